@@ -85,7 +85,7 @@ def test_a_watch_that_is_killed_leaves_each_run_in_the_tables_once(
             third = subprocess.run([*words, "--once"], capture_output=True, text=True, check=False)
 
             assert third.returncode == 1, third.stderr
-            assert "nothing new" in third.stderr
+            assert "no new unit" in third.stderr
             assert sorted(names(place, "verdicts")) == sorted(expected.items())
             for table in TABLES:
                 files = [file.name for file in files_below(place / "tables" / table)]

@@ -124,13 +124,18 @@ def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
     Raises
     ------
     ArchiveError
-        If nothing could be put back: the other has it not, or nothing after it proves it.
+        If nothing could be put back: there is no damage, the other has not what is missing, or
+        nothing after it proves it.
     """
+    starts, damaged = segment_starts(storage, recording_id), False
+    if not starts:
+        raise ArchiveError("there is no recording of the log to repair")
     supply = _Supply(source, recording_id)
     position = checksum = proved = unproved = 0
     changed: list[_Segment] = []
-    for start in segment_starts(storage, recording_id):
+    for start in starts:
         if start != position:
+            damaged = True
             break
         name = segment_name(recording_id, start)
         segment = _Segment(name, bytearray(storage.read(name, 0, storage.size(name))))
@@ -144,6 +149,7 @@ def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
                     for one in changed:
                         one.prove()
             else:
+                damaged = True
                 frame = supply.frame_at(position, checksum)
                 if frame is None or frame.end - start > len(segment.data):
                     break
@@ -152,7 +158,8 @@ def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
                 unproved += 1
             position, checksum = frame.end, frame.checksum
     if not proved:
-        raise ArchiveError("the other recording cannot repair the damage")
+        reason = "the other recording cannot repair the damage"
+        raise ArchiveError(reason if damaged else "the recording of the log has no damage")
     for segment in changed:
         if storage.read(segment.name, 0, storage.size(segment.name)) != segment.proved:
             _replace(storage, segment.name, bytes(segment.proved))

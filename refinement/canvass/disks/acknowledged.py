@@ -92,7 +92,8 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
                 raise ValueError("neither clusterSessionId and timestamp nor logPosition")
     except (ValueError, msgspec.DecodeError, EOFError, zlib.error, OSError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise DiskError(f"{path}", number, f"line {number}: {reason}") from None
+        place = (number, f"line {number}: {reason}") if number else (-1, reason)
+        raise DiskError(f"{path}", *place) from None
     return Acknowledgements(str(path), entries, lines, furthest, furthest_line)
 
 

@@ -117,8 +117,10 @@ def test_a_sound_recording_is_left_alone() -> None:
     recorded(source)
     recorded(storage)
 
-    with pytest.raises(ArchiveError):
+    with pytest.raises(ArchiveError, match="the recording of the log has no damage"):
         repair(storage, source)
+    with pytest.raises(ArchiveError, match="there is no recording of the log to repair"):
+        repair(MemoryStorage(), source)
 
 
 def test_a_rotten_entry_is_not_handed_on() -> None:

@@ -24,9 +24,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "said"),
     [
         (["--from", "nowhere"], "nowhere does not exist"),
+        (["--from", "EMPTY"], "neither a run nor the disks of members"),
         (["--from", "RUN:999999"], "there is no event 999999"),
         (["--from", "RUN:7/1"], "member 7 has no step 1"),
-        (["--from", "RUN:soon"], "'soon' is not a time"),
+        (["--from", "RUN:soon"], "'soon' is not an event; give 85"),
         (["--from", "RUN", "--property", "Nothing"], "--property Nothing is none of"),
         (["--from", "RUN:3", "--every", "1s"], "leave out the event"),
         (["MCHazard1", "--from", "RUN"], "--from uses its own model"),
@@ -35,9 +36,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_moment_that_there_is_not_is_one_line(
-    command: Command, run: Path, words: list[str], said: str
+    command: Command, run: Path, tmp_path: Path, words: list[str], said: str
 ) -> None:
-    code, out, err = command("check", *[one.replace("RUN", str(run)) for one in words])
+    places = {"RUN": str(run), "EMPTY": str(tmp_path)}
+    for name, place in places.items():
+        words = [one.replace(name, place) for one in words]
+    code, out, err = command("check", *words)
 
     assert (code, out) == (2, "")
     assert said in err

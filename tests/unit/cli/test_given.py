@@ -90,7 +90,7 @@ def test_batch_refuses_the_same_before_spark_starts(
     ("name", "reason"),
     [
         ("folders", "`canvass import aeron folders/monday --out my-run` imports one"),
-        ("run", "a run, not event logs: `canvass verify run` checks it"),
+        ("run", "a recorded run: `canvass verify run` checks it"),
         ("run/member-1.ndjson", "a file of a run: name its folder, `canvass verify run`"),
         ("report", "`canvass browse report` shows it"),
         ("graph", "`canvass graph stats graph` describes it"),
@@ -111,6 +111,19 @@ def test_what_is_no_log_is_refused_with_the_command_that_is_meant(
     assert err.startswith(f"canvass: {name}: ")
     assert reason in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["run", "run/run.json", "report", "logs/member-0.log.gz"])
+def test_what_is_no_disk_is_not_taken_for_an_empty_one(
+    place: Path, command: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(place)
+
+    code, out, err = command("disks", name)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"canvass: {name}: ")
+    assert "`canvass " in err
 
 
 def test_the_command_that_is_meant_can_be_typed(

@@ -76,4 +76,4 @@ def test_nothing_to_repair_is_said(command: Command, tmp_path: Path) -> None:
     record(tmp_path / "other")
     code, _, err = command("repair", tmp_path / "one", "--source", tmp_path / "other")
 
-    assert (code, err) == (2, "canvass: the other recording cannot repair the damage\n")
+    assert (code, err) == (2, "canvass: the recording of the log has no damage\n")

@@ -99,7 +99,7 @@ def test_a_run_of_a_profile_is_done_again_by_its_replay_command(command: Command
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (("--profile", "luck"), "there is no 'luck', but swarm, broken-joins, "),
+        (("--profile", "luck"), "--profile luck is none of swarm, broken-joins, "),
         (
             ("--profile", "late-ends", "--coverage-guided"),
             "--profile excludes --coverage-guided",

@@ -207,6 +207,15 @@ def test_a_folder_without_a_log_is_one_line(command: Command, tmp_path: Path) ->
     assert err == f"canvass: {tmp_path}: there is no member-<id>.log\n"
 
 
+def test_packed_logs_are_for_another_command(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "member-0.log.gz").write_bytes(b"")
+
+    code, _, err = command("watch", tmp_path, "--once")
+
+    assert code == 2
+    assert f"there is no member-<id>.log; `canvass explain {tmp_path}` reads packed logs" in err
+
+
 def test_a_verdict_is_announced_once(watching: Callable[..., Watching]) -> None:
     one = watching()
     one.state.checks.last, one.state.checks.count = Checked("CONFORMS"), 1

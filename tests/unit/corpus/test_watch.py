@@ -93,7 +93,7 @@ def test_each_run_is_verified_once_as_it_arrives(
     (batch,) = [json.loads(line) for line in said.out.splitlines() if line.startswith("{")]
     assert batch["verdicts"]["CONFORMS"] == 1
     assert batch["verificationId"] == table(place, "inputs")[-1]["verification_id"]
-    assert "nothing new" in said.err
+    assert "no new unit" in said.err
     if isinstance(place, UrlPath):
         texts = [said.out.encode(), said.err.encode(), *contents(place / "tables").values()]
         assert not [text for text in texts if KEY.encode() in text or SECRET.encode() in text]

@@ -180,7 +180,8 @@ def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     console = result_console()
     counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
     if summary.runs or not summary.earlier:
-        console.print(f"{summary.runs:,} runs, {summary.events:,} events: {counts or 'none'}")
+        runs = "1 run" if summary.runs == 1 else f"{summary.runs:,} runs"
+        console.print(f"{runs}, {summary.events:,} events: {counts or 'none'}")
     else:
         console.print("no unit is new or changed: nothing was verified")
     fresh = {cluster.identity for cluster in new or ()}

@@ -73,8 +73,10 @@ def disks(
 
     canvass disks /data/member-0 /data/member-1 /data/member-2
     """
+    from canvass.cli.given import need_disks
     from canvass.disks.verdict import assess
 
+    need_disks(folders)
     if revision is not None and revision not in REVISIONS:
         raise CommandError(f"--revision {revision} is none of {', '.join(REVISIONS)}")
     verdict = assess(

@@ -109,8 +109,11 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
     if not (folder / "run.json").is_file():
         if which or every:
             raise CommandError(f"{folder} is not a run; --every and EVENT require one")
+        from canvass.disks.files import find_members
         from canvass.distance.of_disks import moment_of_disks
 
+        if all(one.is_empty for one in find_members(folder)):
+            raise CommandError(f"{folder}: neither a run nor the disks of members")
         yield _At(moment_of_disks([folder]))
         return
     yield from _of_run(folder, which, every)
@@ -143,6 +146,10 @@ def _place(run: RunMoments, which: str) -> int:
         if int(which) >= run.total:
             raise CommandError(f"there is no event {which}: the run has {run.total:,}, from 0 on")
         return int(which)
+    if not _SPAN.fullmatch(which):
+        raise CommandError(
+            f"{which!r} is not an event; give 85, 1/27 (a step of member 1) or 12.5s"
+        )
     until = run.time_ns(0) + span_ns(which)
     return max((k for k in range(run.total) if run.time_ns(k) <= until), default=0)
 

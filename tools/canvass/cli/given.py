@@ -27,7 +27,7 @@ class Kind(Enum):
     ABSENT = "there is no such file or folder"
     BROKEN_LINK = "a link to {link}, which cannot be opened"
     SPECIAL = "neither a file nor a folder, but a named pipe, a socket or a device"
-    RUN = "a run, not event logs: `canvass verify {path}` checks it"
+    RUN = "a recorded run: `canvass verify {path}` checks it"
     RUN_FILE = "a file of a run: name its folder, `{command} {folder}`"
     LOGS = _IMPORT.format("{path}")
     """A folder of event logs of one cluster."""
@@ -131,6 +131,17 @@ def need_logs(paths: Iterable[Path]) -> None:
         For the first path that cannot, with the command that is meant for it.
     """
     _refuse(paths, _NO_LOG, "canvass verify")
+
+
+def need_disks(paths: Iterable[Path]) -> None:
+    """Check that paths are not something else than folders of members.
+
+    Raises
+    ------
+    CommandError
+        For the first path that is, with the command that is meant for it.
+    """
+    _refuse(paths, {Kind.RUN, Kind.RUN_FILE, Kind.LOG_FILE, Kind.REPORT}, "canvass verify")
 
 
 def _refuse(paths: Iterable[Path], kinds: Collection[Kind], command: str) -> None:

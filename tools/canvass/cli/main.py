@@ -129,7 +129,8 @@ def _explain(error: Exception) -> int:
     usage = getattr(error, "format_message", None)  # What typer raises for a wrong command line.
     if callable(usage):
         if usage():  # Nothing is said when there was no command: then the help has been shown.
-            complain(f"{usage()} (see `canvass --help`)")
+            command = getattr(getattr(error, "ctx", None), "command_path", "canvass")
+            complain(f"{usage()} (see `{command} --help`)")
     elif type(error).__module__.partition(".")[0] == "canvass":
         complain(str(error))
     elif isinstance(error, OSError) and error.strerror:

@@ -20,7 +20,11 @@ Graphs = Annotated[
 ]
 Cache = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Cache of TLC's answers. Default: ~/.cache/canvass."),
+    typer.Option(
+        metavar="FOLDER",
+        file_okay=False,
+        help="Cache of TLC's answers. Default: ~/.cache/canvass.",
+    ),
 ]
 Heap = Annotated[str | None, typer.Option(metavar="SIZE", help="Java heap size, such as 4g.")]
 Page = Annotated[

@@ -119,7 +119,7 @@ def _register_run(app: typer.Typer) -> None:
             try:
                 timed += parse_script(text_of(script), members)
             except RunnerError as error:
-                raise CommandError(f"{script}: {error}") from None
+                raise CommandError(f"{script}, {error}") from None
         if random_faults is not None:
             if not seconds:
                 raise CommandError("--random-faults requires --seconds")

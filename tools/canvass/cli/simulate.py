@@ -136,7 +136,7 @@ def register(app: typer.Typer) -> None:
                 f"--disk-loss excludes --out, --options and all about coverage: {NO_RECORD}"
             )
         if profile not in PROFILES:
-            raise CommandError(f"--profile: there is no {profile!r}, but {', '.join(PROFILES)}")
+            raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
         if profile != "swarm" and (coverage_guided or options):
             raise CommandError(
                 "--profile excludes --coverage-guided and --options: these choose the faults"

@@ -183,6 +183,8 @@ def register(app: typer.Typer) -> None:
             raise typer.BadParameter("--graph and --jobs are for --engine steps")
         if engine is Engine.STEPS and (timeout is not None or heap is not None):
             raise typer.BadParameter("--timeout and --heap are for --engine tlc")
+        if html is not None and not html.absolute().parent.is_dir():
+            raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
         need_runs(paths, "canvass verify")
         options = TimingOptions(asks=timing is not TimingMode.OFF, given=read_settings(setting))
         lookup = make_lookup(graph or [], cache, keep=not no_cache)

@@ -115,6 +115,7 @@ def watch(
 
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
+    from canvass.cli.given import Kind, kind_of
     from canvass.cli.live_check import LiveCheck
     from canvass.explanation.following import FollowedLogs
     from canvass.explanation.picture import Picture
@@ -123,7 +124,9 @@ def watch(
     settings = beside(logs) | read_settings(setting)
     with FollowedLogs(logs) as followed:
         if not followed.members and once:
-            raise CommandError(f"{logs}: there is no member-<id>.log")
+            packed = f"; `canvass explain {logs}` reads packed logs"
+            hint = packed if kind_of(logs) is Kind.LOGS else ""
+            raise CommandError(f"{logs}: there is no member-<id>.log{hint}")
         state = Watch(followed, Picture(settings), LiveCheck(followed, setting or ()))
         if once:
             raise typer.Exit(_look_once(state, checks=verify > 0))
