@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -21,7 +21,7 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError
 from canvass.graph.artifact import Graph
-from canvass.graph.printed import state_id
+from canvass.graph.printed import identities_of, state_id
 from canvass.graph.tabular import Rows, find_row
 from canvass.graph.values import ABSENT, Columns, ValueBuilder
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
@@ -133,61 +133,6 @@ def _distinct(rows: Rows, make: Callable[[list[int]], int]) -> Rows:
     return np.array(nodes, dtype=np.int32)[places]
 
 
-Words: TypeAlias = NDArray[np.uint64]
-
-_SEEDS: Final = (0x243F6A8885A308D3, 0x13198A2E03707344)
-_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT: Final = np.uint64(29)
-_NAMING: Final = ("leader_member_id", "graceful_closed_leader_id")
-"""Fields that name one member."""
-
-
-def identities_of(graph: Graph, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the hashes of some states, one row of two words for each."""
-    return np.stack([_lane(graph, rows, seed) for seed in _SEEDS], axis=1).view(np.int64)
-
-
-def _lane(graph: Graph, rows: NDArray[np.int64], seed: int) -> Words:
-    state, members = graph.state[rows].copy(), graph.members[rows]
-    peers = []
-    for member in range(members.shape[1]):
-        cells = [members[:, member, place] for place in range(members.shape[2])]
-        cells += [state[:, STATE_INDEX[name]] == member for name in _NAMING]
-        peers.append(_mixed(seed, cells, len(rows)))
-    for name in _NAMING:
-        column = state[:, STATE_INDEX[name]]
-        np.minimum(column, 1, out=column)
-    out = _mixed(seed, [*state.T, peers[0]], len(rows))
-    for column in np.sort(np.stack(peers[1:], axis=1), axis=1).T if peers[1:] else ():
-        out = _mix(out, column)
-    return _with_logs(out, graph, rows)
-
-
-def _with_logs(out: Words, graph: Graph, rows: NDArray[np.int64]) -> Words:
-    """Go on with the recording logs: the length, and as many entries as there are."""
-    starts = graph.log_offsets[rows]
-    lengths = graph.log_offsets[rows + 1] - starts
-    out = _mix(out, lengths)
-    for place in range(int(lengths.max(initial=0))):
-        there = lengths > place
-        for field in range(graph.log.shape[1]):
-            out[there] = _mix(out[there], graph.log[starts[there] + place, field])
-    return out
-
-
-def _mixed(seed: int, columns: list[Any], count: int) -> Words:
-    """Hash columns, row by row."""
-    out = np.full(count, seed, dtype=np.uint64)
-    for column in columns:
-        out = _mix(out, column)
-    return out
-
-
-def _mix(out: Words, column: NDArray[Any]) -> Words:
-    mixed = (out ^ column.astype(np.int64, copy=False).view(np.uint64)) * _FACTOR
-    return mixed ^ (mixed >> _SHIFT)
-
-
 _CHUNK: Final = 1 << 17
 
 
@@ -260,7 +205,9 @@ class MemberView(StateGraph):
     @cached_property
     def identities(self) -> NDArray[np.int64]:
         """128 bits for each state, which do not depend on how the peers are numbered."""
-        return identities_of(self.graph, self._state)
+        graph = self.graph
+        every = identities_of(graph.state, graph.members, graph.log_offsets, graph.log)
+        return every[self._state]
 
     def _labels(self) -> NDArray[np.int64]:
         """Hash canonical steps, which do not depend on how the peers are numbered."""

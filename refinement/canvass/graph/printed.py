@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
 from canvass.graph import GraphError
 from canvass.graph.tabular import ID_BYTES
+from canvass.steps.distinct import distinct_rows
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (
     INPUT_COLUMNS,
@@ -180,8 +181,8 @@ class PrintedGraph:
 Ints = NDArray[np.int64]
 
 _PEER: Final = MESSAGE_INDEX["peer"]
-_LEADER: Final = STATE_INDEX["leader_member_id"]
-_GRACEFUL: Final = STATE_INDEX["graceful_closed_leader_id"]
+_NAMING: Final = [STATE_INDEX[name] for name in ("leader_member_id", "graceful_closed_leader_id")]
+"""Fields that name one member."""
 _MESSAGE_PLACES: Final = tuple(
     tuple(MESSAGE_INDEX[name] for name in kind.__struct_fields__) for kind in MESSAGE_TYPES
 )
@@ -226,9 +227,7 @@ def arrange(printed: PrintedGraph, *, peers_alike: bool) -> dict[str, Any]:
         **_edge_arrays(printed, state_rows, input_rows, send_rows),
     }
     arrays["representative"] = (
-        _representatives([cells for _, _, cells in states], printed.member_count, expanded)
-        if peers_alike
-        else np.arange(len(states), dtype=np.int64)
+        _representatives(arrays) if peers_alike else np.arange(len(states), dtype=np.int64)
     )
     return arrays
 
@@ -317,28 +316,34 @@ def _send_arrays(sends: Sequence[Cells]) -> dict[str, Ints]:
     }
 
 
-def _representatives(
-    states: Sequence[Cells], member_count: int, expanded: NDArray[np.bool_]
-) -> Ints:
+def identities_of(state: Ints, members: Ints, log_offsets: Ints, log: Ints) -> Ints:
+    """Give 128 bits for each state, equal for states that differ in the numbering of peers only.
+
+    Each peer becomes its record and whether the state names it; peers are put in order by that.
+    """
+    named = [state[:, place, None] == np.arange(members.shape[1]) for place in _NAMING]
+    records = np.concatenate([members, np.stack(named, axis=2)], axis=2)
+    peers = records[:, 1:]
+    order = np.lexsort(np.moveaxis(peers, 2, 0))
+    peers = np.take_along_axis(peers, order[:, :, None], axis=1)
+    single = state.copy()
+    single[:, _NAMING] = np.minimum(single[:, _NAMING], 1)
+    cells = np.concatenate([single, records[:, 0], peers.reshape(len(state), -1)], axis=1)
+    digests = [
+        hashlib.sha256(row.tobytes() + log[start:end].tobytes()).digest()[:ID_BYTES]
+        for row, start, end in zip(cells, log_offsets[:-1], log_offsets[1:], strict=True)
+    ]
+    return np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2)
+
+
+def _representatives(arrays: dict[str, Any]) -> Ints:
     """Give for each state the row of the one that stands for it: an expanded one if there is."""
-    chosen: dict[object, int] = {}
-    names = [_without_numbering(cells, member_count) for cells in states]
-    for row, name in enumerate(names):
-        known = chosen.setdefault(name, row)
-        if expanded[row] and not expanded[known]:
-            chosen[name] = row
-    return np.array([chosen[name] for name in names], dtype=np.int64)
-
-
-def _without_numbering(cells: Cells, member_count: int) -> object:
-    """Give what a state says, with its peers in an order that does not depend on their numbers."""
-    width = len(MEMBER_COLUMNS)
-    end = len(STATE_COLUMNS) + width * member_count
-    records = [cells[at : at + width] for at in range(len(STATE_COLUMNS), end, width)]
-    leader, graceful = cells[_LEADER], cells[_GRACEFUL]
-    peers = sorted(
-        (records[peer], leader == peer, graceful == peer) for peer in range(1, member_count)
+    identities = identities_of(
+        arrays["state"], arrays["members"], arrays["log_offsets"], arrays["log"]
     )
-    single = list(cells[: len(STATE_COLUMNS)])
-    single[_LEADER], single[_GRACEFUL] = min(leader, 1), min(graceful, 1)
-    return (*single, records[0], *peers, cells[end:])
+    first, places = distinct_rows(identities)
+    # The last one that is written stays: expanded ones come last, and of them the first row.
+    order = np.argsort(arrays["expanded"][::-1], kind="stable")
+    rows = np.arange(len(places))[::-1][order]
+    first[places[rows]] = rows
+    return first[places]
