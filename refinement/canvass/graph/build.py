@@ -38,7 +38,8 @@ from canvass.graph.folders import (
     write_manifest,
 )
 from canvass.graph.printed import PrintedGraph, arrange
-from canvass.spec.files import HARNESS, find_file, module_folders
+from canvass.spec.files import HARNESS, module_folders
+from canvass.spec.source import modules_of
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.lookup import KeyTable
 from canvass.steps.oracle import rules_digest
@@ -61,7 +62,6 @@ PRINTING: Final = "PrintingNext"
 EVERY_STATE: Final = -1
 """As the number of steps: expand all states within the bounds."""
 
-_EXTENDS: Final = re.compile(r"^EXTENDS\s+([\w\s,]+?)(?=\n\s*\n|\n\S)", re.MULTILINE)
 _CHUNK: Final = 1 << 17
 
 
@@ -106,7 +106,7 @@ class Model:
         found = hashlib.sha256(SCHEMA.encode() + self.printing().text().encode())
         for table in tables():
             found.update(repr(table.shape).encode() + table.tobytes())
-        for path in modules_of(MODULE):
+        for path in _modules():
             found.update(path.read_bytes())
         return found.hexdigest()
 
@@ -244,7 +244,7 @@ def _write(
             tlc_version=tlc_version,
             jar_sha256=jar_sha256,
             config_sha256=file_digest(model.path),
-            modules={path.name: file_digest(path) for path in modules_of(MODULE)},
+            modules={path.name: file_digest(path) for path in _modules()},
             counts=_counts(arrays, len(keys)),
             files={name: file_digest(aside / name) for name in FILES},
         )
@@ -252,19 +252,9 @@ def _write(
     return Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)
 
 
-def modules_of(root: str) -> list[Path]:
-    """Give the spec's own modules that a module extends, itself included."""
-    found: dict[str, Path] = {}
-    waiting = [root]
-    while waiting:
-        name = waiting.pop()
-        path = find_file(f"{name}.tla")
-        if name in found or not path.is_file():
-            continue  # Of TLA+'s own library.
-        found[name] = path
-        for names in _EXTENDS.findall(path.read_text(encoding="utf-8")):
-            waiting += re.findall(r"\w+", names)
-    return [found[name] for name in sorted(found)]
+def _modules() -> list[Path]:
+    """Give the modules that every graph rests on."""
+    return sorted(modules_of(HARNESS / f"{MODULE}.tla", module_folders()), key=lambda m: m.name)
 
 
 def _counts(arrays: dict[str, Any], canonical_count: int) -> Counts:

@@ -8,10 +8,9 @@ are one.
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -30,6 +29,7 @@ from canvass.graph.dump_folder import (
 from canvass.graph.folders import file_digest, need_place
 from canvass.graph.tabular import ID_BYTES, Rows
 from canvass.graph.values import ValueBuilder
+from canvass.spec.source import modules_of
 from canvass.tlc import (
     DumpEdge,
     DumpState,
@@ -261,11 +261,6 @@ def import_dump(
     )
 
 
-_USED: Final = re.compile(
-    r"^\s*EXTENDS\s+([\w\s,]+?)(?=\n\s*\n|\n\S)|\bINSTANCE\s+(\w+)", re.MULTILINE
-)
-
-
 def build_dump(
     module: Path,
     config: TlcConfig,
@@ -324,11 +319,12 @@ def build_dump(
         # TLC ends with a violation before it has seen every state; what it has seen is a graph.
         if result.outcome is not Outcome.SUCCESS and not result.outcome.is_violation:
             raise GraphError(f"TLC made no graph of {model}: {result.message}")
+        used = modules_of(module, [Path(folder) for folder in options.library])
         origin = DumpOrigin(
             tlc_version=result.tlc_version,
             jar_sha256=jar.sha256,
             config_sha256=hashlib.sha256(config.text().encode()).hexdigest(),
-            modules=_modules(module, [module.parent, *map(Path, options.library)]),
+            modules={path.name: file_digest(path) for path in sorted(used, key=lambda m: m.name)},
         )
         return import_dump(
             dump,
@@ -338,20 +334,3 @@ def build_dump(
             origin=origin,
             on_progress=on_progress,
         )
-
-
-def _modules(module: Path, folders: Sequence[Path]) -> dict[str, str]:
-    """Give the digests of a module and the modules that it uses, without TLA+'s own library."""
-    found: dict[str, str] = {}
-    waiting = [module]
-    while waiting:
-        path = waiting.pop()
-        if path.name in found or not path.is_file():
-            continue
-        found[path.name] = file_digest(path)
-        text = path.read_text(encoding="utf-8", errors="replace")
-        names = " ".join(" ".join(groups) for groups in _USED.findall(text))
-        waiting += [
-            folder / f"{name}.tla" for name in re.findall(r"\w+", names) for folder in folders
-        ]
-    return dict(sorted(found.items()))

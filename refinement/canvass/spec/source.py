@@ -1,4 +1,5 @@
-"""What the TLA+ source says about a definition: its place and the comment box above it.
+"""What the TLA+ source says: the modules that a module uses, and of a definition its place and the
+comment box above it.
 
 This reads layout, not TLA+: definitions begin in the first column, and a box is a run of comment
 lines that ends on the line before a definition. A definition without one of its own has the nearest
@@ -8,7 +9,7 @@ box above it that has its name, as a box may speak of several.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -40,6 +41,28 @@ class Definition:
     comment: tuple[str, ...]
 
 
+def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
+    """Give a module and what it extends or instantiates, nearest first, without TLA+'s own library.
+
+    Parameters
+    ----------
+    module
+        The ``.tla`` file to begin with.
+    folders
+        Where modules are looked for after the folder of the module that uses them.
+    """
+    found = [module] if module.is_file() else []
+    for file in found:
+        text = file.read_text(encoding="utf-8", errors="replace")
+        named = [word for words in _EXTENDS.findall(text) for word in words.split(",")]
+        for word in (*named, *_INSTANCE.findall(text)):
+            places = (folder / f"{word.strip()}.tla" for folder in (file.parent, *folders))
+            place = next((path for path in places if path.is_file()), None)
+            if place is not None and place.stem not in {known.stem for known in found}:
+                found.append(place)
+    return found
+
+
 def find_definition(root: Path, module: Path, name: str) -> Definition | None:
     """Find a definition in a module or in what it extends.
 
@@ -58,32 +81,12 @@ def find_definition(root: Path, module: Path, name: str) -> Definition | None:
         The first in the order in which the modules extend each other; null when there is none.
     """
     wanted = re.compile(rf"^(?:LOCAL\s+)?{re.escape(name)}\s*==")
-    for file, text in _closure(root, module):
-        lines = text.splitlines()
+    for file in modules_of(module, module_folders(root)):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         for number, line in enumerate(lines):
             if wanted.match(line):
                 return Definition(file, number + 1, _comment(lines, number, name))
     return None
-
-
-def _closure(root: Path, module: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the module and what it extends or instantiates, each once, nearest first."""
-    waiting, seen = [module], {module.stem}
-    while waiting:
-        file = waiting.pop(0)
-        try:
-            text = file.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        yield file, text
-        named = [word for found in _EXTENDS.finditer(text) for word in found[1].split(",")]
-        for word in (*named, *_INSTANCE.findall(text)):
-            stem = word.strip()
-            places = (folder / f"{stem}.tla" for folder in (file.parent, *module_folders(root)))
-            place = next((path for path in places if path.is_file()), None)
-            if place is not None and stem not in seen:
-                seen.add(stem)
-                waiting.append(place)
 
 
 def _comment(lines: list[str], number: int, name: str) -> tuple[str, ...]:
