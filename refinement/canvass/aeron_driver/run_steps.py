@@ -27,11 +27,10 @@ from canvass.cluster.member import NO_INPUT, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
-from canvass.conformance.explain import renumbered
 from canvass.conformance.screen import Unit
 from canvass.conformance.steps import StepChecker, StepResults, step_at
 from canvass.graph.artifact import StepArrays
-from canvass.steps.canonical import map_step
+from canvass.steps.canonical import map_step, renumbered
 from canvass.steps.frames import INPUT_FIELDS
 from canvass.steps.kernel import Status
 from canvass.steps.step import (
@@ -215,7 +214,7 @@ def as_driven(step: Step) -> Step:
         message=step.input.message,
         **{name: getattr(step.input, name) for name in read},
     )
-    step = renumbered(replace(step, input=given)).step
+    step = renumbered(replace(step, input=given))[0]
     i = step.member
     place = {i: 0, 0: i}
 

@@ -7,7 +7,6 @@ verdict, and a failing oracle costs the alternatives only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import Struct
@@ -26,58 +25,14 @@ from canvass.steps.canonical import (
     check_domain,
     map_message,
     map_state,
-    map_step,
-    ranks,
+    renumbered,
 )
 from canvass.steps.step import Sends, Step
 from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import NONE, Kind, kind
+from canvass.traces.layout import NONE
+from canvass.traces.layout import kind as kind_of
 from canvass.traces.schema import Event
-
-
-@dataclass(frozen=True, slots=True)
-class Renumbered:
-    """A step with ranks for numbers."""
-
-    step: Step
-    back: dict[Kind, dict[int, int]]
-
-    def _restored(self, name: str, value: int) -> int:
-        table = self.back.get(kind(name))
-        if table is None:
-            return value
-        for distance in (0, 1, -1):
-            if value - distance in table:
-                return table[value - distance] + distance
-        return value
-
-    def restore(self, state: Member, sends: Sends) -> tuple[Member, Sends]:
-        """Give an outcome of the renumbered step with the numbers of the step itself."""
-        return (
-            map_state(state, self._restored),
-            tuple((to, map_message(message, self._restored)) for to, message in sends),
-        )
-
-
-def renumbered(step: Step) -> Renumbered:
-    """Replace the terms and the positions of a step by their ranks."""
-    found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
-
-    def collect(name: str, value: int) -> int:
-        found.get(kind(name), set()).add(value)
-        return value
-
-    map_step(step, collect)
-    forth = {which: ranks(values, terms=which is Kind.TERM) for which, values in found.items()}
-
-    def rename(name: str, value: int) -> int:
-        table = forth.get(kind(name))
-        return value if table is None else table[value]
-
-    back = {which: {new: old for old, new in table.items()} for which, table in forth.items()}
-    return Renumbered(map_step(step, rename), back)
-
 
 APPOINTED_OTHER: Final = 1
 """The appointed leader that the oracle assumes where one is another than the member."""
@@ -152,24 +107,35 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
         check_domain(step)
     except OutOfDomain as error:
         return {"note": f"{error.field} is out of range, so that the spec has nothing to say"}
-    small = renumbered(step)
+    small, given = renumbered(step)
+    tables = {
+        kind: {rank: number for number, rank in table.items()} for kind, table in given.items()
+    }
+
+    def restored(name: str, value: int) -> int:
+        """Give the number of a rank, or of one beside it: the spec adds one to a term."""
+        table = tables.get(kind_of(name), {})
+        near = (distance for distance in (0, 1, -1) if value - distance in table)
+        return next((table[value - distance] + distance for distance in near), value)
+
     barred = rules.appointed_leader_id not in (NULL_VALUE, step.member)
     if barred and step.member == APPOINTED_OTHER:
         return {"note": "the oracle takes this member for the appointed leader"}
     own = replace(rules, appointed_leader_id=APPOINTED_OTHER if barred else NULL_VALUE)
     others = [
-        replace(small.step, action=action, input=replace(small.step.input, message=None))
+        replace(small, action=action, input=replace(small.input, message=None))
         for action in ACTIONS
         if not _takes_message(action)
     ]
     try:
-        answers = lookup.oracle(own, [small.step, *others])
-        failing = () if answers[0].enabled else lookup.guards(small.step, own)
+        answers = lookup.oracle(own, [small, *others])
+        failing = () if answers[0].enabled else lookup.guards(small, own)
     except TlcError as error:
         return {"note": f"TLC could not be asked: {error}"}
     alternatives = []
     for state, sends in answers[0].outcomes:
-        after, sent = small.restore(state, sends)
+        after = map_state(state, restored)
+        sent = tuple((to, map_message(message, restored)) for to, message in sends)
         alternatives.append(tuple(_differences(step.before, step.after, after, step.sends, sent)))
     return {
         "enabled": tuple(

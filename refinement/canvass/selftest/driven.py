@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from canvass.cluster import core
 from canvass.cluster.effects import AppendNewLeadershipTermEvent, AppendToLog
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
-from canvass.cluster.ports import Received, StepFunction
+from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import ACTION_OF
 from canvass.simulation.scenario.contents import Log
-from canvass.simulation.scenario.world import Step, World
+from canvass.simulation.scenario.world import World
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
 
@@ -59,8 +59,7 @@ class DrivenCluster(World):
         super().__init__(rules, _EVENT_LENGTH, step, [recorder.member(i) for i in members])
         self.rng = random.Random(seed)
         self.faults = faults
-        self.taken = 0
-        """How many steps were enabled."""
+        self._taken = self._noted = 0
         self._clocks = [0 for _ in members]
         self._ends: defaultdict[int, set[int]] = defaultdict(set)
         """Where the entries of each term end."""
@@ -72,26 +71,26 @@ class DrivenCluster(World):
         self._clocks[i] += self.rng.randrange(1, 1000)
         return self._clocks[i]
 
-    def take(
-        self,
-        i: int,
-        action: str,
-        x: Input | None = None,
-        term: int | None = None,
-        received: Received | None = None,
-    ) -> Step:
-        """See `World`."""
-        taken = super().take(i, action, x, term, received)
-        if taken.outcome is not None:
-            self.taken += 1
-            led = taken.outcome.next.module_leadership_term_id
-            for effect in taken.outcome.effects:
-                if isinstance(effect, AppendToLog | AppendNewLeadershipTermEvent):
-                    self._ends[led].add(effect.position)
-        return taken
+    @property
+    def taken(self) -> int:
+        """How many steps were enabled."""
+        self._note_steps()
+        return self._taken
+
+    def _note_steps(self) -> None:
+        """Note of the steps since the last call how many were enabled and where entries end."""
+        for step in self.steps[self._noted :]:
+            if step.outcome is not None:
+                self._taken += 1
+                led = step.outcome.next.module_leadership_term_id
+                for effect in step.outcome.effects:
+                    if isinstance(effect, AppendToLog | AppendNewLeadershipTermEvent):
+                        self._ends[led].add(effect.position)
+        self._noted = len(self.steps)
 
     def ends(self, log: Log, position: int) -> list[int]:
         """Where the entries of a log end that end beyond a position."""
+        self._note_steps()
         return [
             end
             for part in log

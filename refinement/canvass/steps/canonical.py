@@ -269,7 +269,7 @@ def canonical(step: Step, rules: Rules) -> Canonical:
         ),
     )
     check_domain(kept)
-    return Canonical(_permuted(_renamed(kept), frame), regime)
+    return Canonical(_permuted(renumbered(kept)[0], frame), regime)
 
 
 def _touched_record(step: Step, frame: Frame) -> int | None:
@@ -384,7 +384,8 @@ def check_domain(step: Step) -> None:
             raise OutOfDomain(name)
 
 
-def _renamed(step: Step) -> Step:
+def renumbered(step: Step) -> tuple[Step, dict[Kind, dict[int, int]]]:
+    """Replace terms and positions by their ranks; give the rank of each number, too."""
     found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
 
     def collect(name: str, value: int) -> int:
@@ -400,7 +401,7 @@ def _renamed(step: Step) -> Step:
         kind = kind_of(name)
         return tables[kind][value] if kind in tables else value
 
-    return map_step(step, rename)
+    return map_step(step, rename), tables
 
 
 MENTION_SELF: Final = 0
