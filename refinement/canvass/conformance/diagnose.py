@@ -240,7 +240,7 @@ def known_codes(checker: StepChecker, results: StepResults, lookup: StepLookup) 
     codes = lookup.known(checker.distinct.keys)
     waiting = np.flatnonzero(codes == UNKNOWN)
     if len(waiting):
-        codes[waiting] = lookup.ask([results.example(number) for number in waiting.tolist()])
+        codes[waiting] = lookup.allowed([results.example(place) for place in waiting.tolist()])
     return codes
 
 
@@ -290,7 +290,7 @@ def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[Divergence
         text = f"{action} does not touch {', '.join(error.fields)}, and it changed"
         patched = _as_if_changed_before(step)
         example = example_of(patched, rules)
-        if example is not None and lookup.decide(example):
+        if example is not None and lookup.allowed([example])[0]:
             text += "; the rest of the step is allowed, so that a step before it is not recorded"
             return DivergenceClass.INSTRUMENTATION_GAP, text
         return DivergenceClass.IMPLEMENTATION_STEP, text

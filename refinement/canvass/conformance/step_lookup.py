@@ -1,7 +1,8 @@
-"""Who decides whether a canonical step is allowed: state graph, cache, oracle, in that order.
+"""Who decides whether a canonical step is allowed: tables of steps, cache, oracle, in that order.
 
-All three hold what TLC said. `StepLookup` numbers nothing and knows no events; it is given examples
-of steps and answers for each. Answers are kept on disk under the digest of the spec they rest on.
+All of them hold what TLC said. `StepLookup` numbers nothing and knows no events; it is given
+examples of steps and answers for each. Answers are kept on disk under the digest of the spec they
+rest on.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class StepLookup:
     guards
         Called only for explanations of actions that are not enabled.
     graphs
-        Tables of the keys of state graphs, by the name of the rules they were made under.
+        Tables of the keys of state graphs, by what they are called.
     cache
         The folder where answers are kept; none are kept without it.
     digest
@@ -121,9 +122,8 @@ class StepLookup:
         A step that is not in a graph is not known by that: a graph has bounds.
         """
         out = np.full(len(keys), UNKNOWN, dtype=np.int8)
-        for table in self.graphs.values():
+        for table in (*self.graphs.values(), self.shipped):
             out[table.lookup(keys) >= 0] = IN_GRAPH
-        out[self.shipped.lookup(keys) >= 0] = IN_GRAPH
         open_keys = np.flatnonzero(out == UNKNOWN)
         out[open_keys] = self.cached().lookup(keys[open_keys])
         return out
@@ -136,21 +136,18 @@ class StepLookup:
         StepLookupError
             If an oracle gives another number of answers than it was asked for.
         """
-        out = np.full(len(examples), UNKNOWN, dtype=np.int8)
-        out[self.known_reduced(examples)] = ALLOWED
+        out = np.empty(len(examples), dtype=np.int8)
         by_rules: dict[Rules, list[int]] = {}
-        for place in np.flatnonzero(out == UNKNOWN).tolist():
-            by_rules.setdefault(examples[place].rules, []).append(place)
-        asked: list[int] = []
+        for place, example in enumerate(examples):
+            by_rules.setdefault(example.rules, []).append(place)
         for rules, places in by_rules.items():
             answers = self.oracle(rules, [examples[place].step for place in places])
             if len(answers) != len(places):
                 raise StepLookupError(f"asked for {len(places)} steps, got {len(answers)} answers")
             out[places] = [answer.allowed for answer in answers]
-            asked += places
-        self.asked += len(asked)
-        if asked:
-            self.remember(_keys([examples[place] for place in asked]), out[asked])
+        self.asked += len(examples)
+        if examples:
+            self.remember(_keys(examples), out)
         return out
 
     def known_reduced(self, examples: Sequence[Example]) -> NDArray[np.bool_]:
@@ -167,32 +164,21 @@ class StepLookup:
             found[place] = core_answer(example.rules, example.step).allowed
         return found
 
-    def decide(self, example: Example) -> bool:
-        """Say of one step whether it is allowed, from what is known or by asking."""
-        code = int(self.known(np.array([example.key], dtype=np.uint64))[0])
-        if code == UNKNOWN:
-            code = int(self.ask([example])[0])
-        return code in (ALLOWED, IN_GRAPH)
-
     def allowed(self, examples: Sequence[Example]) -> list[bool]:
         """Say of each of some steps whether it is allowed, from what is known or by asking."""
-        open_examples = self._unknown_keys(examples)
-        answers = dict(zip((e.key for e in open_examples), self.ask(open_examples), strict=True))
-        codes = self.known(_keys(examples))
-        for place in np.flatnonzero(codes == UNKNOWN).tolist():
-            codes[place] = answers[examples[place].key]
-        found: list[bool] = np.isin(codes, (ALLOWED, IN_GRAPH)).tolist()
-        return found
+        answers = dict.fromkeys((example.key for example in examples), True)
+        open_examples = self.unknown(examples)
+        for example, code in zip(open_examples, self.ask(open_examples), strict=True):
+            answers[example.key] = bool(code == ALLOWED)
+        refused = self.known(_keys(examples)) == REFUSED
+        return [answers[e.key] and not no for e, no in zip(examples, refused, strict=True)]
 
     def unknown(self, examples: Iterable[Example]) -> list[Example]:
         """Give those of some steps of which nothing is known, each once."""
-        distinct = self._unknown_keys(examples)
-        return [distinct[place] for place in np.flatnonzero(~self.known_reduced(distinct)).tolist()]
-
-    def _unknown_keys(self, examples: Iterable[Example]) -> list[Example]:
         distinct = list({example.key: example for example in examples}.values())
         codes = self.known(_keys(distinct))
-        return [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
+        waiting = [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
+        return [waiting[place] for place in np.flatnonzero(~self.known_reduced(waiting)).tolist()]
 
     @property
     def _file(self) -> Path | None:

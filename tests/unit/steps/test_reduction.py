@@ -187,7 +187,6 @@ def test_lookup_a_step_is_known_by_its_reduced_form_if_that_is_wanted() -> None:
 
     assert knowing.allowed([example]) == [True]
     assert knowing.unknown([example]) == []
-    assert knowing.decide(example)
     assert not asked
     assert StepLookup(refuses, shipped=shipped).allowed([example]) == [False]
     assert asked == [example.step]
