@@ -166,7 +166,6 @@ class Rows:
     leader: Ints
     termination_position: Ints
     interval: Flags
-    commit_position: Ints
     recorded_position: Ints
     append_position: Ints
     notified_commit_position: Ints
@@ -321,7 +320,6 @@ def rows_of_batch(columns: EventColumns, sources: Sequence[Source | None] | None
         leader=old[:, STATE_INDEX["leader_member_id"]],
         termination_position=old[:, STATE_INDEX["termination_position"]],
         interval=columns.inputs[own, INPUT_INDEX["interval"]] != 0,
-        commit_position=old[:, STATE_INDEX["commit_position"]],
         recorded_position=old[:, STATE_INDEX["recorded_position"]],
         append_position=old[:, STATE_INDEX["append_position"]],
         notified_commit_position=old[:, STATE_INDEX["notified_commit_position"]],
