@@ -134,14 +134,14 @@ def test_a_recording_that_goes_on_into_an_election_is_found() -> None:
 
 
 LEAVES_A_MEMBER_OUT = 17
-"""A seed of which a member has promised a higher term than the leader's when the faults stop."""
+"""A seed of which a member has a candidate term above the leader's when the faults stop."""
 
 
 def test_a_member_that_a_hardening_keeps_out_comes_back_with_the_next_election() -> None:
     result = run(as_found(Options(LEAVES_A_MEMBER_OUT, steps=2_000)))
 
     assert (result.findings, result.stuck) == ((), ())
-    assert ["the price of HZ3" in line for line in result.left_out] == [True]
+    assert ["(hardening HZ3)" in line for line in result.left_out] == [True]
     assert result.counts["leader restarted"] == 1
 
 

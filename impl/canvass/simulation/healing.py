@@ -1,10 +1,10 @@
-"""The second phase of a run: the faults have stopped, and everything has to come right.
+"""The second phase of a run: the faults have stopped, and the cluster has to recover.
 
 All members that can start have to serve one leader, every request has to be answered, and services
-have to stand at one position with the same contents. One exception is known and named: the
-hardening of HZ3 keeps a member that has promised a higher term out until the next election
+have to stand at one position with the same contents. There is one exception: hardened against HZ3,
+a member whose candidate term is above the leader's term stays out until the next election
 (``docs/findings/HZ3.md``). If nothing else is missing, the leader is restarted, and the member has
-to come back then; if it does not, the run is stuck like any other.
+to join then; if it does not, the run is stuck like any other.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from canvass.simulation.simulator import Simulator
 
 
-def promised_more(s: Member, leader_term: int) -> bool:
-    """Whether a member that canvasses has promised a term above the leader's (hardened HZ3)."""
+def stays_out(s: Member, leader_term: int) -> bool:
+    """Whether a member canvasses with a candidate term above the leader's term (hardening HZ3)."""
     canvasses = s.election_state is ElectionState.CANVASS
     return canvasses and s.candidate_term_id > leader_term >= 0
 
@@ -40,14 +40,14 @@ def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
             return f"{name}: has processed more than it has recorded (L-D)"
         case ElectionState.CANVASS if s.log_leadership_term_id > leader_term >= 0:
             return f"{name}: its log term is above the leader's, who does not answer (L-C)"
-        case _ if promised_more(s, leader_term):
-            return f"{name}: has promised a term above the leader's (hardened HZ3)"
+        case _ if stays_out(s, leader_term):
+            return f"{name}: its candidate term is above the leader's term (hardening HZ3)"
         case ElectionState.FOLLOWER_CATCHUP if s.recorded_position > s.commit_position:
             return f"{name}: has recorded more than it knows to be committed"
         case ElectionState.CLOSED:
             return f"serves as {s.role.value}"
         case _ if leader_term < 0 and s.candidate_term_id < highest_candidate_term:
-            return f"{name}: others have promised a higher candidate term (L-E)"
+            return f"{name}: others have a higher candidate term (L-E)"
         case _:
             return name
 
@@ -190,13 +190,13 @@ class Healing:
         if leader is None or not rules.is_hardened("HZ3"):
             return ()
         term = leader.state.module_leadership_term_id
-        out = [member for member in self._alive() if promised_more(member.state, term)]
+        out = [member for member in self._alive() if stays_out(member.state, term)]
         serving = [member for member in self._alive() if member not in out]
         if not is_quorum(len(serving), rules.member_count) or not self._agree(serving):
             return ()
         return tuple(
-            f"{member.id} has promised term {member.state.candidate_term_id} and stays out of "
-            f"term {term} (the price of HZ3)"
+            f"member {member.id} stays out of term {term}: its candidate term is "
+            f"{member.state.candidate_term_id} (hardening HZ3)"
             for member in out
         )
 

@@ -180,7 +180,7 @@ def test_coverage_is_counted_and_a_guided_series_names_the_command_of_a_run(
 def test_members_that_are_left_out_are_reported_and_are_no_failure(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = ("2 has promised term 6 and stays out of term 1 (the price of HZ3)",)
+    shown = ("member 2 stays out of term 1: its candidate term is 6 (hardening HZ3)",)
 
     def run(self: Simulator) -> RunResult:
         return RunResult(self.options, 9, 10, "", {}, {}, (), (), shown, 0)
@@ -189,5 +189,5 @@ def test_members_that_are_left_out_are_reported_and_are_no_failure(
     code, out, _ = command("simulate", "--seeds", "1")
 
     assert code == 0
-    assert "1 runs left members out until the next election, which is no failure" in out
+    assert "in 1 run members stay out until the next election, which is no failure" in out
     assert f"seed 0: {shown[0]}" in out

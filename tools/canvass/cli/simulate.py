@@ -52,9 +52,10 @@ def show(report: SimulationReport, out: Path | None) -> None:
         say(f"seed {finding.seed}: {finding.name}: {finding.violation}")
         say(f"  at step {finding.step:,}; again: {finding.replay}")
     if report.left_out:
+        runs = "1 run" if len(report.left_out) == 1 else f"{len(report.left_out):,} runs"
         say(
-            f"{len(report.left_out):,} runs left members out until the next election, which is no "
-            "failure: see docs/findings/HZ3.md"
+            f"in {runs} members stay out until the next election, which is no failure: see "
+            "docs/findings/HZ3.md"
         )
         for one in report.left_out:
             say(f"  seed {one.seed}: {one.reason}")
