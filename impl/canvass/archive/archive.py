@@ -26,11 +26,11 @@ from canvass.archive.recording_log_file import (
     encode_node_state,
     read_sealed,
     remove_aside,
-    term_entry,
     write_sealed,
 )
 from canvass.archive.storage import ArchiveError, Storage
 from canvass.cluster.member import Member, TermEntry
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 
@@ -194,7 +194,20 @@ class Archive:
         """The recording log with other TERM entries; those that stay keep their timestamps."""
         known = {entry.term: entry for entry in self.entries if entry.type is EntryType.TERM}
         kept = tuple(entry for entry in self.entries if entry.type is not EntryType.TERM)
-        return (*(known.get(term) or term_entry(term, timestamp) for term in terms), *kept)
+        written = (
+            known.get(term)
+            or LogEntry(
+                0,
+                term.leadership_term_id,
+                term.term_base_log_position,
+                term.log_position,
+                timestamp,
+                NULL_VALUE,
+                EntryType.TERM,
+            )
+            for term in terms
+        )
+        return (*written, *kept)
 
     def _write_entries(self, entries: tuple[LogEntry, ...]) -> None:
         write_sealed(self._storage, RECORDING_LOG, _LOG_MAGIC, encode_entries(entries))

@@ -21,7 +21,7 @@ from canvass.archive.storage import ArchiveError, DamageError, Storage
 from canvass.log.messages import FRAME_ALIGNMENT, FRAME_HEADER_LENGTH
 
 HEADER: Final = struct.Struct("<iIqQII")
-"""Length, CRC, position, checksum, bytes not synced before it, recording id."""
+"""Length, CRC, position, checksum, bytes not synced before it, recording id (0: the log's)."""
 _CRC_FROM: Final = 8
 _CHAINED: Final = struct.Struct("<Qq")
 MAX_FRAME_LENGTH: Final = 16 << 20
@@ -57,7 +57,7 @@ def chained(checksum: int, position: int, payload: bytes) -> int:
     return int.from_bytes(mixed.digest(), "little")
 
 
-def encode_frame(frame: Frame, recording_id: int) -> bytes:
+def encode_frame(frame: Frame) -> bytes:
     """Write a frame, with its padding.
 
     Raises
@@ -68,30 +68,28 @@ def encode_frame(frame: Frame, recording_id: int) -> bytes:
     length = FRAME_HEADER_LENGTH + len(frame.payload)
     if length > MAX_FRAME_LENGTH:
         raise ValueError(f"an entry of {len(frame.payload)} bytes is too long")
-    header = HEADER.pack(length, 0, frame.position, frame.checksum, frame.unsynced, recording_id)
+    header = HEADER.pack(length, 0, frame.position, frame.checksum, frame.unsynced, 0)
     crc = crc32(frame.payload, crc32(memoryview(header)[_CRC_FROM:]))
     padding = bytes(aligned(length) - length)
     return b"".join((header[:4], crc.to_bytes(4, "little"), header[8:], frame.payload, padding))
 
 
-def decode_frame(
-    data: bytes | bytearray, offset: int, position: int, recording_id: int
-) -> Frame | None:
+def decode_frame(data: bytes | bytearray, offset: int, position: int) -> Frame | None:
     """Read the frame that begins at an offset of some bytes, or None if a whole one does not.
 
     Parameters
     ----------
     data, offset
         The bytes, and where to begin.
-    position, recording_id
+    position
         What the frame has to say of itself.
     """
     if offset + FRAME_HEADER_LENGTH > len(data):
         return None
-    length, crc, begins, checksum, unsynced, written_id = HEADER.unpack_from(data, offset)
+    length, crc, begins, checksum, unsynced, recording_id = HEADER.unpack_from(data, offset)
     if not FRAME_HEADER_LENGTH <= length <= MAX_FRAME_LENGTH:
         return None
-    if begins != position or written_id != recording_id or offset + aligned(length) > len(data):
+    if begins != position or recording_id or offset + aligned(length) > len(data):
         return None
     checked = memoryview(data)[offset + _CRC_FROM : offset + length]
     if crc32(checked) != crc:
@@ -104,29 +102,27 @@ SEGMENT_LENGTH: Final = 16 << 20
 """After so many bytes the next segment begins."""
 REPLAY_BYTES: Final = 256 << 10
 """How much a replay reads at a time by default."""
-_SEGMENT: Final = re.compile(r"(\d+)-(\d+)\.rec")
+_SEGMENT: Final = re.compile(r"0-(\d+)\.rec")
 
 
-def segment_name(recording_id: int, start: int) -> str:
+def segment_name(start: int) -> str:
     """The file of the segment that begins at a position."""
-    return f"{recording_id}-{start}.rec"
+    return f"0-{start}.rec"
 
 
-def segment_starts(storage: Storage, recording_id: int) -> list[int]:
-    """Where the segments of a recording begin that are in storage, in order."""
+def segment_starts(storage: Storage) -> list[int]:
+    """Where the segments begin that are in storage, in order."""
     matches = (_SEGMENT.fullmatch(name) for name in storage.names())
-    return sorted(int(m[2]) for m in matches if m is not None and int(m[1]) == recording_id)
+    return sorted(int(m[1]) for m in matches if m is not None)
 
 
 class Recording:
-    """One recording, recovered from what is in storage.
+    """The recording of the log, recovered from what is in storage.
 
     Parameters
     ----------
     storage
         Where it is.
-    recording_id
-        Which one it is.
     segment_length
         See `SEGMENT_LENGTH`.
 
@@ -143,10 +139,8 @@ class Recording:
         If something that had been synced is not as it was written.
     """
 
-    def __init__(
-        self, storage: Storage, recording_id: int = 0, segment_length: int = SEGMENT_LENGTH
-    ) -> None:
-        self._storage, self._id, self._segment_length = storage, recording_id, segment_length
+    def __init__(self, storage: Storage, segment_length: int = SEGMENT_LENGTH) -> None:
+        self._storage, self._segment_length = storage, segment_length
         self._starts: list[int] = []
         self._ends = array("q")
         self._checksums = array("Q")
@@ -186,8 +180,8 @@ class Recording:
         checksum = chained(self._checksums[-1] if self._checksums else 0, position, payload)
         unsynced = position - self.synced_position
         frame = Frame(position, position, payload, checksum, unsynced)
-        data = encode_frame(frame, self._id)
-        self._storage.append(self._name(self._starts[-1]), data)
+        data = encode_frame(frame)
+        self._storage.append(segment_name(self._starts[-1]), data)
         self._ends.append(position + len(data))
         self._checksums.append(checksum)
         return Frame(position, position + len(data), payload, checksum, unsynced)
@@ -209,7 +203,7 @@ class Recording:
         """
         offset = count = 0
         while offset < len(data):
-            frame = decode_frame(data, offset, self.end, self._id)
+            frame = decode_frame(data, offset, self.end)
             if frame is None:
                 raise ArchiveError(f"the data to record at {self.end} are not a frame")
             if frame.end > stop_position:
@@ -223,7 +217,7 @@ class Recording:
         """Make everything durable; false if it was so already."""
         if self.synced_position == self.end:
             return False
-        self._storage.sync(self._name(self._starts[-1]))
+        self._storage.sync(segment_name(self._starts[-1]))
         self.synced_position = self.end
         return True
 
@@ -244,12 +238,12 @@ class Recording:
         self._look_at_tail(position)
         removed = False
         while self._starts and self._starts[-1] >= position:
-            self._storage.remove(self._name(self._starts.pop()))
+            self._storage.remove(segment_name(self._starts.pop()))
             removed = True
         if removed:
             self._storage.sync_folder()
         if self._starts:
-            name = self._name(self._starts[-1])
+            name = segment_name(self._starts[-1])
             if self._storage.size(name) > position - self._starts[-1]:
                 self._storage.truncate(name, position - self._starts[-1])
             self._storage.sync(name)
@@ -304,7 +298,7 @@ class Recording:
         end = self._ends[last]
         if end > stop_position:
             return b""
-        return self._storage.read(self._name(start), position - start, end - position)
+        return self._storage.read(segment_name(start), position - start, end - position)
 
     def sound(self, position: int, stop_position: int) -> bytes:
         """Read frames like `raw`, and look at each.
@@ -322,40 +316,37 @@ class Recording:
         return data
 
     def _decoded(self, data: bytes, offset: int, position: int) -> Frame:
-        frame = decode_frame(data, offset, position, self._id)
+        frame = decode_frame(data, offset, position)
         if frame is None or frame.checksum != self.checksum(frame.end):
             start = self._starts[bisect_right(self._starts, position) - 1]
-            raise DamageError(self._name(start), position - start, "an entry does not read back")
+            raise DamageError(segment_name(start), position - start, "an entry does not read back")
         return frame
-
-    def _name(self, start: int) -> str:
-        return segment_name(self._id, start)
 
     def _begin_segment(self, position: int) -> None:
         self.sync()
-        self._storage.create(self._name(position))
+        self._storage.create(segment_name(position))
         self._storage.sync_folder()
         self._starts.append(position)
 
     # Recovery.
 
     def _recover(self) -> None:
-        starts = segment_starts(self._storage, self._id)
+        starts = segment_starts(self._storage)
         for start in starts:
             if start != self.end:
-                raise DamageError(self._name(start), 0, f"the log before it ends at {self.end}")
+                raise DamageError(segment_name(start), 0, f"the log before it ends at {self.end}")
             self._starts.append(start)
             self._scan(start, is_last=start == starts[-1])
         if starts:
             # A process that was killed leaves what it has written, synced or not.
-            self._storage.sync(self._name(starts[-1]))
+            self._storage.sync(segment_name(starts[-1]))
 
     def _scan(self, start: int, *, is_last: bool) -> None:
-        name = self._name(start)
+        name = segment_name(start)
         data = self._storage.read(name, 0, self._storage.size(name))
         offset = 0
         while offset < len(data):
-            frame = decode_frame(data, offset, start + offset, self._id)
+            frame = decode_frame(data, offset, start + offset)
             if frame is None:
                 self._cut_tail(name, data, offset, start, is_last=is_last)
                 return
@@ -371,7 +362,7 @@ class Recording:
         if not is_last:
             raise DamageError(name, bad, "no whole entry, and the log goes on in another file")
         for offset in range(bad + FRAME_ALIGNMENT, len(data), FRAME_ALIGNMENT):
-            later = decode_frame(data, offset, start + offset, self._id)
+            later = decode_frame(data, offset, start + offset)
             if later is not None and later.position - later.unsynced > start + bad:
                 reason = f"no whole entry, which was synced before the one at {offset} was written"
                 raise DamageError(name, bad, reason)

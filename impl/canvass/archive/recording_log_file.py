@@ -22,14 +22,19 @@ _HEADER: Final = struct.Struct("<8sII")
 _ASIDE: Final = ".new"
 
 
-def write_sealed(storage: Storage, name: str, magic: bytes, data: bytes) -> None:
+def replace_file(storage: Storage, name: str, data: bytes) -> None:
     """Put a file in the place of the one of that name, durably."""
     aside = name + _ASIDE
     storage.create(aside)
-    storage.append(aside, _HEADER.pack(magic, len(data), crc32(data)) + data)
+    storage.append(aside, data)
     storage.sync(aside)
     storage.rename(aside, name)
     storage.sync_folder()
+
+
+def write_sealed(storage: Storage, name: str, magic: bytes, data: bytes) -> None:
+    """Put a file with a checksum in the place of the one of that name, durably."""
+    replace_file(storage, name, _HEADER.pack(magic, len(data), crc32(data)) + data)
 
 
 def read_sealed(storage: Storage, name: str, magic: bytes) -> bytes | None:
@@ -89,19 +94,6 @@ class LogEntry:
     def term(self) -> TermEntry:
         """The entry as the protocol sees it."""
         return TermEntry(self.leadership_term_id, self.term_base_log_position, self.log_position)
-
-
-def term_entry(entry: TermEntry, timestamp: int, recording_id: int = 0) -> LogEntry:
-    """The entry of a term."""
-    return LogEntry(
-        recording_id,
-        entry.leadership_term_id,
-        entry.term_base_log_position,
-        entry.log_position,
-        timestamp,
-        NULL_VALUE,
-        EntryType.TERM,
-    )
 
 
 @dataclass(frozen=True, slots=True)

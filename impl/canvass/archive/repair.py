@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from canvass.archive.archive import NODE_STATE, Archive, Change
 from canvass.archive.memory import MemoryStorage
@@ -22,6 +21,7 @@ from canvass.archive.recording import (
     segment_name,
     segment_starts,
 )
+from canvass.archive.recording_log_file import replace_file
 from canvass.archive.storage import ArchiveError, Storage
 from canvass.cluster.member import Member
 from canvass.cluster.recording_log import last_term
@@ -91,9 +91,6 @@ def _copy(source: Storage, target: Storage, without: str = "") -> None:
     target.sync_folder()
 
 
-_ASIDE: Final = ".new"
-
-
 @dataclass
 class _Segment:
     """One file, with what is put into it."""
@@ -109,7 +106,7 @@ class _Segment:
         self.proved[:] = self.data
 
 
-def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
+def repair(storage: Storage, source: Storage) -> int:
     """Put back what is damaged in a recording; say how many entries.
 
     Parameters
@@ -118,8 +115,6 @@ def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
         Where the damaged recording is. No process may have it open.
     source
         Where another member's recording of the same log is; only read.
-    recording_id
-        Of both.
 
     Raises
     ------
@@ -127,22 +122,22 @@ def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
         If nothing could be put back: there is no damage, the other has not what is missing, or
         nothing after it proves it.
     """
-    starts, damaged = segment_starts(storage, recording_id), False
+    starts, damaged = segment_starts(storage), False
     if not starts:
         raise ArchiveError("there is no recording of the log to repair")
-    supply = _Supply(source, recording_id)
+    supply = _Supply(source)
     position = checksum = proved = unproved = 0
     changed: list[_Segment] = []
     for start in starts:
         if start != position:
             damaged = True
             break
-        name = segment_name(recording_id, start)
+        name = segment_name(start)
         segment = _Segment(name, bytearray(storage.read(name, 0, storage.size(name))))
         changed.append(segment)
         while position - start < len(segment.data):
             offset = position - start
-            frame = decode_frame(segment.data, offset, position, recording_id)
+            frame = decode_frame(segment.data, offset, position)
             if frame is not None and frame.checksum == chained(checksum, position, frame.payload):
                 if unproved:
                     proved, unproved = proved + unproved, 0
@@ -153,7 +148,7 @@ def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
                 frame = supply.frame_at(position, checksum)
                 if frame is None or frame.end - start > len(segment.data):
                     break
-                data = encode_frame(frame, recording_id)
+                data = encode_frame(frame)
                 segment.data[offset : offset + len(data)] = data
                 unproved += 1
             position, checksum = frame.end, frame.checksum
@@ -162,15 +157,15 @@ def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
         raise ArchiveError(reason if damaged else "the recording of the log has no damage")
     for segment in changed:
         if storage.read(segment.name, 0, storage.size(segment.name)) != segment.proved:
-            _replace(storage, segment.name, bytes(segment.proved))
+            replace_file(storage, segment.name, bytes(segment.proved))
     return proved
 
 
 class _Supply:
     """The sound entries of the other recording, in order."""
 
-    def __init__(self, source: Storage, recording_id: int) -> None:
-        self._frames = sound_frames(source, recording_id)
+    def __init__(self, source: Storage) -> None:
+        self._frames = sound_frames(source)
         self._next: Frame | None = next(self._frames, None)
 
     def frame_at(self, position: int, checksum: int) -> Frame | None:
@@ -183,24 +178,15 @@ class _Supply:
         return Frame(position, found.end, found.payload, chained(checksum, position, found.payload))
 
 
-def sound_frames(storage: Storage, recording_id: int = 0) -> Iterator[Frame]:
+def sound_frames(storage: Storage) -> Iterator[Frame]:
     """Read the entries of a recording in their order, up to the first that is not sound."""
     position = checksum = 0
-    for start in segment_starts(storage, recording_id):
-        name = segment_name(recording_id, start)
+    for start in segment_starts(storage):
+        name = segment_name(start)
         data = storage.read(name, 0, storage.size(name))
         while position - start < len(data):
-            frame = decode_frame(data, position - start, position, recording_id)
+            frame = decode_frame(data, position - start, position)
             if frame is None or frame.checksum != chained(checksum, position, frame.payload):
                 return
             yield frame
             position, checksum = frame.end, frame.checksum
-
-
-def _replace(storage: Storage, name: str, data: bytes) -> None:
-    aside = name + _ASIDE
-    storage.create(aside)
-    storage.append(aside, data)
-    storage.sync(aside)
-    storage.rename(aside, name)
-    storage.sync_folder()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Self
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
@@ -47,12 +47,7 @@ class Connection:
 
     @classmethod
     async def open(
-        cls,
-        endpoints: Mapping[int, str],
-        *,
-        credentials: bytes = b"",
-        answer_challenge: Callable[[bytes], bytes] | None = None,
-        clock: int = 1,
+        cls, endpoints: Mapping[int, str], *, name: str = "", secret: str = "", clock: int = 1
     ) -> Self:
         """Make a client that begins to look for the leader.
 
@@ -60,24 +55,28 @@ class Connection:
         ----------
         endpoints
             The ingress endpoints of the members, or of some.
-        credentials, answer_challenge
-            What the cluster's authenticator asks for.
+        name, secret
+            The principal, and the secret that answers the cluster's challenge.
         clock
-            By how much the cluster's durations are divided.
+            By how much the cluster divides Aeron's durations.
         """
-        connection = cls()
+        connection, principal = cls(), name.encode()
         await connection._door.open()
         settings = ClientSettings(
             secrets.randbits(62),
             f"{HOST}:{connection._door.port}",
-            credentials,
+            principal,
             connect_retry_ms=max(50, 1_000 // clock),
             offer_retry_ms=max(50, 1_000 // clock),
             keep_alive_ms=max(50, 1_000 // clock),
             silence_ms=max(500, 15_000 // clock),
         )
-        send = connection._send
-        connection.client = ClusterClient(settings, endpoints, send, answer_challenge)
+        connection.client = ClusterClient(
+            settings,
+            endpoints,
+            connection._send,
+            lambda given: challenge_response(secret.encode(), principal, given),
+        )
         connection._task = asyncio.create_task(connection._run())
         return connection
 
@@ -189,24 +188,3 @@ class Connection:
 
 def _now_ms() -> int:
     return time.monotonic_ns() // 1_000_000
-
-
-async def connect(endpoints: dict[int, str], *, name: str, secret: str, clock: int) -> Connection:
-    """Open a connection whose client begins to look for the leader.
-
-    Parameters
-    ----------
-    endpoints
-        The ingress endpoint of each member.
-    name, secret
-        The principal, and the secret that answers the cluster's challenge.
-    clock
-        By how much the cluster divides Aeron's durations.
-    """
-    principal = name.encode()
-    return await Connection.open(
-        endpoints,
-        credentials=principal,
-        answer_challenge=lambda given: challenge_response(secret.encode(), principal, given),
-        clock=clock,
-    )

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 
-from canvass.client.connection import ClosedError, Connection, connect
+from canvass.client.connection import ClosedError, Connection
 
 
 @dataclass
@@ -97,7 +97,7 @@ class Load:
     async def start(self) -> None:
         """Let the clients begin."""
         for k in range(self._count):
-            connection = await connect(
+            connection = await Connection.open(
                 self._endpoints, name=f"load {k}", secret=self._secret, clock=self._clock
             )
             self._connections.append(connection)

@@ -8,12 +8,12 @@ and it works in its own time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Final, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 import msgspec
 
-from canvass.archive.recording import Frame
+from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
@@ -47,18 +47,10 @@ _Snapshot: TypeAlias = tuple[int, int, tuple[ClientSession, ...], bytes]
 """Position, timestamp, sessions, and what the service has written."""
 
 
-class Log(Protocol):
-    """The recorded log, as `canvass.archive.recording.Recording` gives it."""
-
-    def replay(self, position: int, stop_position: int) -> Iterator[Frame]:
-        """Read entries."""
-        ...
-
-
 class BoundedLogAdapter:
     """Reads a log up to a bound that moves: no entry is delivered before it is committed."""
 
-    def __init__(self, log: Log, position: int) -> None:
+    def __init__(self, log: Recording, position: int) -> None:
         self._log = log
         self.position = position
         self.max_log_position = NULL_VALUE
@@ -106,7 +98,7 @@ class ServiceAgent:
         service_id: int,
         member_id: int,
         service: ClusteredService,
-        log: Log,
+        log: Recording,
         egress: Callable[[int, bytes], None],
         snapshot: bytes | None = None,
         position: int = 0,

@@ -71,7 +71,7 @@ def rot(storage: MemoryStorage, rng: random.Random) -> str:
         return ""
     position = rng.randrange(known)
     start = _segment_of(storage, position)
-    storage.spoil(segment_name(0, start), position - start, 1 << rng.randrange(8))
+    storage.spoil(segment_name(start), position - start, 1 << rng.randrange(8))
     return "bit rot"
 
 
@@ -92,7 +92,7 @@ def stray(storage: MemoryStorage, rng: random.Random) -> str:
         kind, new = "write astray", other[: len(old)].ljust(len(old), b"\0")
     if new == old:
         return ""
-    storage.stray(segment_name(0, start), offset, new)
+    storage.stray(segment_name(start), offset, new)
     return kind
 
 
@@ -102,7 +102,7 @@ def _known_position(storage: MemoryStorage) -> int:
 
 
 def _segment_of(storage: MemoryStorage, position: int) -> int:
-    return max(start for start in segment_starts(storage, 0) if start <= position)
+    return max(start for start in segment_starts(storage) if start <= position)
 
 
 def _sector(storage: MemoryStorage, position: int, known: int) -> tuple[int, int, bytes]:
@@ -110,7 +110,7 @@ def _sector(storage: MemoryStorage, position: int, known: int) -> tuple[int, int
     start = _segment_of(storage, position)
     offset = (position - start) // SECTOR * SECTOR
     length = min(SECTOR, known - start - offset)
-    return start, offset, storage.read(segment_name(0, start), offset, length)
+    return start, offset, storage.read(segment_name(start), offset, length)
 
 
 Strike: TypeAlias = Callable[[random.Random], None]

@@ -16,7 +16,7 @@ MAX_MESSAGE_LENGTH: Final = 20 << 20
 """A frame of the log of the greatest length, with what surrounds it."""
 
 
-class FramingError(Exception):
+class FramingError(ValueError):
     """What came on a connection is no message."""
 
 
@@ -37,7 +37,7 @@ class MessageReader:
         Raises
         ------
         FramingError
-            If a message is too long.
+            If a message is longer than `MAX_MESSAGE_LENGTH`.
         """
         self._data += data
         offset = 0
@@ -185,7 +185,7 @@ class Incoming(asyncio.Protocol):
         try:
             for message in self._reader.feed(data):
                 self._on_message(message)
-        except (FramingError, ValueError):
+        except ValueError:
             if self.transport is not None:
                 self.transport.abort()
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 from canvass.archive.files import FileStorage
 from canvass.archive.memory import MemoryStorage
-from canvass.archive.recording import Recording
+from canvass.archive.recording import HEADER, Recording
 from canvass.archive.storage import ArchiveError, DamageError, Storage
+from canvass.log.messages import FRAME_HEADER_LENGTH
 
 SMALL_SEGMENT = 512
 
@@ -52,12 +55,14 @@ def test_what_was_recorded_is_replayed_after_a_restart(storage: Storage) -> None
 
 def test_what_another_recording_wrote_is_none_of_this_one() -> None:
     storage = MemoryStorage()
-    Recording(storage, recording_id=1).append(b"entry")
-    data = storage.read("1-0.rec", 0, 1 << 10)
+    Recording(storage).append(b"entry")
+    data = bytearray(storage.read("0-0.rec", 0, 1 << 10))
+    struct.pack_into("<I", data, HEADER.size - 4, 1)
+    length = FRAME_HEADER_LENGTH + len(b"entry")
+    struct.pack_into("<I", data, 4, crc32(memoryview(data)[8:length]))
 
     with pytest.raises(ArchiveError, match="the data to record at 0 are not a frame"):
-        Recording(storage, recording_id=0).extend(data, 1 << 10)
-    assert Recording(storage, recording_id=1).end == len(data)
+        Recording(MemoryStorage()).extend(bytes(data), 1 << 10)
 
 
 def test_a_replay_keeps_to_its_bounds(storage: Storage) -> None:
@@ -215,7 +220,7 @@ def test_a_full_disk_is_an_error_and_what_was_synced_is_there() -> None:
 def test_a_folder_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
     first = FileStorage(tmp_path)
 
-    with pytest.raises(ArchiveError, match="held by another process"):
+    with pytest.raises(ArchiveError, match="in use by another process"):
         FileStorage(tmp_path)
     first.close()
     FileStorage(tmp_path).close()

@@ -77,8 +77,8 @@ def test_several_places_are_repaired_at_once() -> None:
     recorded(source)
     recording = recorded(storage)
     payloads = [frame.payload for frame in recording.replay(0, recording.end)]
-    for start in segment_starts(storage, 0)[:2]:
-        storage.spoil(segment_name(0, start), 40)
+    for start in segment_starts(storage)[:2]:
+        storage.spoil(segment_name(start), 40)
 
     assert repair(storage, source) == 2
     again = Recording(storage, segment_length=SMALL_SEGMENT)

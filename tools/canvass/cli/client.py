@@ -164,9 +164,9 @@ async def _offer(
     timeout_s: float,
     service_id: int,
 ) -> None:
-    from canvass.client.connection import connect
+    from canvass.client.connection import Connection
 
-    connection = await connect(endpoints, name=name, secret=secret, clock=clock)
+    connection = await Connection.open(endpoints, name=name, secret=secret, clock=clock)
     async with _closing(connection, timeout_s):
         for line in lines:
             async with asyncio.timeout(timeout_s):
@@ -177,10 +177,10 @@ async def _offer(
 async def _ask_for_snapshot(
     endpoints: dict[int, str], name: str, secret: str, clock: int, timeout_s: float
 ) -> None:
-    from canvass.client.connection import connect
+    from canvass.client.connection import Connection
     from canvass.transport.client_messages import AdminResponseCode
 
-    connection = await connect(endpoints, name=name, secret=secret, clock=clock)
+    connection = await Connection.open(endpoints, name=name, secret=secret, clock=clock)
     async with _closing(connection, timeout_s):
         async with asyncio.timeout(timeout_s):
             response = await connection.snapshot()
