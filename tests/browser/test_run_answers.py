@@ -72,7 +72,6 @@ def test_a_divergence_is_reported_with_what_is_allowed(server: Asked) -> None:
     assert answer.operator is not None
     assert answer.operator.lines[0].startswith("Canvass(")
     assert answer.place.endswith(f"member-1.ndjson:{answer.step + 1}")
-    assert answer.action_enabled
     assert "ElectionError" in answer.enabled
     assert {one.kind for one in run.findings} >= {answer.kind}
 
@@ -208,7 +207,6 @@ def test_a_step_is_reported_as_the_stream_has_it(server: Asked, good_run: Path) 
         step = server.get(api.StepView, f"/run/good/step/1/{place}")
         assert (step.member, step.step, step.action) == (1, place, stream[place]["action"])
         assert step.after == stream[place]["state"]
-        assert step.time_ns == str(stream[place]["timeNs"])
         if place:
             assert step.before == stream[place - 1]["state"]
             paths = {one.path.partition("[")[0] for one in step.changes}

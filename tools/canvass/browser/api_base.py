@@ -40,7 +40,6 @@ class SourceInfo(Data, frozen=True):
 class Session(Data, frozen=True):
     """What there is to look at."""
 
-    version: str
     opened: str
     """Id of the source to show first; empty if there is none."""
     sources: tuple[SourceInfo, ...]

@@ -53,7 +53,6 @@ class ElectionRow(Data, frozen=True):
     """The place of the first step of the first member that looked for a leader."""
     trigger: EvidenceLine
     slowest: EvidenceLine
-    setting: str
     ballots: tuple[BallotRow, ...]
     sentence: EvidenceLine
 

@@ -54,7 +54,6 @@ class GraphInfo(Data, frozen=True):
     complete: bool | None
     """Null if nobody knows."""
     initial: tuple[str, ...]
-    initial_total: int
     actions: tuple[ActionCount, ...]
     fields: tuple[str, ...]
     """What predicates and projections may name."""
@@ -125,7 +124,6 @@ class Node(Data, frozen=True):
     label: str
     x: float
     y: float
-    layer: int
     initial: bool
     expanded: bool
     more: int

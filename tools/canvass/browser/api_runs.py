@@ -91,7 +91,6 @@ class Divergence(Data, frozen=True):
     expected: tuple[tuple[Difference, ...], ...]
     """For each outcome that the spec allows, where it differs; the nearest first."""
     enabled: tuple[str, ...]
-    action_enabled: bool
     failing: tuple[str, ...]
     """Parts of the guard that keep the action from being enabled."""
     operator: SourceLines | None
@@ -223,8 +222,6 @@ class StepView(Data, frozen=True):
     step: int
     event_number: int
     action: str
-    time_ns: str
-    """As text: the number may be larger than JavaScript holds."""
     time: str
     since: str
     origin: str

@@ -92,12 +92,8 @@ class Browser:
         return endpoint
 
     def _session(self, _: Arguments) -> api.Session:
-        from importlib.metadata import version
-
         listed = self.store.listed()
-        return api.Session(
-            version=version("canvass"), opened=listed[0].id if listed else "", sources=listed
-        )
+        return api.Session(opened=listed[0].id if listed else "", sources=listed)
 
 
 def _answer(ask: Ask, arguments: Arguments) -> Response:

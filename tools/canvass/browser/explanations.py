@@ -91,7 +91,6 @@ class _Rows:
             first_event=self._event(one.phases[0].sentence.evidence[:1]) if one.phases else None,
             trigger=self._trigger(one),
             slowest=self.sentence(one.slowest),
-            setting=one.setting or "",
             ballots=tuple(map(self.ballot, self.last(one.ballots, MAX_BALLOTS))),
             sentence=self.sentence(one.sentence),
         )

@@ -100,7 +100,6 @@ class OpenGraph:
             edges=view.edge_count,
             complete=view.complete,
             initial=tuple(view.id_of(int(row)) for row in view.initial[:LISTED]),
-            initial_total=len(view.initial),
             actions=tuple(
                 api.ActionCount(name=name, count=count)
                 for name, count in zip(view.actions, counts, strict=True)

@@ -114,7 +114,7 @@ def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
     trees = {one: graph.view.tree(one) for one in rows}
     nodes = tuple(
         _node(graph, one, trees[one], None if one == row else trees[row], spot, int(near.more[k]))
-        for k, (one, *spot) in enumerate(zip(rows, placed.x, placed.y, placed.layer, strict=True))
+        for k, (one, *spot) in enumerate(zip(rows, placed.x, placed.y, strict=True))
     )
     shown, cut = near.arrows[:DRAWN_EDGES], near.arrows[DRAWN_EDGES:]
     view = graph.view
@@ -149,7 +149,7 @@ def _node(
     more: int,
 ) -> api.Node:
     """Draw a state; beside the centre by what differs from it."""
-    x, y, layer = spot
+    x, y = spot
     sign: str | msgspec.UnsetType = msgspec.UNSET
     shown: Any = tree
     if is_cluster(tree):
@@ -161,7 +161,6 @@ def _node(
         label=label_of(tree) if centre is None else near_label(tree, centre),
         x=x,
         y=y,
-        layer=int(layer),
         initial=graph.is_initial(row),
         expanded=bool(graph.view.expanded[row]),
         more=more,

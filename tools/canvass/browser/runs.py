@@ -291,7 +291,6 @@ class OpenRun:
             step=event.step,
             event_number=self.lanes.place[row],
             action=ACTION_NAMES[int(columns.action[row])],
-            time_ns=str(event.time_ns),
             time=when.time,
             since=when.since,
             origin=when.origin,

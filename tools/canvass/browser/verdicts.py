@@ -139,7 +139,6 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
         levels=_first_of(levels_of(opened, one) for one in case.run.divergences) or (),
         hazards=hazards_in(*(one.text for one in case.run.divergences)),
         enabled=content.enabled,
-        action_enabled=content.action_enabled,
         failing=tuple(map(shortened, content.failing)),
         operator=None
         if operator is None

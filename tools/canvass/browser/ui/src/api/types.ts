@@ -34,7 +34,6 @@ export interface SourceInfo {
 
 /** What there is to look at. */
 export interface Session {
-  readonly version: string;
   readonly opened: string;
   readonly sources: readonly SourceInfo[];
 }
@@ -76,7 +75,6 @@ export interface GraphInfo {
   readonly edges: number;
   readonly complete: boolean | null;
   readonly initial: readonly string[];
-  readonly initialTotal: number;
   readonly actions: readonly ActionCount[];
   readonly fields: readonly string[];
   readonly detail: { readonly [name: string]: string };
@@ -136,7 +134,6 @@ export interface Node {
   readonly label: string;
   readonly x: number;
   readonly y: number;
-  readonly layer: number;
   readonly initial: boolean;
   readonly expanded: boolean;
   readonly more: number;
@@ -319,7 +316,6 @@ export interface ElectionRow {
   readonly firstEvent: number | null;
   readonly trigger: EvidenceLine;
   readonly slowest: EvidenceLine;
-  readonly setting: string;
   readonly ballots: readonly BallotRow[];
   readonly sentence: EvidenceLine;
 }
@@ -418,7 +414,6 @@ export interface Divergence {
   readonly changed: readonly Difference[];
   readonly expected: readonly (readonly Difference[])[];
   readonly enabled: readonly string[];
-  readonly actionEnabled: boolean;
   readonly failing: readonly string[];
   readonly operator: SourceLines | null;
   readonly words: readonly string[];
@@ -522,7 +517,6 @@ export interface StepView {
   readonly step: number;
   readonly eventNumber: number;
   readonly action: string;
-  readonly timeNs: string;
   readonly time: string;
   readonly since: string;
   readonly origin: string;
