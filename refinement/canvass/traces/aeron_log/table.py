@@ -342,6 +342,7 @@ _ROWS: Final = (
 )
 
 EVENT_TYPES: Final = {row.name: row for row in _ROWS}
+"""The events by name. A new one is a row above and a class in `records`."""
 
 ALIASES: Final = {"termBaseLeadershipPosition": "termBaseLogPosition"}
 """Names of the agent that 1.53 replaced."""
