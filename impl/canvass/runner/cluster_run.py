@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,17 +172,7 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
         If the folder is not empty, is another cluster's, or its cluster is running.
     """
     supervisor = _supervisor(options)
-    load = None
-    if options.load:
-        endpoints = supervisor.endpoints
-        load = Load(
-            endpoints,
-            options.load,
-            options.clients,
-            options.clock,
-            options.secret,
-            options.services,
-        )
+    load = _load(options, supervisor.endpoints)
     began_s = time.monotonic()
     value = None
     problems: list[str] = []
@@ -235,14 +225,22 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
         requests_acknowledged=0 if load is None else load.book.acknowledged,
         counter=value,
         positions_compared=positions,
-        latency_ms={}
-        if load is None
-        else {
-            name: round(load.book.percentile_ms(share), 2)
-            for name, share in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
-        },
+        latency_ms={} if load is None else _latencies(load),
         problems=problems,
     )
+
+
+def _load(options: ClusterOptions, endpoints: Mapping[int, str]) -> Load | None:
+    if not options.load:
+        return None
+    return Load(
+        endpoints, options.load, options.clients, options.clock, options.secret, options.services
+    )
+
+
+def _latencies(load: Load) -> dict[str, float]:
+    shares = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+    return {name: round(load.book.percentile_ms(share), 2) for name, share in shares}
 
 
 def _supervisor(options: ClusterOptions) -> Supervisor:
