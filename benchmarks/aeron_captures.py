@@ -37,7 +37,7 @@ CANVASS = str(Path(sys.executable).with_name("canvass"))
 
 
 class Result(NamedTuple):
-    """What came of one capture."""
+    """The result of one capture."""
 
     outcome: str
     lines: int

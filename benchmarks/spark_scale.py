@@ -1,7 +1,7 @@
 """Measure what batch verification on Spark local[2] does with very much: 10^8 events, giant runs.
 
 ``python benchmarks/spark_scale.py FOLDER [ROUNDS [NAME...]]`` verifies in turns, ``ROUNDS`` times
-(3), all of these or those that are named:
+(3), all of these, or the named ones:
 
 - ``set``: 10^7 events of copies of simulated runs, in files of 250,000 events;
 - ``long``: one run of 10^7 events in one file;

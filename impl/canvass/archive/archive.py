@@ -191,7 +191,7 @@ class Archive:
         return max(found, key=lambda entry: entry.log_position, default=None)
 
     def _with_terms(self, terms: tuple[TermEntry, ...], timestamp: int) -> tuple[LogEntry, ...]:
-        """The recording log with other TERM entries; those that stay keep their timestamps."""
+        """The recording log with other TERM entries; entries that stay keep their timestamps."""
         known = {entry.term: entry for entry in self.entries if entry.type is EntryType.TERM}
         kept = tuple(entry for entry in self.entries if entry.type is not EntryType.TERM)
         written = (

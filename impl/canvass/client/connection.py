@@ -160,7 +160,7 @@ class Connection:
         link.send(CLIENT_MESSAGES.encode(message))
 
     def _settle(self) -> None:
-        """Give the answers to those who wait for them."""
+        """Give the answers to the callers that wait for them."""
         client = self.client
         while client.answers:
             number, answer = client.answers.popitem(last=False)

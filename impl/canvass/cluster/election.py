@@ -2,7 +2,7 @@
 leader, and how elections begin and fail.
 
 A step is a pure function of (rules, own id, state, input); None means that it is not enabled. The
-states that lead are in `canvass.cluster.election_leader`, those that follow in
+states that lead are in `canvass.cluster.election_leader`, the states that follow in
 `canvass.cluster.election_follower`, the messages in `canvass.cluster.election_messages`.
 """
 

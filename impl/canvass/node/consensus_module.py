@@ -324,7 +324,7 @@ class ConsensusModule:
     # Slow work, and clients.
 
     def slow_tick(self) -> None:
-        """Answer those who are refused; look at the switches and, as a leader, at the sessions."""
+        """Answer the refused clients; look at the switches and, as a leader, at the sessions."""
         self.ingress.tell_refused()
         if self.ingress.leads:
             self._check_toggle()

@@ -74,13 +74,13 @@ class ClientIngress:
     i, endpoints
         The member, and the ingress endpoints of all as they stand in messages.
     sessions
-        Those that are open.
+        The open ones.
     authenticator
         Decides about clients.
     send
         Sends something to an egress channel; it may be lost.
     administer
-        Lets the cluster take a snapshot, if whoever asks may; says what has become of that.
+        Lets the cluster take a snapshot, if the client may ask for one; says how that went.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class ClientIngress:
             self._event(*self._rejected.popleft())
 
     def process_pending(self, timeout: int) -> None:
-        """Let the authenticator decide about those who connect: slow tick work of a leader."""
+        """Let the authenticator decide about new clients: slow tick work of a leader."""
         for pending in list(self._pending.values()):
             if pending.state is PendingState.AUTHENTICATED:
                 continue  # It is appended next.

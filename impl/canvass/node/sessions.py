@@ -115,7 +115,7 @@ class SharedSecret:
 
 
 class SessionState(str, Enum):
-    """Of a session that is in the log. Those that are not yet belong to the ingress."""
+    """Of a session that is in the log. Until then a session belongs to the ingress."""
 
     OPEN = "OPEN"
     CLOSING = "CLOSING"

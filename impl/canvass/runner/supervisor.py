@@ -147,7 +147,7 @@ class Supervisor:
     async def _toggle(self, name: str, *, quiet: bool = False) -> None:
         """Set the leader's switch once it is ready, and see that it took effect.
 
-        An election takes back what the switch was set to, so whoever leads is given it again then.
+        An election resets the switch, so the next leader is given it again.
         """
         given: tuple[int, int] | None = None
         before = 0
@@ -174,7 +174,7 @@ class Supervisor:
             self._note(f"toggle {name.lower().replace('_', '-')}")
 
     async def _toggle_node(self, command: Command, i: int) -> None:
-        """Set the switch of one member once it is ready, and see what came of it.
+        """Set the switch of one member once it is ready, and wait for the result.
 
         An election takes back what the switch was set to, so the member is given it again then.
         """
@@ -314,7 +314,7 @@ class Supervisor:
             await member.reader
 
     async def stop_all(self) -> None:
-        """End all members in good order, and those that do not end by force."""
+        """End all members in good order, or by force if they do not end."""
         for i, member in enumerate(self._members):
             member.expected_to_end = True
             if self.is_up(i) and member.process is not None:

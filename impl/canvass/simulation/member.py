@@ -90,7 +90,7 @@ Moment = Literal["join", "ballot", "log cut"]
 it has cut its log off is done."""
 
 Step = tuple[str, Input, Member, Outcome]
-"""Action, input, the state before, and what came of it."""
+"""Action, input, the state before, and the outcome."""
 
 
 def _moment_of(effect: Effect) -> Moment | None:

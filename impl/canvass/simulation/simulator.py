@@ -1,10 +1,10 @@
 """The deterministic simulator: whole members, virtual time, and one queue of what happens next.
 
-The members are those that `canvass run` starts as processes (`canvass.node.node`); disk, network,
-clocks and the lives of processes are simulated. Everything a run does follows from its options.
-There is one thread and no real clock; things that happen at the same nanosecond happen in the order
-in which they were put into the queue. A run has two phases: first faults strike until enough steps
-are taken, then the faults stop, and all members have to come to serve one leader and to agree.
+The members are those of `canvass run` (`canvass.node.node`); processes, disks, network and clocks
+are simulated. Everything a run does follows from its options. There is one thread and no real
+clock; events of the same nanosecond happen in the order in which they were put into the queue. A
+run has two phases: first faults strike until enough steps are taken, then the faults stop, and all
+members have to come to serve one leader and to agree.
 """
 
 from __future__ import annotations

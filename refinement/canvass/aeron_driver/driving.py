@@ -353,7 +353,7 @@ def drive(
     observers: Iterable[Observer] = (),
     progress: Progress | None = None,
 ) -> Part:
-    """Drive steps and give what came of them.
+    """Drive steps and give the results.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ def drive_varied(
     departing: Rows,
     progress: Progress | None = None,
 ) -> Part:
-    """Drive the edges with hidden state of Aeron varied, but for those that depart in any case.
+    """Drive the edges with hidden state of Aeron varied, but for edges that depart in any case.
 
     A step that comes out differently is driven again with each departure of its mask alone; the
     groups are of those, so that they name what makes the difference.

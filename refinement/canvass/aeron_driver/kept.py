@@ -1,7 +1,7 @@
-"""Kept answers of Aeron: what came of each canonical step, small enough for a repository.
+"""Kept answers of Aeron: the result of each canonical step, small enough for a repository.
 
 A file holds the answers for one revision of the protocol, with the releases that gave them. An
-answer is 40 bits that name a canonical state and input, and 16 bits that name what came of it. So a
+answer is 40 bits that name a canonical state and input, and 16 bits that name the result. So a
 graph can be held against Aeron where there is no Aeron: each edge, and each input that the spec
 disables and of which nothing may come, is confirmed, contradicted, explained by a reviewed class of
 differences, or not among the answers.

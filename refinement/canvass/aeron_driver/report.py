@@ -83,7 +83,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
     equal: int
     different: int
     explained: int
-    """Of the different ones: those that a reviewed class explains."""
+    """Of the different ones: how many a reviewed class explains."""
     actions: list[ActionCount]
     not_drivable: list[Reason]
     groups: list[Group]

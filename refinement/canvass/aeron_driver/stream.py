@@ -139,7 +139,7 @@ class StreamLayout:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What came of some requests, in their order.
+    """The results of some requests, in their order.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ from canvass.lanes import svg
 from canvass.traces.schema import encode
 
 MAX_LISTED: Final = 1_000
-"""Runs in the table; those that do not conform come first."""
+"""Runs in the table; runs that do not conform come first."""
 _MAX_SPEC_LINES: Final = 80
 
 _SIGNS: Final = {

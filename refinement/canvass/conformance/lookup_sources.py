@@ -155,7 +155,7 @@ def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True
     cache
         Where answers are kept; None for the user's cache folder.
     keep
-        Whether answers are kept at all, and those that ship with canvass are used.
+        Whether answers are kept, and the shipped ones are used.
 
     Raises
     ------

@@ -221,7 +221,7 @@ class RunTiming:
         return self._doubts
 
     def settled(self, unexplained: Iterable[Doubt]) -> tuple[TimingWarning, ...]:
-        """Give all warnings by member and step; of the doubts those that the spec left open."""
+        """Give all warnings by member and step; of the doubts only what the spec left open."""
         for doubt in unexplained:
             self._warn(doubt)
         self._doubts = []

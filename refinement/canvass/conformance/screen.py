@@ -274,7 +274,7 @@ class Screening:
 
     @property
     def read(self) -> int:
-        """How many events were read so far, with those that wait to be screened."""
+        """How many events were read so far, screened or not."""
         return self.events + self._waiting_events
 
     # --- judging ----------------------------------------------------------------------------------

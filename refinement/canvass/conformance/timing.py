@@ -136,7 +136,7 @@ class MemberTiming:
     def take(
         self, columns: EventColumns, sources: Sequence[Source | None] | None
     ) -> Iterator[Doubt]:
-        """Take the next events; give what is in doubt of them, or of those that were held back."""
+        """Take the next events; give what is in doubt of them, or of events that were held back."""
         self._held.append(rows_of_batch(columns, sources))
         if not self.inferred:
             yield from self._ask(self._held.pop())

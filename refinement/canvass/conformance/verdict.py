@@ -23,7 +23,7 @@ class Verdict(str, Enum):
     CONFORMS = "CONFORMS"
     """Every step is allowed, causality holds, every safety monitor holds."""
     INCOMPLETE = "INCOMPLETE"
-    """Steps are missing, and those that are there conform."""
+    """Steps are missing, and the other steps conform."""
     DIVERGES = "DIVERGES"
     """A step that the spec does not allow, a message nobody sent, or a violated property."""
     MALFORMED = "MALFORMED"

@@ -229,7 +229,7 @@ class ConformanceChecker:
         return lookup
 
     def _tell_progress(self, task: Task, events: int, wrong: int) -> None:
-        """Leave word for whoever watches: the name of an empty file, as that is whole or absent.
+        """Report progress: by the name of an empty file, as that is whole or absent.
 
         It is named by the task, so that one that is done again, as its worker died, counts once.
         """

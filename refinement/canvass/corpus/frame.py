@@ -1,4 +1,4 @@
-"""`verify`: events in a DataFrame to verdicts in a DataFrame, for whoever has a job of their own.
+"""`verify`: events in a DataFrame to verdicts in a DataFrame, for jobs of your own.
 
 Rows must have the columns of ``canvass.events/1``, as ``spark.read.format("canvass")`` gives them,
 in any order. With the column ``truncated`` of that format, a truncated stream makes its run

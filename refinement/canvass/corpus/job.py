@@ -87,7 +87,7 @@ class SoFar(NamedTuple):
     events: int
     """Events that were checked, in all stages."""
     diverging: int
-    """Runs that were seen to diverge, without those that the oracle still has to check."""
+    """Runs that were seen to diverge, without runs that the oracle still has to check."""
 
 
 class OutputExists(Exception):

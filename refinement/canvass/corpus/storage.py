@@ -99,7 +99,7 @@ class UrlPath:
             return file.read()
 
     def write_bytes(self, data: bytes) -> int:
-        """Write a file; whoever finds it finds it whole."""
+        """Write a file; a reader finds it whole or not at all."""
         # Else pyarrow would pack the data by the end of the name.
         with (
             storage_errors(self),

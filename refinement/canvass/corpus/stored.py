@@ -77,7 +77,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Head)
 
 
 def store(path: Place, part: PartOfRun, sequence: Sequence | None) -> None:
-    """Write a part; whoever finds the file finds it whole."""
+    """Write a part; a reader finds the file whole or not at all."""
     codec = pa.Codec(_CODEC)
     columns: dict[str, _Column] = {}
     packed: list[bytes] = []

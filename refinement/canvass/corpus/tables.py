@@ -90,7 +90,7 @@ def _of(columns: Sequence[str]) -> Any:
 
 
 def _write(folder: Place, schema: Any, batches: Iterable[Any]) -> None:
-    """Write a table; whoever finds the file finds it whole."""
+    """Write a table; a reader finds the file whole or not at all."""
     folder.mkdir()
     with writing(folder / _FILE) as path, pq.ParquetWriter(path, schema) as writer:
         for batch in batches:

@@ -123,7 +123,7 @@ def read_task(folder: Place, number: int) -> Task:
 def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
     """Write the rows of a task; give the receipt.
 
-    Whoever finds the file finds it whole. A task that is done twice gives the same rows twice.
+    A reader finds the file whole or not at all. A task that is done again gives the same rows.
     """
     name = f"{number:06d}.parquet"
     counts: Counter[str] = Counter()

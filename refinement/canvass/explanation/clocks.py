@@ -73,7 +73,7 @@ def _overlap(members: Mapping[int, Lines]) -> bool:
 
 
 def _offsets(members: Mapping[int, Lines], bounds: Bounds) -> dict[int, int]:
-    """Move one member after the other against those that have been moved, the best known first."""
+    """Move one member after the other against the ones moved before, the best known first."""
     waiting = list(members)
     offsets = {waiting[0]: 0}
     while len(offsets) < len(waiting):

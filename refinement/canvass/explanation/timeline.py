@@ -342,7 +342,7 @@ def _ends_process(record: Line) -> bool:
 
 
 def is_heartbeat(record: Line) -> bool:
-    """Whether a record is one of those that a working member writes all the time."""
+    """Whether a record is of a kind that a working member writes all the time."""
     return isinstance(record, AppendPosition | CommitPosition)
 
 

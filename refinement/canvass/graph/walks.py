@@ -166,7 +166,7 @@ class Neighbourhood:
     rows
         The states shown: the root, then by distance.
     layers
-        How far each is from the root: negative for those that lead to it.
+        How far each is from the root: negative for states that lead to it.
     more
         For each state shown, how many states it leads to or that lead to it are not shown.
     arrows
@@ -248,7 +248,7 @@ def _shares(
 ) -> NDArray[np.bool_]:
     """Choose the states to show: of each distance some that lie beside one that is shown.
 
-    Those that have a state beside them that is further away come first.
+    States with a neighbour that is further away come first.
     """
     shown = np.zeros(graph.state_count, dtype=np.bool_)
     shown[ordered[:1]] = True

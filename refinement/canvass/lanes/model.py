@@ -33,7 +33,7 @@ class Mark(str, Enum):
 
 
 class Fate(str, Enum):
-    """What became of a message."""
+    """What happened to a message."""
 
     DELIVERED = "DELIVERED"
     LOST = "LOST"

@@ -120,7 +120,7 @@ def find_kill(trials: Trials, core: Any, actions: Iterable[Action] = ACTIONS) ->
     core
         A module with ``ACTIONS``, as `canvass.cluster.core` has it.
     actions
-        Those that are tried.
+        The ones to try.
 
     Returns
     -------

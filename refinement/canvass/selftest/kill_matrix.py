@@ -122,7 +122,7 @@ def find_unreachable_kill(trials: Trials, core: Any, actions: Iterable[Action]) 
     core
         A module with ``ACTIONS``, as `canvass.cluster.core` has it.
     actions
-        Those that are tried.
+        The ones to try.
     """
     rng = random.Random(0)
     steps: list[Step] = []
@@ -183,7 +183,7 @@ Progress = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class MutantResult:
-    """What became of one mutant."""
+    """The result of one mutant."""
 
     mutant: Mutant
     kill: EdgeKill | None

@@ -92,7 +92,7 @@ class WrongReport(Record, frozen=True):
 
 @dataclass(slots=True)
 class RunsResult:
-    """What became of all runs."""
+    """The results of all runs."""
 
     good: int = 0
     events: int = 0
@@ -244,7 +244,7 @@ class MutantReport(Record, frozen=True):
 
 
 class CorruptionReport(Record, frozen=True):
-    """What became of the runs that were corrupted in one way."""
+    """The results of the runs that were corrupted in one way."""
 
     name: str
     description: str

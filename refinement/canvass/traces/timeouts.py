@@ -1,4 +1,4 @@
-"""The timeouts of a cluster: Aeron's properties, how they are written, and those that a run names.
+"""The timeouts of a cluster: Aeron's properties, how they are written, and what a run says of them.
 
 A run may say which timeouts its members have: ``source.timeouts`` of ``run.json``, each property
 with its duration. What it does not say has Aeron's default.

@@ -24,7 +24,7 @@ Place = tuple[Path, str]
 
 
 class OpenCorpus:
-    """Runs that are listed, and those that were opened.
+    """Runs that are listed, and runs that were opened.
 
     Parameters
     ----------

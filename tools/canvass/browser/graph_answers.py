@@ -71,7 +71,7 @@ def path(
     end, where
         A state, or what is to hold in one.
     actions
-        Those that may be taken; all if there are none.
+        The ones that may be taken; all if there are none.
 
     Raises
     ------

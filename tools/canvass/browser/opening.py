@@ -51,7 +51,7 @@ class Opener:
             self._scratch.cleanup()
 
     def open_all(self, paths: Sequence[Path]) -> Iterator[Source]:
-        """Give the sources of all paths; those that show something if there are none.
+        """Give the sources of all paths, or samples if there are none.
 
         What cannot be opened is a source that says why.
 
@@ -248,7 +248,7 @@ def graph_source(folder: Path) -> Source:
 
 
 def broken_source(path: Path, error: Exception) -> Source:
-    """Give the source of something that cannot be read; whoever opens it sees why."""
+    """Give the source of something that cannot be read; its page says why."""
 
     def make() -> object:
         raise error

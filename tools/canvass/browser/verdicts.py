@@ -75,7 +75,7 @@ def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
             if verdict.divergences:
                 found.case = _case(opened, verdict, lookup)
         finally:
-            # Last: whoever sees that a run diverges sees where, too.
+            # Last: when the page shows that a run diverges it can show where.
             found.verdict = verdict
     except Exception as error:  # noqa: BLE001 - whatever is wrong is reported where the verdict would be
         reason = " ".join(str(error).split())

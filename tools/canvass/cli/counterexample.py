@@ -411,7 +411,7 @@ def _acting(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
 
 
 def _happened(i: int, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Tell what became of member `i`, and what it sent."""
+    """Say what happened to member `i`, and what it sent."""
     old, new = before["member"][i], after["member"][i]
     if old["electionState"] != new["electionState"]:
         yield f"{old['electionState']} -> {new['electionState']}"

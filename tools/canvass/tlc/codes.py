@@ -1,6 +1,6 @@
 """Numbers of TLC: message codes and exit codes, by name. The same in all versions from 2.15.
 
-Only those that this package looks at; the full list is in TLC's class ``EC``.
+Only the ones that this package reads; the full list is in TLC's class ``EC``.
 """
 
 from __future__ import annotations

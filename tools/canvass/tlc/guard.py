@@ -1,4 +1,4 @@
-"""Runs one command and kills its whole process group when whoever started it is gone.
+"""Runs one command and kills its whole process group when the process that started it has ended.
 
 Started as a script, as the leader of a process group of its own, with a pipe as standard input
 whose other end the parent holds: when the parent dies in whatever way, ``kill -9`` included, the

@@ -85,7 +85,7 @@ class MemberLog:
     reread: Callable[[], Iterator[LogRecord]] | None = None
 
     def every_record(self) -> Iterable[LogRecord]:
-        """All records in the order of the lines; those that are not in memory are read again."""
+        """All records in the order of the lines; records that are not in memory are read again."""
         return self.records if self.reread is None else self.reread()
 
 

@@ -3,7 +3,7 @@ release.
 
 A step whose event is not in the vocabulary prints nothing, and a field that is not in it is
 unknown. The vocabulary comes from the release, which the log names or which its text narrows down,
-and from the events that the operator has enabled: as the user says, else those that are there.
+and from the events that the operator has enabled: as the user says, else as the lines show.
 
 Nothing here reads a line, or says what a log without an event means.
 """
