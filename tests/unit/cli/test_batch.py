@@ -90,7 +90,7 @@ def test_tables_grow_by_what_is_new_and_a_repeated_command_ends_alike(
     (tmp_path / "run-2").rename(corpus / "run-2")
     assert run([*words, "--out", str(tmp_path / "report")]) == 1
     captured = capsys.readouterr()
-    assert "1 runs, 40 events: 1 DIVERGES" in captured.out
+    assert "1 run, 40 events: 1 DIVERGES" in captured.out
     assert "verified before and unchanged: 2 CONFORMS" in captured.out
     assert "units: 1 new, 2 unchanged" in captured.err
     assert run(words) == 1

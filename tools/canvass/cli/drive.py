@@ -14,7 +14,7 @@ import msgspec
 import typer
 
 from canvass.cli.given import need_runs
-from canvass.cli.graph_common import Lines
+from canvass.cli.graph_common import say
 from canvass.cli.options import Output
 from canvass.cli.output import (
     EXIT_OK,
@@ -243,27 +243,26 @@ def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _show(report: DriveReport, shown: int) -> None:
-    lines = Lines()
-    lines.print(
+    say(
         f"{report.model} ({_members(report.members)}, revision {report.revision})"
         f" on the Java of Aeron {report.release}"
     )
     parts = (("edges", report.edges), ("hidden state varied", report.hidden))
     for title, part in (*parts, ("disabled inputs", report.disabled)):
         if part is not None:
-            _show_part(lines, title, part, shown)
+            _show_part(title, part, shown)
 
     for each in report.situations:
         enabled = "" if each.enabled else " (disabled in the spec)"
-        lines.print("")
-        lines.print(f"beyond the graph: {each.name}{enabled}")
-        lines.print(f"    {each.question}")
+        say("")
+        say(f"beyond the graph: {each.name}{enabled}")
+        say(f"    {each.question}")
         for field in each.fields:
-            lines.print(f"    {field.field}")
-            lines.print(f"      spec  {field.spec}")
-            lines.print(f"      java  {field.java}")
+            say(f"    {field.field}")
+            say(f"      spec  {field.spec}")
+            say(f"      java  {field.java}")
         if each.note:
-            lines.print(f"    note    {each.note}")
+            say(f"    note    {each.note}")
 
 
 def _members(count: int) -> str:
@@ -271,54 +270,51 @@ def _members(count: int) -> str:
 
 
 def _show_runs(report: TraceReport, shown: int) -> None:
-    lines = Lines()
     runs = "1 run" if report.runs == 1 else f"{report.runs:,} runs"
-    lines.print(f"{runs}, {report.events:,} events, on the Java of Aeron {report.release}")
+    say(f"{runs}, {report.events:,} events, on the Java of Aeron {report.release}")
     for reason in report.not_drivable:
-        lines.print(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
+        say(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
     for part in report.parts:
         title = f"distinct steps ({_members(part.members)}, revision {part.revision})"
-        _show_part(lines, title, part.steps, shown)
+        _show_part(title, part.steps, shown)
 
 
-def _show_part(lines: Lines, title: str, part: Part, shown: int) -> None:
+def _show_part(title: str, part: Part, shown: int) -> None:
     rate = part.driven / part.seconds if part.seconds else 0
-    lines.print("")
-    lines.print(
+    say("")
+    say(
         f"{title}: {part.driven:,} of {part.tried:,} driven in {part.seconds:.1f} s"
         f" ({rate:,.0f}/s): {part.equal:,} equal, {part.different:,} different"
         f" ({part.explained:,} of them in reviewed classes)"
     )
     for reason in part.not_drivable:
-        lines.print(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
-    lines.print(f"  {'action':<32} {'driven':>9} {'equal':>9} {'different':>9}")
+        say(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
+    say(f"  {'action':<32} {'driven':>9} {'equal':>9} {'different':>9}")
     for row in part.actions:
         if row.driven:
-            lines.print(f"  {row.action:<32} {row.driven:>9,} {row.equal:>9,} {row.different:>9,}")
+            say(f"  {row.action:<32} {row.driven:>9,} {row.equal:>9,} {row.different:>9,}")
     for group in part.groups[:shown]:
-        _show_group(lines, group)
+        _show_group(group)
     if len(part.groups) > shown:
-        lines.print(f"  ... and {len(part.groups) - shown} more groups (--shown)")
+        say(f"  ... and {len(part.groups) - shown} more groups (--shown)")
 
 
-def _show_group(lines: Lines, group: Group) -> None:
+def _show_group(group: Group) -> None:
     said = "run " if group.example.event else "spec"
     known = f" [{group.known}]" if group.known else ""
-    lines.print("")
-    lines.print(
-        f"  {group.count:,} x {group.action} in {group.place}: {', '.join(group.fields)}{known}"
-    )
+    say("")
+    say(f"  {group.count:,} x {group.action} in {group.place}: {', '.join(group.fields)}{known}")
     if group.hidden:
-        lines.print(f"    with    {', '.join(group.hidden)}")
-    lines.print(f"    spec    {group.operator}")
-    lines.print(f"    java    {group.java}")
-    lines.print(f"    state   {group.example.state}")
-    lines.print(f"    input   {group.example.input}")
+        say(f"    with    {', '.join(group.hidden)}")
+    say(f"    spec    {group.operator}")
+    say(f"    java    {group.java}")
+    say(f"    state   {group.example.state}")
+    say(f"    input   {group.example.input}")
     if group.example.event:
-        lines.print(f"    event   {group.example.event}")
+        say(f"    event   {group.example.event}")
     for each in group.example.fields:
-        lines.print(f"    {each.field}")
-        lines.print(f"      {said}  {each.spec}")
-        lines.print(f"      java  {each.java}")
+        say(f"    {each.field}")
+        say(f"      {said}  {each.spec}")
+        say(f"      java  {each.java}")
     if group.example.note:
-        lines.print(f"    note    {group.example.note}")
+        say(f"    note    {group.example.note}")

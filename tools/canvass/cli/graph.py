@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from canvass.cli import graph_export, graph_query
-from canvass.cli.graph_common import Folder, Lines
+from canvass.cli.graph_common import Folder, say
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, progress_console
 
@@ -178,21 +178,21 @@ def _print_dump(manifest: DumpManifest, output: Format) -> None:
 
 
 def _show_dump(manifest: DumpManifest) -> None:
-    console, counts = Lines(), manifest.counts
+    counts = manifest.counts
     version = f"; TLC {manifest.origin.tlc_version}" if manifest.origin.tlc_version else ""
-    console.print(f"{manifest.model}: variables {', '.join(manifest.variables)}{version}")
+    say(f"{manifest.model}: variables {', '.join(manifest.variables)}{version}")
     whole = {
         True: "all that there are",
         False: "TLC did not come to the end",
         None: "all of the dump",
     }
-    console.print(
+    say(
         f"{counts.states:,} states ({whole[manifest.complete]}), {counts.initial:,} initial,"
         f" {counts.expanded:,} expanded; {counts.values:,} distinct values"
     )
-    console.print(f"{counts.edges:,} edges")
+    say(f"{counts.edges:,} edges")
     for name, count in counts.actions.items():
-        console.print(f"  edges     {name:<32} {count:>10,}")
+        say(f"  edges     {name:<32} {count:>10,}")
 
 
 def _print_stats(graph: Graph, output: Format) -> None:
@@ -210,24 +210,24 @@ def _print_stats(graph: Graph, output: Format) -> None:
 
 
 def _show_stats(manifest: Manifest, expanded: dict[str, int]) -> None:
-    console, counts = Lines(), manifest.counts
+    counts = manifest.counts
     hardening = f", hardened against {', '.join(manifest.rules.hardening)}" * bool(
         manifest.rules.hardening
     )
-    console.print(
+    say(
         f"{manifest.model}: {manifest.rules.member_count} members,"
         f" revision {manifest.rules.revision}{hardening}; TLC {manifest.tlc_version}"
     )
-    console.print(
+    say(
         f"{counts.states:,} states, {counts.expanded:,} of them expanded"
         f" ({'all that there are' if manifest.complete else 'those near the roots'});"
         f" {counts.tried:,} inputs tried"
     )
-    console.print(
+    say(
         f"{counts.edges:,} edges with {counts.canonical:,} canonical forms;"
         f" {counts.inputs:,} inputs, {counts.sends:,} lists of sends"
     )
     for title, numbers in (("expanded", expanded), ("edges", counts.actions)):
         for name, count in numbers.items():
             if count:
-                console.print(f"  {title:<9} {name:<32} {count:>10,}")
+                say(f"  {title:<9} {name:<32} {count:>10,}")

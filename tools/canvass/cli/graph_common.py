@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from canvass.cli.output import CommandError, complain, result_console
+from canvass.lanes.model import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,15 +30,9 @@ STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only in
 INITIAL: Final = "initial"
 
 
-class Lines:
-    """Writes results for a person; what a graph holds cannot steer the terminal."""
-
-    def __init__(self) -> None:
-        self._console = result_console()
-
-    def print(self, text: str) -> None:
-        """Write one line."""
-        self._console.print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
+def say(text: str) -> None:
+    """Write one line for a person; what a graph holds cannot steer the terminal."""
+    result_console().print(visible(text))
 
 
 def row_of(graph: StateGraph, state: str) -> int:

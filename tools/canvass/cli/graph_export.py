@@ -15,10 +15,10 @@ from canvass.cli.graph_common import (
     Actions,
     Folder,
     Limit,
-    Lines,
     Where,
     row_of,
     rows_where,
+    say,
 )
 from canvass.cli.options import Output
 from canvass.cli.output import (
@@ -113,31 +113,28 @@ def _diff_document(found: Diff, one: StateGraph, two: StateGraph, limit: int) ->
 
 
 def _print(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> None:
-    console = Lines()
     if found.same:
-        console.print(f"the same: {found.both:,} states")
+        say(f"the same: {found.both:,} states")
         return
-    console.print(
+    say(
         f"{found.both:,} states in both, {len(found.only_first):,} only in the first,"
         f" {len(found.only_second):,} only in the second"
     )
-    console.print(
-        f"{'distinct steps':<32} {'both':>10} {'first':>10} {'second':>10} {'changed':>10}"
-    )
+    say(f"{'distinct steps':<32} {'both':>10} {'first':>10} {'second':>10} {'changed':>10}")
     for row in found.actions:
-        console.print(
+        say(
             f"{row.action:<32} {row.both:>10,} {row.only_first:>10,} {row.only_second:>10,}"
             f" {row.changed:>10,}"
         )
     for sample in found.changed:
         side = "second" if sample.second else "first"
-        console.print(f"  {side:<6} {sample.source[:12]} -> {sample.target[:12]}  {sample.action}")
+        say(f"  {side:<6} {sample.source[:12]} -> {sample.target[:12]}  {sample.action}")
     for title, graph, rows in (
         ("first", one, found.only_first),
         ("second", two, found.only_second),
     ):
         for state in rows[:limit].tolist():
-            console.print(f"  {title:<6} {graph.id_of(state)}")
+            say(f"  {title:<6} {graph.id_of(state)}")
 
 
 def coverage(
@@ -182,8 +179,8 @@ def coverage(
 
 
 def _print_coverage(graph: StateGraph, found: Covered, missed: list[EdgeView]) -> None:
-    console, coverage = Lines(), found.coverage
-    console.print(
+    coverage = found.coverage
+    say(
         f"{coverage.covered:,} of {coverage.steps:,} distinct steps of {coverage.model} are taken"
         f" in {found.events:,} events of {found.runs:,} runs"
     )
@@ -194,10 +191,10 @@ def _print_coverage(graph: StateGraph, found: Covered, missed: list[EdgeView]) -
     if found.malformed:
         complain(f"{found.malformed} runs are malformed; canvass verify says why")
     for row in coverage.actions:
-        console.print(f"  {row.action:<32} {row.covered:>8,} of {row.steps:>8,}")
+        say(f"  {row.action:<32} {row.covered:>8,} of {row.steps:>8,}")
     for edge in missed:
         ends = f"{graph.id_of(edge.source)[:12]} -> {graph.id_of(edge.target)[:12]}"
-        console.print(f"  never taken: {ends}  {edge.action}")
+        say(f"  never taken: {ends}  {edge.action}")
 
 
 def export(

@@ -15,12 +15,12 @@ from canvass.cli.graph_common import (
     Actions,
     Folder,
     Limit,
-    Lines,
     Where,
     leaves,
     note_of,
     row_of,
     rows_where,
+    say,
 )
 from canvass.cli.options import Output
 from canvass.cli.output import (
@@ -93,13 +93,12 @@ def _show_state(graph: StateGraph, row: int, output: Format) -> None:
 
 
 def _print_state(graph: StateGraph, row: int, tree: Tree, leaving: dict[str, int]) -> None:
-    console = Lines()
     initial = "  initial" if row in graph.initial else ""
-    console.print(f"{graph.id_of(row)}{initial}{'' if graph.expanded[row] else '  not expanded'}")
+    say(f"{graph.id_of(row)}{initial}{'' if graph.expanded[row] else '  not expanded'}")
     for name, value in leaves(tree):
-        console.print(f"  {name:<34} {value}")
+        say(f"  {name:<34} {value}")
     for action, count in sorted(leaving.items()):
-        console.print(f"  {count:>6} {action}")
+        say(f"  {count:>6} {action}")
 
 
 def _show_found(
@@ -115,13 +114,12 @@ def _show_found(
     ]
 
     def print_found() -> None:
-        console = Lines()
-        console.print(f"{len(rows):,} of {graph.state_count:,} states")
+        say(f"{len(rows):,} of {graph.state_count:,} states")
         for place, row in enumerate(shown):
             note = note_of(graph, row) if values is None else f"  {values[place]}"
-            console.print(f"  {graph.id_of(row)}{note}")
+            say(f"  {graph.id_of(row)}{note}")
         if len(rows) > len(shown):
-            console.print(f"  ... {len(rows) - len(shown):,} more; --limit shows them")
+            say(f"  ... {len(rows) - len(shown):,} more; --limit shows them")
 
     emit(output, {"count": len(rows), "of": graph.state_count, "shown": states}, print_found)
     if not rows:
@@ -164,16 +162,15 @@ def path(
 def _print_path(graph: StateGraph, hops: list[Hop]) -> None:
     from canvass.tlc.changes import state_changes
 
-    console = Lines()
     if not hops:
-        console.print("the state is there from the beginning: no step is needed")
+        say("the state is there from the beginning: no step is needed")
     for hop in hops:
-        console.print(f"{hop.action:<32} {graph.id_of(hop.target)}{note_of(graph, hop.target)}")
+        say(f"{hop.action:<32} {graph.id_of(hop.target)}{note_of(graph, hop.target)}")
         changes = state_changes(graph.state(hop.source), graph.state(hop.target))
         for change in changes[:CHANGES]:
-            console.print(f"    {change}")
+            say(f"    {change}")
         if len(changes) > CHANGES:
-            console.print(f"    ... {len(changes) - CHANGES} changes more")
+            say(f"    ... {len(changes) - CHANGES} changes more")
 
 
 def neighbours(
@@ -220,21 +217,21 @@ def neighbours(
 def _print_neighbours(
     graph: StateGraph, found: Neighbourhood, names: dict[int, str], depth: int
 ) -> None:
-    console, row = Lines(), found.root
-    console.print(f"{names[row]}{note_of(graph, row)}")
+    row = found.root
+    say(f"{names[row]}{note_of(graph, row)}")
     for arrow in found.arrows:
         times = f" ({arrow.count})" if arrow.count > 1 else ""
         if depth > 1:
             ends = f"{names[arrow.source][:12]} -> {names[arrow.target][:12]}"
-            console.print(f"  {ends}  {arrow.action}{times}")
+            say(f"  {ends}  {arrow.action}{times}")
         elif arrow.source == row:
             note = "  itself" if arrow.target == row else f"{note_of(graph, arrow.target)}"
-            console.print(f"  -> {names[arrow.target]}  {arrow.action}{times}{note}")
+            say(f"  -> {names[arrow.target]}  {arrow.action}{times}{note}")
         elif arrow.target == row:
             note = note_of(graph, arrow.source)
-            console.print(f"  <- {names[arrow.source]}  {arrow.action}{times}{note}")
+            say(f"  <- {names[arrow.source]}  {arrow.action}{times}{note}")
     if found.left_out_states:
-        console.print(f"  ... {found.left_out_states:,} states more; --limit shows them")
+        say(f"  ... {found.left_out_states:,} states more; --limit shows them")
 
 
 def components(
@@ -278,9 +275,8 @@ def components(
 def _print_components(
     graph: StateGraph, found: Components, largest: list[int], ends: list[int]
 ) -> None:
-    console = Lines()
     single = int((found.sizes == 1).sum())
-    console.print(
+    say(
         f"{len(found):,} components, {single:,} of them of one state;"
         f" {int(found.terminal.sum()):,} terminal,"
         f" {int(found.unexpanded.sum()):,} with states that are not expanded"
@@ -288,7 +284,7 @@ def _print_components(
     for title, numbers in (("largest", largest), ("terminal", ends)):
         for number in numbers:
             row = int(found.examples[number])
-            console.print(
+            say(
                 f"  {title:<9} {int(found.sizes[number]):>10,} states, such as"
                 f" {graph.id_of(row)}{note_of(graph, row)}"
             )
@@ -341,21 +337,18 @@ def project(
 
 
 def _print_classes(graph: StateGraph, found: Quotient) -> None:
-    console = Lines()
     width = max(len(label) for label in found.labels)
     for number, label in enumerate(found.labels):
         example = graph.id_of(int(found.examples[number]))
-        console.print(
-            f"{label:<{width}}  {int(found.counts[number]):>10,} states, such as {example}"
-        )
+        say(f"{label:<{width}}  {int(found.counts[number]):>10,} states, such as {example}")
         steps = Counter[int]()
         for edge in found.edges:
             if edge.source == number and edge.target != number:
                 steps[edge.target] += edge.count
         for target, count in sorted(steps.items()):
-            console.print(f"    {count:>10,} -> {found.labels[target]}")
+            say(f"    {count:>10,} -> {found.labels[target]}")
     if found.left_out_classes:
-        console.print(
+        say(
             f"... {found.left_out_classes:,} classes more with {found.left_out_states:,} states;"
             " --limit shows them"
         )

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -57,41 +57,6 @@ class Checked:
     at_s: float = 0.0
     took_s: float = 0.0
     is_whole: bool = True
-
-
-class _Divergence(msgspec.Struct, rename="camel"):
-    member: int | None
-    name: str
-    text: str
-
-
-class _Event(msgspec.Struct, rename="camel"):
-    time_ns: int = 0
-
-
-class _Explained(msgspec.Struct):
-    divergence: _Divergence
-    event: _Event | None = None
-
-
-class _Run(msgspec.Struct):
-    verdict: str
-    reason: str = ""
-
-
-class _Verified(msgspec.Struct):
-    runs: list[_Run]
-    explanations: list[_Explained] = []
-
-
-class _Place(msgspec.Struct):
-    file: str
-    line: int
-    reason: str
-
-
-class _Imported(msgspec.Struct):
-    contradiction: _Place | None = None
 
 
 class LiveCheck:
@@ -166,22 +131,22 @@ class LiveCheck:
             return "", error
         contradiction = None
         if code == EXIT_UNEXPECTED:
-            contradiction = msgspec.json.decode(out, type=_Imported).contradiction
+            contradiction = msgspec.json.decode(out)["contradiction"]
         left_s = LIMIT_S - (time.monotonic() - begun)
         code, out, error = self._canvass(["verify", run, "--timing", "off"], left_s)
         try:
-            found = msgspec.json.decode(out, type=_Verified)
+            found = msgspec.json.decode(out, type=dict[str, Any])
         except msgspec.DecodeError:
             return "", error
-        (one,) = found.runs
+        (one,) = found["runs"]
         if code == EXIT_ERROR:
             # Of a log without its beginning there may be nothing to check.
-            return ("" if is_whole else "INCOMPLETE"), one.reason or error
-        if one.verdict != "DIVERGES" and contradiction is not None:
+            return ("" if is_whole else "INCOMPLETE"), one.get("reason") or error
+        if one["verdict"] != "DIVERGES" and contradiction is not None:
             # The run ends before the line. If earlier lines are gone this need not mean anything.
-            where = f"{contradiction.file}:{contradiction.line}: {contradiction.reason}"
+            where = "{file}:{line}: {reason}".format(**contradiction)
             return ("DIVERGES" if is_whole else "INCOMPLETE"), where
-        return one.verdict, _sentence(found)
+        return one["verdict"], _sentence(found)
 
     def _canvass(self, words: list[str], limit_s: float) -> tuple[int, bytes, str]:
         """Run a command; give its exit code, what it wrote, and the last line of its errors."""
@@ -199,16 +164,16 @@ class LiveCheck:
         return self._child.returncode, out, next((row for row in reversed(rows) if row), "")
 
 
-def _sentence(found: _Verified) -> str:
-    if not found.explanations:
-        return found.runs[0].reason
-    first = found.explanations[0]
+def _sentence(found: dict[str, Any]) -> str:
+    if not found.get("explanations"):
+        return str(found["runs"][0].get("reason", ""))
+    first, event = found["explanations"][0]["divergence"], found["explanations"][0].get("event")
     at = ""
-    if first.event is not None:
-        seconds, nanos = divmod(first.event.time_ns, 10**9)
+    if event is not None:
+        seconds, nanos = divmod(event.get("timeNs", 0), 10**9)
         at = f" at [{seconds}.{nanos:09d}]"
-    who = "" if first.divergence.member is None else f"member {first.divergence.member}{at}: "
-    return f"{who}{first.divergence.name}: {first.divergence.text}"
+    who = "" if first["member"] is None else f"member {first['member']}{at}: "
+    return f"{who}{first['name']}: {first['text']}"
 
 
 def _size(path: Path) -> int:

@@ -18,25 +18,11 @@ from canvass.cli.options import Cache, Graphs, Heap, Page, Settings, read_settin
 from canvass.cli.output import EXIT_ERROR, emit, json_text, result_console
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from canvass.conformance.check import Progress
     from canvass.conformance.explain import Explanation
     from canvass.conformance.screen import Unit
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
-
-_STYLES: Final = {"": "", "title": "bold", "bad": "bold red", "dim": "dim"}
-
-
-def show_divergence(console: Console, explanation: Explanation) -> None:
-    """Print the report of one divergence."""
-    from rich.text import Text
-
-    from canvass.conformance.report import divergence_lines
-
-    for line, style in divergence_lines(explanation):
-        console.print(Text(line, _STYLES[style]))
 
 
 @dataclass
@@ -87,6 +73,8 @@ def _duration(seconds: float) -> str:
 
 _MAX_EXPLAINED: Final = 200_000
 """Events of a run up to which its page says who led when."""
+_STYLES: Final = {"": "", "title": "bold", "bad": "bold red", "dim": "dim"}
+"""Of the lines of a divergence."""
 MAX_REPORTS: Final = 10
 """Divergence reports of one invocation; the verdicts of all runs are given in any case."""
 _STYLE: Final = {
@@ -266,6 +254,7 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
 
     from canvass.conformance.report import (
         about,
+        divergence_lines,
         meaning,
         run_names,
         shared_id_remark,
@@ -285,7 +274,8 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
     wrong = [run for run in runs if run.divergences]
     for run, explanation in zip(wrong, explained, strict=False):
         console.print()
-        show_divergence(console, explanation)
+        for line, style in divergence_lines(explanation):
+            console.print(Text(line, _STYLES[style]))
         console.print(Text(f"\n  See it again: {show_command(run.path, run.divergences[0])}"))
     hidden = len(wrong) - len(explained)
     if hidden > 0:
