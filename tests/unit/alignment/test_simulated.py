@@ -97,7 +97,15 @@ def assert_explained(options: Options, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("story", "seed", "count"),
-    [("calm", 1, 5), ("pauses", 2, 3), ("partitions", 3, 5), ("kills", 4, 3), ("operators", 5, 3)],
+    [
+        ("calm", 1, 5),
+        ("pauses", 2, 3),
+        ("partitions", 3, 5),
+        ("kills", 4, 3),
+        ("operators", 5, 3),
+        ("late-ends", 5, 3),
+        ("late-requests", 3, 3),
+    ],
 )
 def test_what_one_kind_of_fault_does(story: str, seed: int, count: int, tmp_path: Path) -> None:
     assert_explained(options_of(story, seed, count, 1_500), tmp_path)

@@ -10,7 +10,12 @@ from msgspec import structs
 
 from canvass.cluster.core import step
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
-from canvass.cluster.messages import NULL_VALUE, CanvassPosition, CommitPosition
+from canvass.cluster.messages import (
+    NULL_VALUE,
+    AppendPosition,
+    CanvassPosition,
+    CommitPosition,
+)
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
@@ -94,10 +99,35 @@ def test_processes_of_one_host_have_one_clock() -> None:
 
 def test_a_member_canvassed_last_before_a_line_is_received_first() -> None:
     sent = [CanvassPosition(0, position, 0, 1) for position in (0, 64, 128)]
-    facts = ClusterFacts(canvasses={1: list(zip((10, 20, 30), sent, strict=True))})
+    facts = ClusterFacts(canvasses={1: list(zip((10, 20, 30), (11, 21, 31), sent, strict=True))})
     moves = Moves(RULES, lines_of(0, [change(25, "NOMINATE")]), facts)
 
     assert moves._sent_by([1], 0) == [sent[1], sent[0], sent[2]]
+
+
+def test_a_member_that_led_hears_those_who_follow_it_still() -> None:
+    canvassed = CanvassPosition(0, 0, 0, 1)
+    facts = ClusterFacts(
+        canvasses={1: [(5, 8, canvassed)]}, followers={(0, 2): {1: [(0, 10)], 2: [(0, 10)]}}
+    )
+    moves = Moves(RULES, lines_of(0, [change(25, "NOMINATE")]), facts)
+    led = structs.replace(persistent_member(RULES), module_leadership_term_id=2, commit_position=64)
+
+    reports = [AppendPosition(2, 64, j, 0) for j in (1, 2)]
+    assert moves._sent_by([1, 2], 0, led) == [*reports, canvassed]
+    assert moves._sent_by([1, 2], 0) == [canvassed]
+
+
+def test_a_receipt_without_a_line_can_be_of_a_later_copy() -> None:
+    m = CanvassPosition(0, 0, 0, 1)
+    channel = Channel([Receipt(1, m, hidden=True), Receipt(2, m)])
+    channel.send(1, m)
+    channel.send(4, m)
+    channel.unclaimed += [(2, m), (3, m), (5, m)]
+    channel.put_off()
+
+    assert channel.sent == [(3, m), (4, m)]
+    assert channel.unclaimed == [(1, m), (2, m), (5, m)]
 
 
 def test_who_shows_a_position_first_has_reported_it_first() -> None:
@@ -131,7 +161,8 @@ def test_a_leader_of_1_49_publishes_the_term_of_its_module_while_it_is_elected(
 
 def test_a_leader_can_count_a_canvass_position_that_reaches_its_own() -> None:
     reached = CanvassPosition(0, 64, 0, 1)
-    facts = ClusterFacts(canvasses={1: [(1, reached)], 2: [(1, CanvassPosition(0, 32, 0, 2))]})
+    behind = CanvassPosition(0, 32, 0, 2)
+    facts = ClusterFacts(canvasses={1: [(1, 2, reached)], 2: [(1, 2, behind)]})
     moves = Moves(RULES, lines_of(0, []), facts)
     leading = structs.replace(
         persistent_member(RULES),

@@ -25,31 +25,39 @@ _CLOSED: Final = ElectionState.CLOSED
 
 @dataclass(slots=True)
 class Upper:
-    """Upper bounds in one state, and how far a leader must have written by then."""
+    """Upper bounds in one state, and how far a leader must have written by then.
+
+    A member that copies its leader's log notes what it reports: ``reported`` is the position that
+    it has noted when that is over.
+    """
 
     recorded: int
     committed: int
     published: int
     written: int = NULL_VALUE
+    reported: int = UNBOUNDED
 
 
 def upper_bounds(trajectory: Trajectory) -> list[Upper]:
     """The upper bounds after each step, by the steps that follow."""
     steps = trajectory.steps
     bounds: list[Upper] = []
-    recorded = committed = UNBOUNDED
+    recorded = committed = reported = UNBOUNDED
     for index in range(len(steps) - 1, -1, -1):
         step, s = steps[index], steps[index].state
+        if s.election_state is not ElectionState.FOLLOWER_LOG_REPLICATION:
+            reported = s.append_position
         bounds.append(
             Upper(
                 max(recorded, s.recorded_position),
                 max(committed, s.commit_position),
                 UNBOUNDED,
+                reported=reported,
             )
         )
         before = steps[index - 1].state if index else None
         if step.resynchronised or step.action in (END_OF_LIFE, "Terminate"):
-            committed = UNBOUNDED
+            committed = reported = UNBOUNDED
             if step.resynchronised:
                 recorded = UNBOUNDED
         elif _begins_election(step, before):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -145,17 +146,18 @@ def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
     leaders = leaders_of_terms(windows)
     channels: defaultdict[ChannelKey, list[Receipt]] = defaultdict(list)
     for j, one in windows.items():
+        served = NULL_VALUE
         for index, step in enumerate(one.steps):
-            m = step.given.message
+            m, s = step.given.message, step.state
+            if s.election_state is ElectionState.FOLLOWER_CATCHUP:
+                served = s.leader_member_id
             if m is None or step.false:
                 continue
             i = sender_of(m)
             if i < 0:
-                likely = (
-                    step.state.leader_member_id,
-                    leaders.get(getattr(m, "leadership_term_id", -1), -1),
-                )
-                i = _unnamed_sender(windows, likely, j, m)
+                asked = served if isinstance(m, StopCatchup) else NULL_VALUE
+                led = leaders.get(getattr(m, "leadership_term_id", -1), -1)
+                i = _unnamed_sender(windows, (asked, s.leader_member_id, led), j, m)
             channels[i, j].append(
                 Receipt(index, m, not step.lines, not step.lines and _is_open(one.steps, index))
             )
@@ -179,14 +181,15 @@ def _is_open(steps: list[Step], index: int) -> bool:
 
 
 def _unnamed_sender(
-    windows: Mapping[int, Windows], likely: tuple[int, int], j: int, m: Message
+    windows: Mapping[int, Windows], likely: tuple[int, ...], j: int, m: Message
 ) -> int:
     """The sender of a message that does not name it: who can have sent it.
 
-    First comes the leader that the receiver follows, then that of the message's term. A follower
-    that catches up reports in the term of its log: so does the answer.
+    First comes the leader with which the receiver caught up last, if the message ends a catch-up,
+    then the one that it follows, then that of the message's term. A follower that catches up
+    reports in the term of its log: so does the answer.
     """
-    for i in sorted(windows, key=lambda i: (i != likely[0], i != likely[1])):
+    for i in sorted(windows, key=lambda i: [i != one for one in likely]):
         if i != j and windows[i].first(0, j, m) is not None:
             return i
     return next((i for i in likely if i not in (NULL_VALUE, j)), NULL_VALUE)
@@ -530,6 +533,22 @@ class Channel:
                 following[index] = index if same else following[index + 1]
         at = following[len(self.sent)]
         return self.receipts[at] if at < len(self.receipts) else None
+
+    def put_off(self) -> None:
+        """Let receipts without a line be of the last copies of their messages: what was sent before
+        these can then be received first.
+        """
+        before = UNBOUNDED
+        for place in range(len(self.sent) - 1, self.consumed - 1, -1):
+            number, m = self.sent[place]
+            if self.receipts[place].hidden:
+                copies = (one for one in self.unclaimed if number < one[0] < before and one[1] == m)
+                last = max(copies, key=itemgetter(0), default=None)
+                if last is not None:
+                    self.sent[place] = last
+                    self.unclaimed[self.unclaimed.index(last)] = number, m
+                    self.unclaimed.sort(key=itemgetter(0))
+            before = self.sent[place][0]
 
     def lose(self) -> int:
         """Lose what is on its way to a process that has ended, and count what is sent again.

@@ -136,9 +136,10 @@ class Commits(DrivenCluster):
         i, term = live.member_id, term_of(live.state)
         found = [m for _, m in self._available(i, j)]
         other = self.members[j]
-        if not self._in_flight(i, j) and self._can_record(other, position):
+        if self._can_record(other, position):
             reported = other.reports(i, AppendPosition, position)
-            found += [reported[1]] if reported is not None else []
+            if reported is not None and not self._in_flight(i, j, reported[1]):
+                found.append(reported[1])
         of_term = [
             m for m in found if isinstance(m, AppendPosition) and m.leadership_term_id == term
         ]

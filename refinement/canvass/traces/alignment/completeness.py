@@ -127,6 +127,20 @@ class _Stream:
             return False
         return all(b - a < silence for a, b in pairwise([begin, *self.times[low:high], end]))
 
+    def held_up(self, at: int) -> tuple[int, int]:
+        """How many receipts came in bursts after a silence and others that follow it at once, and
+        how long the silences were together.
+        """
+        count = silence = 0
+        for begin, end in pairwise(self.times[at:]):
+            if end - begin > BEAT_NS + BURST_NS:
+                silence += end - begin
+            elif end - begin <= BURST_NS:
+                count += 1
+            else:
+                break
+        return count, silence
+
     def between(self, before: int, after: int, duration: int) -> int:
         """How many positions came between two others that came at some distance of time."""
         begin, end = self.last.get(before), self.first.get(after)
@@ -151,8 +165,8 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
     -----
     Who receives something is not paused, and takes the duty cycle in which it sends. A leader
     offers a commit position to each member in turn (``ConsensusModuleAgent.publishCommitPosition``)
-    and repeats it, as followers repeat their reports. What a connection holds up arrives later, all
-    at once. The clocks of several hosts say nothing of intervals.
+    and repeats it, as followers repeat their reports. What a connection holds up arrives later, in
+    one burst or several. The clocks of several hosts say nothing of intervals.
     """
     one_host = is_one_host(members)
     streams = _streams(members)
@@ -168,11 +182,11 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
             pair = found.positions[at], found.positions[at + 1]
             witnessed = [one.between(*pair, silence) for one in others if one is not None]
             lost = max(witnessed, default=0)
-            held_up = bisect_right(found.times, end + BURST_NS) - at - 2
+            held_up, late = found.held_up(at)
             if lost >= LOST_COMMITS:
                 what = f"{lost} commit positions of member {j} that another member received"
                 yield i, line, f"lines are missing before it: {what}"
-            elif one_host and silence > 2 * BEAT_NS and held_up * 2 * BEAT_NS < silence - BEAT_NS:
+            elif one_host and silence > 2 * BEAT_NS and held_up * 2 * BEAT_NS < late - BEAT_NS:
                 what = f"member {j} received messages of it, and it none of member {j}"
                 reason = f"lines are missing before it: for {silence // 1_000_000} ms {what}"
                 yield i, line, reason

@@ -98,7 +98,7 @@ class DrivenCluster:
         self._needs = self._needed_publications()
         self._assumed = self._assumed_commits()
         self.conflicts: list[Conflict] = []
-        self._waits_for_reports = True
+        self._is_patient = True
         if carried is not None:
             self._carry(carried)
 
@@ -172,7 +172,8 @@ class DrivenCluster:
 
     def _comes_later(self, i: int, to: int, head: Receipt) -> bool:
         """Whether a message should leave later: its receiver has not started the process that
-        received it, and the sender has another chance. Of positions that rise it has none.
+        received it, and the sender has another chance, or is in an election while others advance.
+        Of positions that rise it has none.
         """
         m = head.message
         closed = isinstance(m, CommitPosition) and leads_closed(
@@ -182,15 +183,19 @@ class DrivenCluster:
             return False
         starts = self._starts[to]
         before = bisect_right(starts, self.members[to].frontier)
-        return (
-            bisect_right(starts, head.step) > before
-            and head.latest // SLOTS > self.members[i].frontier + 1
-        )
+        sender = self.members[i]
+        waits = self._is_patient and sender.state.election_state is not _CLOSED
+        another = head.latest // SLOTS > sender.frontier + 1
+        return bisect_right(starts, head.step) > before and (waits or another)
 
-    def _in_flight(self, i: int, j: int) -> bool:
-        """Whether messages of ``j`` that lines show are on their way to ``i``."""
+    def _in_flight(self, i: int, j: int, repeated: Message | None = None) -> bool:
+        """Whether messages of ``j`` are on their way that ``i`` receives in steps to come.
+
+        If ``j`` repeats a message, a receipt of it without a line can be of the last one.
+        """
         channel = self._channels[j, i]
-        return len(channel.sent) > channel.consumed
+        places = range(channel.consumed, len(channel.sent))
+        return any(not channel.receipts[k].hidden or channel.sent[k][1] != repeated for k in places)
 
     def on_way(self, i: int) -> Iterator[int]:
         """The steps at which a member receives what has been sent to it.
@@ -205,6 +210,7 @@ class DrivenCluster:
     def _available(self, i: int, j: int) -> list[tuple[int, Message]]:
         """Messages of ``j`` that ``i`` can receive next without a line."""
         channel = self._channels[j, i]
+        channel.put_off()
         before = channel.sent[channel.consumed][0] if self._in_flight(i, j) else UNBOUNDED
         return [one for one in channel.unclaimed if channel.last < one[0] < before]
 
@@ -274,8 +280,8 @@ class DrivenCluster:
                 continue
             heard = everybody if closed or j != to else live.windows.subsets
             found = [one for _, one in self._available(live.member_id, j)]
-            if not self._in_flight(live.member_id, j):
-                found += self._reportable(live.member_id, other, positions)
+            reported = self._reportable(live.member_id, other, positions)
+            found += [m for m in reported if not self._in_flight(live.member_id, j, m)]
             for one in dict.fromkeys(found):
                 yield from (Input(message=one, active=active) for active in heard)
 

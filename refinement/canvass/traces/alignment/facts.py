@@ -35,7 +35,7 @@ class ClusterFacts:
         shows the entry, announcements say where it begins.
     canvasses
         For each member the canvass positions that it can have sent, in order, each with the wall
-        time from which on it did.
+        times between which it did.
     ballots
         For each member the requests for votes that it can have sent.
     announcements
@@ -50,7 +50,7 @@ class ClusterFacts:
     """
 
     term_entries: dict[int, tuple[int, int]] = field(default_factory=dict)
-    canvasses: dict[int, list[tuple[int, CanvassPosition]]] = field(default_factory=dict)
+    canvasses: dict[int, list[tuple[int, int, CanvassPosition]]] = field(default_factory=dict)
     ballots: dict[int, list[RequestVote]] = field(default_factory=dict)
     announcements: dict[int, list[NewLeadershipTerm]] = field(default_factory=dict)
     followers: dict[tuple[int, int], dict[int, list[tuple[int, int]]]] = field(default_factory=dict)
@@ -65,6 +65,15 @@ class ClusterFacts:
             return next((time_ns for at, time_ns in lines if at >= position), FOREVER)
 
         return sorted(self.followers.get((leader, term), ()), key=shown)
+
+    def following(self, leader: int, term: int) -> dict[int, tuple[int, int]]:
+        """When members began to follow a leader, and when they canvassed again."""
+        found = {}
+        for j, lines in self.followers.get((leader, term), {}).items():
+            begin, last = lines[0][1], lines[-1][1]
+            later = (at for at, _, _ in self.canvasses.get(j, ()) if at > last)
+            found[j] = begin, next(later, FOREVER)
+        return found
 
     def entry_end(self, term: int, base: int) -> int:
         """Where the first entry of a term ends; if no line shows it, by its usual length."""
@@ -86,6 +95,7 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
         for record, message, time_ns in found:
             if isinstance(record, records.LifeStart):
                 module_term = NULL_VALUE
+                _end_canvass(facts.canvasses[i], time_ns)
             elif isinstance(record, records.ReplayNewLeadershipTerm):
                 place = (record.term_base_log_position, record.log_position)
                 entries[record.leadership_term_id][place] += 1
@@ -121,9 +131,10 @@ def _note_change(
 ) -> None:
     """Note what a member sends after a change of its election state, and whom it follows."""
     log = (record.log_leadership_term_id, record.append_position)
+    _end_canvass(facts.canvasses[i], time_ns)
     if record.new_state == "CANVASS":
         m = CanvassPosition(*log, record.leadership_term_id, i)
-        facts.canvasses[i].append((time_ns, m))
+        facts.canvasses[i].append((time_ns, FOREVER, m))
     elif record.new_state == "CANDIDATE_BALLOT":
         ballot = RequestVote(*log, record.candidate_term_id, i)
         if ballot not in facts.ballots[i]:
@@ -137,6 +148,12 @@ def _note_change(
         led = record.leader_member_id, record.leadership_term_id
         followed = facts.followers.setdefault(led, {})
         followed.setdefault(i, []).append((record.append_position, time_ns))
+
+
+def _end_canvass(sent: list[tuple[int, int, CanvassPosition]], time_ns: int) -> None:
+    """Note until when a member has sent its last canvass position."""
+    if sent and sent[-1][1] == FOREVER:
+        sent[-1] = sent[-1][0], time_ns, sent[-1][2]
 
 
 def _note_vote_again(

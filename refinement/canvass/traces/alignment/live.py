@@ -286,8 +286,12 @@ class LiveMember:
     def reports(self, to: int, kind: type[Message], position: int) -> tuple[Steps, Message] | None:
         """How the member sends a message of a kind now, having recorded up to a position."""
         path: Steps = []
-        s = self.state
-        if s.recorded_position < position <= self.upper.recorded:
+        s, upper = self.state, self.upper
+        copies = s.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
+        known = max(position, s.recorded_position)
+        if copies and kind is AppendPosition and known > upper.reported:
+            return None
+        if s.recorded_position < position <= upper.recorded:
             given = Input(position=position)
             outcome = self.windows.moves.take(s, "RecordLog", given)
             if outcome is not None:

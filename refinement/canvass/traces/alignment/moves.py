@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -391,20 +390,26 @@ class Moves:
                         yield _receive(CommitPosition(term, position, leader))
 
     def _canvasses(self, s: Member, k: int) -> Iterator[Move]:
-        """Canvass positions of others, as their own election lines have them."""
+        """Canvass positions of others, as their own election lines have them; in CANVASS also the
+        reports of those that follow the member still.
+        """
         at = s.election_state
         if at is ElectionState.CANVASS:
             own = s.members[self.member_id]
             log = (own.leadership_term_id, own.log_position)
             unknown = [j for j in self._others if s.members[j].log_position < 0]
-            for m in self._sent_by(unknown, k):
-                possible = m.follower_member_id in unknown and (k, m) not in self.banned
-                if possible and (m.log_leadership_term_id, m.log_position) <= log:
+            for m in self._sent_by(unknown, k, s):
+                if m.follower_member_id not in unknown or (k, m) in self.banned:
+                    continue
+                if (
+                    isinstance(m, AppendPosition)
+                    or (m.log_leadership_term_id, m.log_position) <= log
+                ):
                     unknown.remove(m.follower_member_id)
                     yield _receive(m, self.all)
         elif at in (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_READY):
             for j in self._others:
-                for _, m in self.facts.canvasses.get(j, ()):
+                for *_, m in self.facts.canvasses.get(j, ()):
                     if m.log_leadership_term_id > s.leadership_term_id:
                         yield _receive(m, self.all)
                         return
@@ -414,15 +419,26 @@ class Moves:
                     if m.log_position >= s.append_position and (k, m) not in self.banned:
                         yield _receive(m, self.all)
 
-    def _sent_by(self, members: Sequence[int], k: int) -> list[CanvassPosition]:
-        """What members said when they canvassed: first the latest before line ``k``."""
+    def _sent_by(
+        self, members: Sequence[int], k: int, led: Member | None = None
+    ) -> list[CanvassPosition | AppendPosition]:
+        """What members said when they canvassed, and what they reported to a member that led: first
+        what they said last before line ``k``.
+        """
         now = self.lines.times[k] if k < len(self.lines.times) else FOREVER
-        sent = [
-            (time_ns > now, abs(time_ns - now), number, m)
-            for j in members
-            for number, (time_ns, m) in enumerate(self.facts.canvasses.get(j, ()))
+        sent: list[tuple[int, int, CanvassPosition | AppendPosition]] = [
+            one for j in members for one in self.facts.canvasses.get(j, ())
         ]
-        return [m for *_, m in sorted(sent, key=itemgetter(0, 1, 2))]
+        if led is not None and "AppendPosition" in self.lines.vocabulary.silent_messages:
+            term = led.module_leadership_term_id
+            for j, (begin, end) in self.facts.following(self.member_id, term).items():
+                if j in members:
+                    sent.append((begin, end, AppendPosition(term, led.commit_position, j, 0)))
+        ages = [
+            (begin > now, begin - now if begin > now else now - min(end, now), number)
+            for number, (begin, end, _) in enumerate(sent)
+        ]
+        return [sent[number][2] for *_, number in sorted(ages)]
 
 
 def _snapshotted(s: Member) -> int:

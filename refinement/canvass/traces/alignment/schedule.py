@@ -105,24 +105,25 @@ class Schedule(Commits):
     def _drive(self) -> None:
         """Let members advance; of those that can it is the one whose next line is the earliest.
 
-        A leader commits what no quorum has reported only if nobody advances otherwise.
+        Only if nobody advances otherwise a leader commits what no quorum has reported, and a member
+        in an election sends what a later process of the receiver receives.
         """
         reached = self._reached()
-        self._waits_for_reports = True
+        self._is_patient = True
         while True:
             for live in sorted(self.members.values(), key=self._due):
                 frontier, received = live.frontier, live.received
                 self._advance(live)
                 if live.frontier != frontier or live.received != received:
-                    self._waits_for_reports = True
+                    self._is_patient = True
                     break
             else:
                 before_all, reached = reached, self._reached()
                 if reached == before_all:
                     ended = all(live.next_step() is None for live in self.members.values())
-                    if ended or not self._waits_for_reports:
+                    if ended or not self._is_patient:
                         break
-                    self._waits_for_reports = False
+                    self._is_patient = False
 
     def _reached(self) -> tuple[int, int]:
         """Steps that were taken, and messages that were received: how far the members are."""
@@ -156,7 +157,10 @@ class Schedule(Commits):
             if channel.latest <= live.frontier:
                 return True
         if self._unsent_yet(i, live.frontier + 1) is not None:
-            return True
+            # Its sender need not wait for what it logs later.
+            self._send_pending(self.members[self._wanted[i, live.frontier + 1][0][0]])
+            if self._unsent_yet(i, live.frontier + 1) is not None:
+                return True
         position = step.given.position
         if step.action == "RecordLog" and not self._can_record(live, position):
             return True
@@ -227,7 +231,7 @@ class Schedule(Commits):
         """
         s = live.state
         return (
-            self._waits_for_reports
+            self._is_patient
             and "AppendPosition" not in self._hidden
             and leads_closed(s, m.leadership_term_id)
             and m.log_position > s.commit_position

@@ -376,7 +376,7 @@ class Windows:
         if s.role is not Role.LEADER:
             return
         if isinstance(m, NewLeadershipTerm) and "CanvassPosition" in hidden:
-            sent = dict.fromkeys(one for _, one in self.moves.facts.canvasses.get(to, ()))
+            sent = dict.fromkeys(one for *_, one in self.moves.facts.canvasses.get(to, ()))
             closed = s.election_state is _CLOSED
             for asked in sent:
                 if asked.log_leadership_term_id == m.log_leadership_term_id:
@@ -483,11 +483,16 @@ class Windows:
             own = replace(s.members[i], log_position=s.append_position)
             noted = replace(s, members=with_record(s.members, i, own))
             return [*found, noted, *self._with_reports(noted, m)]
+        recorded = upper.recorded
+        if s.election_state is ElectionState.FOLLOWER_LOG_REPLICATION:
+            recorded = min(recorded, upper.reported)
+            if isinstance(m, AppendPosition) and s.recorded_position > recorded:
+                return []
         given = positions_in(m)
         for name in names:
             low = getattr(s, name)
             high = {
-                "recorded_position": upper.recorded,
+                "recorded_position": recorded,
                 "commit_position": upper.committed,
                 "publication_position": upper.published,
             }[name]
