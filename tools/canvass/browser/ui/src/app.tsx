@@ -60,7 +60,7 @@ function Refused({ error }: { error: Error }) {
 }
 
 /** What the address names; a source that is not open here is replaced by one of its kind. */
-export function sourceOf(route: Route, session: Session | undefined): SourceInfo | undefined {
+function sourceOf(route: Route, session: Session | undefined): SourceInfo | undefined {
   const [kind, id] = route.parts;
   const sources = session?.sources ?? [];
   if (kind === undefined) {

@@ -68,7 +68,7 @@ function exampleOf(fields: readonly string[]): string {
 }
 
 /** What somebody asks of a protocol, by the fields that a graph has. */
-export function questionsOf(fields: readonly string[]): readonly (readonly [string, string])[] {
+function questionsOf(fields: readonly string[]): readonly (readonly [string, string])[] {
   if (fields.includes("member") && fields.includes("channel")) {
     const count = (what: string, least: number): string => `count(m in member: ${what}) >= ${least}`;
     const leads = 'member[m].role = "LEADER" and member[m].electionState = "CLOSED"';

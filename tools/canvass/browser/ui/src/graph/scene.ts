@@ -143,7 +143,7 @@ export function sceneOfPath(path: PathView): Scene {
 }
 
 /** The election state that a label begins with, if it does. */
-export function electionOf(label: string): string | undefined {
+function electionOf(label: string): string | undefined {
   const first = label.split(/[\s,·|]/, 1)[0] ?? "";
   return first in SIGNS ? first : undefined;
 }

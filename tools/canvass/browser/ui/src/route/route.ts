@@ -9,7 +9,7 @@ export interface Route {
 
 export type Change = { readonly [name: string]: string | number | undefined };
 
-export function parseRoute(fragment: string): Route {
+function parseRoute(fragment: string): Route {
   const [path = "", text = ""] = fragment.replace(/^#/, "").split("?", 2);
   return {
     parts: path.split("/").filter(Boolean).map(decoded),

@@ -115,7 +115,7 @@ function fitting(width: number, ...texts: readonly string[]): string {
   return texts.find((text) => text.length * CHARACTER <= width) ?? "";
 }
 
-export function isLeading(one: { readonly electionState: string; readonly role: string }): boolean {
+function isLeading(one: { readonly electionState: string; readonly role: string }): boolean {
   return one.electionState === "CLOSED" && one.role === "LEADER";
 }
 

@@ -25,7 +25,7 @@ export function scalarText(value: Json): string {
 }
 
 /** The value as one line of text. */
-export function lineOf(value: Json | undefined): string {
+function lineOf(value: Json | undefined): string {
   if (value === undefined) return "";
   const parts = partsOf(value);
   if (parts === null) return scalarText(value);
