@@ -23,4 +23,6 @@ OneEntryPerTerm(position) ==
     Playing \/ position <= Cardinality({leader[1] : leader \in hist.leaders})
 
 StaysOut == ~ClosedElection(0)
+
+StandsOnce == ~At(member[0], "NOMINATE")
 =============================================================================

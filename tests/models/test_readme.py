@@ -109,6 +109,21 @@ def test_every_model_is_named() -> None:
     ] == []
 
 
+def test_the_table_of_reach_has_the_figures_of_the_manifest() -> None:
+    """Where a row names single models: their states, and how long they take."""
+    by_name = {model.name: model for model in MODELS}
+    rows = table("### How far each search goes")
+
+    assert {"MCTwoTerms", "MCThreeTermsHardened", "MCRefinement"} <= {
+        name for row in rows for name in quoted(row[0])
+    }
+    for names, *_, states, takes, _ in rows:
+        for model in filter(None, map(by_name.get, quoted(names))):
+            if model.distinct_states is not None and "walks" not in states:
+                assert f"{model.distinct_states:,}" in states, model.name
+            assert model.takes.value in takes.split(", "), model.name
+
+
 def test_a_property_holds_where_the_table_says_and_is_violated_where_it_says() -> None:
     claims: dict[str, set[str]] = {}
     for model in MODELS:

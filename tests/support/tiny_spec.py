@@ -75,6 +75,7 @@ def model(name: str, /, **changes: Any) -> dict[str, Any]:
         "mode": "check",
         "expected": "success",
         "deadlockCheck": False,
+        "takes": "seconds",
         "comment": f"The model {name}.",
     } | changes
 

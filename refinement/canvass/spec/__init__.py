@@ -11,6 +11,7 @@ from canvass.spec.manifest import (
     Mode,
     ModelEntry,
     ModelSet,
+    Takes,
     load_manifest,
 )
 
@@ -21,6 +22,7 @@ __all__ = [
     "ModelEntry",
     "ModelSet",
     "SpecError",
+    "Takes",
     "find_file",
     "load_manifest",
     "module_folders",

@@ -44,6 +44,19 @@ class Expected(str, Enum):
     ASSUMPTION = "assumption"
 
 
+class Takes(str, Enum):
+    """The order of the processor time that TLC takes for a model, all threads of Java included."""
+
+    SECONDS = "seconds"
+    """Up to twenty."""
+    MINUTE = "a minute"
+    """Up to two."""
+    MINUTES = "minutes"
+    """Up to thirty."""
+    HOUR = "an hour"
+    """Or more."""
+
+
 class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """One model of the manifest.
 
@@ -72,8 +85,6 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     distinct_states, depth
         What an exhaustive run finds; null when the run stops at a violation with several workers,
         or simulates.
-    seconds
-        Orientation for the reader: how long it took on two cores. Never compared.
     workers
         Number of TLC workers that the counts need (1: a deterministic order); null for as many as
         there are.
@@ -83,6 +94,9 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Java heap that the model needs, in MiB; null for the usual.
     traces, trace_depth
         How many random behaviours a simulation makes, and where each is cut off (null: TLC's 100).
+    takes
+        The order of its processor time. Never compared; `canvass check MODEL --format json` says
+        how much it was.
     comment
         Why the model exists, in one sentence.
     """
@@ -94,13 +108,13 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     mode: Mode
     expected: Expected
     deadlock_check: bool
+    takes: Takes
     comment: str
     constants: dict[str, str] = {}
     claims: tuple[Name, ...] | None = None
     violates: Name | None = None
     distinct_states: Count | None = None
     depth: Count | None = None
-    seconds: float | None = None
     workers: Count | None = None
     heap_mib: Count | None = None
     traces: Count | None = None

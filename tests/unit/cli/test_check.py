@@ -62,6 +62,7 @@ def test_a_machine_reads_what_the_manifest_is_held_to(command: Command, tiny: Pa
     }
     assert wanted == {name: fine[name] for name in wanted}
     assert fine["seconds"] > 0
+    assert fine["processorSeconds"] > 0
     assert (lasso["outcome"], lasso["violated"]) == ("liveness", "Settles")
     assert lasso["counterexample"]["stuttering"] is True
 

@@ -70,7 +70,9 @@ def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:
         load_manifest(tmp_path)
 
 
-@pytest.mark.parametrize("field", ["name", "module", "expected", "deadlockCheck", "comment"])
+@pytest.mark.parametrize(
+    "field", ["name", "module", "expected", "deadlockCheck", "takes", "comment"]
+)
 def test_what_must_be_said_has_no_default(tmp_path: Path, field: str) -> None:
     entry = model("TinyOk")
     del entry[field]

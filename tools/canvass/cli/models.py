@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from canvass.cli.output import CommandError
-from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, find_file, module_folders
+from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, Takes, find_file, module_folders
 
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
@@ -93,9 +93,6 @@ def _number(count: int | None) -> str:
 SCRIPT_STACK_MIB = 64
 """Java stack of TLC's threads: a script nests its steps deeper than the default."""
 
-SHORT_RUN_S = 10
-"""Below this by the manifest, Java's optimising compiler costs a model more than it brings."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -153,6 +150,8 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
         TLC's counts; null where there are none.
     seconds
         How long it took, start of Java included.
+    processor_seconds
+        Processor time of TLC and its Java, of all threads; 0 where the platform does not count it.
     tlc_version
         As TLC said it.
     mode, workers, seed
@@ -179,6 +178,7 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     queue: int | None
     depth: int | None
     seconds: float
+    processor_seconds: float
     tlc_version: str | None
     mode: str
     workers: int
@@ -199,6 +199,7 @@ class ModelRun:
     counterexample: Counterexample | None
     mode: Mode
     workers: int
+    processor_s: float
 
     def report(self, *, coverage: bool) -> ModelReport:
         """Return the record for a machine."""
@@ -221,6 +222,7 @@ class ModelRun:
             queue=result.queue,
             depth=result.depth,
             seconds=round(result.seconds, 3),
+            processor_seconds=round(self.processor_s, 1),
             tlc_version=result.tlc_version,
             mode=self.mode.value,
             workers=self.workers,
@@ -300,7 +302,8 @@ def run_model(
     mode = Mode.SIMULATE if settings.simulate else entry.mode
     simulates = mode is Mode.SIMULATE
     workers = settings.workers or entry.workers or processors()
-    is_short = entry.seconds is not None and entry.seconds < SHORT_RUN_S
+    # Java's optimising compiler costs a model of seconds more than it brings.
+    is_short = entry.takes is Takes.SECONDS
     options = TlcOptions(
         jar=settings.jar,
         java=settings.java,
@@ -318,12 +321,20 @@ def run_model(
         jvm_args=("-XX:TieredStopAtLevel=1",) if is_short else (),
     )
     module = find_file(f"{entry.module}.tla", root)
+    before = _processor_s()
     result = check_with_tlc(module, config_of(root, entry), options=options, on_event=on_event)
+    taken = _processor_s() - before
     compared = compare(entry, result, workers=workers, as_listed=mode is entry.mode)
     shown = None
     if result.violations and result.outcome.is_violation:
         shown = counterexample(root, module, entry.name, result.violations[0])
-    return ModelRun(entry, result, compared, shown, mode, workers)
+    return ModelRun(entry, result, compared, shown, mode, workers, taken)
+
+
+def _processor_s() -> float:
+    """Return the processor time of all child processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def processors() -> int:
