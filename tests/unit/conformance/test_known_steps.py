@@ -22,7 +22,7 @@ from canvass.conformance.lookup_sources import (
 )
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, StepLookup, spec_digest
-from canvass.conformance.steps import example_of, reduced_example
+from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.conformance.verdict import Verdict
 from canvass.selftest.driven import record_run
 from canvass.spec.files import spec_root
@@ -72,15 +72,20 @@ def test_a_table_grows_by_the_steps_that_it_lacks(corpus: Path) -> None:
     assert (second.counts.asked_of_oracle, len(again.keys)) == (0, len(whole.keys))
 
 
+def distinct_steps(run: Path) -> list[Example]:
+    """The distinct canonical steps of a run."""
+    screening = Screening(StepLookup())
+    screening.add(run)
+    screening.flush()
+    return list(screening.open_steps.values())
+
+
 def test_a_run_is_checked_without_an_oracle_by_the_reduced_forms_of_its_steps(
     tmp_path: Path,
 ) -> None:
     run = tmp_path / "run"
     record_run(run, Rules(3), 1, 200, faults=0.05, run_id="run")
-    screening = Screening(StepLookup())
-    screening.add(run)
-    screening.flush()
-    steps = list(screening.open_steps.values())
+    steps = distinct_steps(run)
     forms = {reduced_example(step).key for step in steps}
     table = KnownSteps.of("spec", np.array(sorted(forms), dtype=np.uint64)).index()
 
@@ -99,10 +104,7 @@ def test_a_run_is_checked_without_an_oracle_by_the_reduced_forms_of_its_steps(
 def test_a_table_grows_by_the_reduced_forms_as_well(tmp_path: Path) -> None:
     run = tmp_path / "run"
     record_run(run, Rules(3), 2, 100, faults=0.0, run_id="run")
-    screening = Screening(StepLookup())
-    screening.add(run)
-    screening.flush()
-    steps = list(screening.open_steps.values())
+    steps = distinct_steps(run)
 
     _, table = grown(None, list(units_of([run])), oracle=ask_core)
 
