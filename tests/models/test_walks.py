@@ -1,4 +1,4 @@
-"""What random walks from the first start come upon, as ``spec/README.md`` says."""
+"""What random walks from the first start reach, as ``spec/README.md`` says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEVER_HARDENED: Final = {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9",
 
 
 def table() -> dict[str, dict[str, int]]:
-    """The table of the README: for each sighting, how many walks of each revision came upon it."""
+    """The table of the README: for each sighting, how many walks of each revision reached it."""
     text = (spec_root() / "README.md").read_text("utf-8")
     section = text.partition("### Found from the first start\n")[2].partition("\n### ")[0]
     head, *rows = (

@@ -1,8 +1,8 @@
 """Look for a course of walks to a rare sighting: `python -m support.guided_walks NAME...`.
 
 The search goes in stages, each one run of `MCWalk`. Its walks begin where the course so far ends,
-and it ends when one of them comes upon the next goal; the course then follows that walk. A stage
-that comes upon nothing begins again from another walk of the stage before it.
+and it ends when one of them reaches the next goal; the course then follows that walk. A stage
+that reaches nothing begins again from another walk of the stage before it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ CANDIDATES: Final = 3
 
 
 def stage(aim: Aim, course: Course, goal: str, walks: int) -> list[tuple[int, int]]:
-    """Give the first walks that come upon the goal, each with the step after which it has."""
+    """Give the first walks that reach the goal, each with the step after which it has."""
     entry = next(model for model in load_manifest().models if model.name == aim.model)
     begin = course[-1][1] if course else 0
     constants = {
@@ -82,7 +82,7 @@ def stage(aim: Aim, course: Course, goal: str, walks: int) -> list[tuple[int, in
 
 
 def search(aim: Aim, walks: int, course: Course = (), stages: int = 0) -> tuple[Course | None, int]:
-    """Give a course that comes upon the last goal, and how many stages were run to find it."""
+    """Give a course that reaches the last goal, and how many stages were run to find it."""
     goal = aim.goals[len(course)]
     found = stage(aim, course, goal, walks)
     stages += 1

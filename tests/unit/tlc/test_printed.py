@@ -69,7 +69,7 @@ def test_the_output_for_people_says_the_same_as_that_for_tools(path: Path) -> No
         result.loop,
         result.stuttering,
     )
-    # Of two such lassos that are as short, TLC shows the one that it came upon first.
+    # Of two such lassos that are as short, TLC shows the one that it found first.
     if not found.loop and not found.stuttering:
         assert [one.values() for one in found.states] == [one.values() for one in result.states]
 
