@@ -21,6 +21,18 @@ Open = Callable[..., Page]
 HZ6 = Path(__file__).resolve().parents[3] / "samples" / "aeron-hz6"
 
 
+SPLIT = """(cells) => cells.flatMap((cell) => {
+  const text = cell.firstChild;
+  return [...text.data.matchAll(/\\S+/g)].filter((word) => {
+    const range = document.createRange();
+    range.setStart(text, word.index);
+    range.setEnd(text, word.index + word[0].length);
+    return range.getClientRects().length > 1;
+  }).map((word) => word[0]);
+})"""
+"""The words in the cells of a table that are broken between two lines."""
+
+
 def spoil_receipt(run: Path) -> tuple[int, int]:
     """Change what member 0 received first from member 1; give the value sent and received."""
     stream = run / "member-0.ndjson"
@@ -39,13 +51,27 @@ def spoil_receipt(run: Path) -> tuple[int, int]:
     return sent, sent + 64
 
 
+def rename_receipt(folder: Path) -> None:
+    """Let member 0 receive by the id of a message that went to member 2; the step stays."""
+    first, second = (
+        [json.loads(line) for line in (folder / f"member-{k}.ndjson").read_text().splitlines()]
+        for k in range(2)
+    )
+    place = next(k for k, event in enumerate(first) if event["input"].get("from") == 1)
+    sent = [one["id"] for event in second for one in event["sends"] if one["to"] == 2]
+    edit_event(folder / "member-0.ndjson", place, lambda event: event["input"].update(id=sent[0]))
+
+
 @pytest.fixture(scope="module")
 def causes(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     folder = tmp_path_factory.mktemp("causes")
     shutil.copytree(good_run, folder / "unsent")
     spoil_receipt(folder / "unsent")
     import_logs([HZ6], folder / "hz6")
-    with serving([folder / "unsent", folder / "hz6"], files=page_files()) as running:
+    shutil.copytree(good_run, folder / "unknown")
+    rename_receipt(folder / "unknown")
+    names = ("unsent", "hz6", "unknown")
+    with serving([folder / name for name in names], files=page_files()) as running:
         yield running
 
 
@@ -69,8 +95,13 @@ def test_a_broken_promise_has_the_members_and_the_story_of_its_hazard(
 ) -> None:
     """The sample in which a committed entry is on one member only."""
     page = open_page(f"/run/{causes.ids[1]}", at=causes)
+    # Every step is one of the spec: nobody leaves it.
+    expect(page.locator(".verdict-line")).to_contain_text("CommittedIsDurable is violated at step")
+    expect(page.locator(".verdict-line")).not_to_contain_text("leaves the spec")
     levels = page.locator("[data-levels] [data-level]")
     expect(levels).to_have_count(3)
+    broken = page.locator("[data-levels] thead th").evaluate_all(SPLIT)
+    assert broken == []
     ends = [int(one.locator(".observed").first.inner_text()) for one in levels.all()]
     committed = max(int(one.locator(".observed").last.inner_text()) for one in levels.all())
     assert sum(end >= committed for end in ends) == 1
@@ -78,3 +109,11 @@ def test_a_broken_promise_has_the_members_and_the_story_of_its_hazard(
     expect(story).to_contain_text("an incomplete replay lowers the log term")
     story.get_by_role("button").click()
     expect(story.locator("pre").nth(1)).to_contain_text("EnterElection")
+
+
+def test_a_step_of_the_spec_that_receives_what_nobody_sent_has_no_cause(
+    open_page: Open, causes: Asked
+) -> None:
+    page = open_page(f"/run/{causes.ids[2]}", at=causes)
+    expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    expect(page.locator(".verdict-line")).to_contain_text("of member 0 has no cause: ")

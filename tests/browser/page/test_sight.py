@@ -68,6 +68,13 @@ def test_a_stretch_of_the_strip_has_its_whole_word_if_there_is_room(
     assert segments.evaluate_all(wider) == []
 
 
+def test_the_actions_of_three_members_are_read_in_their_boxes(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?view=lanes&at=2200")
+    expect(page.locator(".event.is-chosen .event-title")).to_have_text("UpdateLeaderPosition")
+    titles = page.locator(".event-title").all_text_contents()
+    assert [title for title in titles if "…" in title] == []
+
+
 def test_no_word_of_a_projection_is_beside_the_frame(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/graph/{ids['graph']}?view=project")
     words = page.locator(".graph-canvas canvas[data-words]")

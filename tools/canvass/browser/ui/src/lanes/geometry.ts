@@ -9,11 +9,11 @@ import type { LaneMessage, Lanes } from "../api/types";
 export const ROW = 62;
 export const BOX = 52;
 export const HEAD = 34;
-const TRACK = 8;
+const TRACK = 3.5;
 const EDGE = 14;
 const TIMES = 80; // A column for what the clock showed, on the left.
-const TRACKS = 9;
-const LEAST_BOX = 200; // The longest action is read in it; narrower windows scroll.
+const TRACKS = 12;
+const LEAST_BOX = 220; // UpdateLeaderPosition and its step are read in it; narrower windows scroll.
 const MOST_BOX = 320;
 const GUTTER = 26 + TRACKS * TRACK;
 
@@ -78,7 +78,9 @@ function routeOf(
   const left = (lane: number): number => columns.lefts[lane] ?? 0;
   const fromX = rightwards ? left(message.sender) + columns.boxWidth : left(message.sender);
   const toX = rightwards ? left(message.receiver) : left(message.receiver) + columns.boxWidth;
-  const trackX = toX - sign * (16 + track * TRACK);
+  // The first half of the tracks have twice the distance; the others are between them.
+  const spot = (2 * track) % TRACKS + Math.floor((2 * track) / TRACKS);
+  const trackX = toX - sign * (16 + spot * TRACK);
   // Messages of one step leave one below the other, in the lower part of the box.
   const startY = (from ?? 0) * ROW - offset + 18 + Math.min(nth, 5) * 6;
   const endY = (to ?? 0) * ROW - offset + 10;

@@ -150,7 +150,7 @@ function Drawn({ event, columns, y, chosen, messages }: Box) {
     >
       <rect width={width} height={BOX} rx={5} />
       {state ? <path class={`event-phase phase-${phaseOf(state)}`} d={`M2.5 4v${BOX - 8}`} /> : null}
-      <text class="event-title" x={12} y={16}>{shortened(title, corner ? room - corner.length - 2 : room)}</text>
+      <text class="event-title" x={12} y={16}>{shortened(title, corner ? room - corner.length - 1 : room)}</text>
       <text class="event-step" x={width - 8} y={16} text-anchor="end">{corner}</text>
       <text class={event.mark ? "event-mark" : ""} x={12} y={31}>{shortened(second, room)}</text>
       <text class="event-change" x={12} y={45}>

@@ -35,8 +35,12 @@ export function StoryView(
 function sentenceOf(run: RunView): string {
   if (run.checking) return "The run is being checked against the spec. This takes some seconds.";
   if (run.divergence) {
-    const { member, step, message } = run.divergence;
-    return `Member ${member} leaves the spec at its step ${step}: ${message}.`;
+    const { kind, name, member, step, message } = run.divergence;
+    switch (kind) {
+      case "SAFETY_PROPERTY": return `${name} is violated at step ${step} of member ${member}: ${message}.`;
+      case "CAUSALITY": return `Step ${step} of member ${member} has no cause: ${message}.`;
+      default: return `Member ${member} leaves the spec at its step ${step}: ${message}.`;
+    }
   }
   switch (run.verdict) {
     case "CONFORMS":
