@@ -13,17 +13,14 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from canvass.aeron_driver.comparison import fields_of, sends_of
+from canvass.aeron_driver.comparison import SENDS, fields_of, sends_of
 from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.drivable import HIDDEN
+from canvass.aeron_driver.driving import edge_steps, outcomes_of
 from canvass.aeron_driver.report import FieldDifference, Situation
-from canvass.aeron_driver.stream import (
-    Cells,
-    StreamLayout,
-    running,
-    state_cells,
-    without_implied_terms,
-)
+from canvass.aeron_driver.run_steps import DistinctSteps, table_of
+from canvass.aeron_driver.steps import DrivableSteps
+from canvass.aeron_driver.stream import Cells, StreamLayout
 from canvass.cluster.core import ACTIONS as HANDLERS
 from canvass.cluster.member import (
     ElectionState,
@@ -37,18 +34,11 @@ from canvass.cluster.member import (
 from canvass.cluster.messages import CommitPosition, NewLeadershipTerm
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.steps.step import (
-    Sends,
-    entry_cells,
-    input_cells,
-    message_cells,
-    record_cells,
-)
-from canvass.steps.step import state_cells as cells_of_state
-from canvass.traces.actions import ACTIONS, Action
+from canvass.steps.step import Step
+from canvass.traces.actions import Action
 
 _MEMBERS: Final = 3
-_LAYOUT: Final = StreamLayout(_MEMBERS, 6)
+_NO_SENDS: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,63 +270,36 @@ def drive_situations(driver: Driver, revision: str) -> list[Situation]:
     DriverError
         If the driver's process ends.
     """
-    asked = situations(revision)
-    requests = np.concatenate([_request(each) for each in asked])
-    with running(driver, _LAYOUT) as session:
-        answers = next(session.take(iter([requests])))
+    rules, asked = Rules.of(revision, _MEMBERS), situations(revision)
+    spec = [HANDLERS[one.action.value](rules, 0, one.state, one.given) for one in asked]
+    taken = []
+    for one, outcome in zip(asked, spec, strict=True):
+        after = one.state if outcome is None else outcome.next
+        sends = () if outcome is None else tuple((each.to, each.message) for each in outcome.sends)
+        taken.append(Step(0, one.state, one.action, one.given, after, sends))
+    steps = DrivableSteps(table_of(DistinctSteps(rules, taken)))
+    masks = [1 << HIDDEN.index(one.hidden) if one.hidden else 0 for one in asked]
+    chosen = edge_steps(steps, np.array(masks, dtype=np.int32))
+    (outcomes,) = outcomes_of(driver, steps, chosen)
     found = []
-    for row, each in enumerate(asked):
-        outcome = HANDLERS[each.action.value](
-            Rules.of(revision, _MEMBERS), 0, each.state, each.given
-        )
-        sends = () if outcome is None else tuple((one.to, one.message) for one in outcome.sends)
-        spec = _shown(each.state if outcome is None else outcome.next, sends)
-        cells = answers.cells[row].tolist()
-        java = fields_of(_LAYOUT, cells[1 : 1 + _LAYOUT.state_width])
-        java["sends"] = "; ".join(sends_of(_LAYOUT, cells[1 + _LAYOUT.state_width :])) or "none"
-        before = _shown(each.state, ())
+    for row, (one, outcome) in enumerate(zip(asked, spec, strict=True)):
+        expected = _shown(steps.layout, outcomes.expected[row], outcomes.expected_sends[row])
+        java = _shown(steps.layout, outcomes.java[row], outcomes.java_sends[row])
         differing = [
-            FieldDifference(name, spec[name], java[name])
-            for name in spec
-            if spec[name] != java[name] or (name == "sends" and java[name] != before[name])
+            FieldDifference(name, expected[name], java[name])
+            for name in expected
+            if expected[name] != java[name] or (name == SENDS and java[name] != _NO_SENDS)
         ]
-        note = answers.notes.get(row, "")
+        note = outcomes.answers.notes.get(row, "")
         found.append(
             Situation(
-                each.name, each.question, each.action.value, outcome is not None, differing, note
+                one.name, one.question, one.action.value, outcome is not None, differing, note
             )
         )
     return found
 
 
-def _request(each: Given) -> Cells:
-    row = np.zeros((1, _LAYOUT.request_width), dtype=np.int32)
-    head = [
-        ACTIONS.index(each.action),
-        1 << HIDDEN.index(each.hidden) if each.hidden else 0,
-        *input_cells(each.given),
-        *message_cells(each.given.message),
-    ]
-    row[0, : _LAYOUT.state] = head
-    row[0, _LAYOUT.state :] = _cells(each.state)[0]
-    return row
-
-
-def _cells(state: Member) -> Cells:
-    log = np.array([entry_cells(entry) for entry in state.recording_log]).reshape(-1, 3)
-    return state_cells(
-        _LAYOUT,
-        np.array([cells_of_state(state)]),
-        np.array([[record_cells(record) for record in state.members]]),
-        np.array([0, len(log)]),
-        log,
-    )
-
-
-def _shown(state: Member, sends: Sends) -> dict[str, str]:
-    shown = fields_of(_LAYOUT, without_implied_terms(_LAYOUT, _cells(state))[0].tolist())
-    cells = [len(sends)]
-    for to, message in sends:
-        cells += [to, *message_cells(message)]
-    shown["sends"] = "; ".join(sends_of(_LAYOUT, cells)) or "none"
+def _shown(layout: StreamLayout, state: Cells, sends: Cells) -> dict[str, str]:
+    shown = fields_of(layout, state.tolist())
+    shown[SENDS] = "; ".join(sends_of(layout, sends.tolist())) or _NO_SENDS
     return shown
