@@ -48,11 +48,16 @@ def test_a_moment_that_there_is_not_is_one_line(
     assert err.count("\n") == 1
 
 
-def test_the_moment_before_a_loss_is_a_few_steps_away_from_it(command: Command, run: Path) -> None:
-    place = first_loss(run)
-    code, out, _ = command("check", "--from", f"{run}:{place - 1}", "--steps", "3", "--diagram")
+def test_the_moment_before_a_loss_is_a_few_steps_away_from_it(
+    command: Command, run: Path, tmp_path: Path
+) -> None:
+    place, file = first_loss(run), tmp_path / "loss.itf.json"
+    words = ("--steps", "3", "--diagram", "--export", file)
+    code, out, err = command("check", "--from", f"{run}:{place - 1}", *words)
 
     assert code == 1
+    assert f"canvass: wrote {file}\n" in err
+    assert json.loads(file.read_bytes())["#meta"]["format"] == "ITF"
     assert f"event {place - 1}: " in out
     assert "to a violation of CommittedIsDurable" in out
     assert "56,832, 6 = 73,408" in out

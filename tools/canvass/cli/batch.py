@@ -37,10 +37,6 @@ def register(app: typer.Typer) -> None:
     batch = typer.Typer(help="Verify large corpora on Spark.", no_args_is_help=True)
     app.add_typer(batch, name="batch")
 
-    @batch.callback()
-    def common() -> None:
-        """Verify large corpora on Spark."""
-
     @batch.command("verify")
     def verify(
         corpora: Annotated[

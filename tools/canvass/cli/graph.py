@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command group to the application."""
-    group = typer.Typer(help="Make state graphs and ask what is in them.", no_args_is_help=True)
+    group = typer.Typer(help="Build and query state graphs.", no_args_is_help=True)
     group.command("build")(build)
     group.command("import")(import_)
     group.command("stats")(stats)

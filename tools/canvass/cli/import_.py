@@ -24,14 +24,14 @@ EXIT_INCOMPLETE = 3
 
 def register(app: typer.Typer) -> None:
     """Add the command group to the application."""
-    group = typer.Typer(help="Make runs of what other programs have logged.", no_args_is_help=True)
+    group = typer.Typer(no_args_is_help=True)
     group.command("aeron")(aeron)
     group.callback()(_group)
     app.add_typer(group, name="import")
 
 
 def _group() -> None:
-    """Make runs of what other programs have logged."""
+    """Import the logs of other programs as runs."""
 
 
 def aeron(

@@ -391,17 +391,12 @@ _STYLES: Final = {
 
 def register(app: typer.Typer) -> None:
     """Add the command group to the application."""
-    group = typer.Typer(help="Look at runs, and turn them into other forms.", no_args_is_help=True)
-    group.callback()(_group)
+    group = typer.Typer(help="Show, convert and shrink runs.", no_args_is_help=True)
     group.command("show")(show)
     group.command("convert")(convert)
     group.command("shrink")(shrink)
     group.command("schema")(schema)
     app.add_typer(group, name="trace")
-
-
-def _group() -> None:
-    """Look at runs, and turn them into other forms."""
 
 
 def show(
