@@ -14,13 +14,13 @@ import pytest
 
 from canvass.cli.main import run as run_command
 from canvass.cluster.rules import Rules
+from canvass.conformance.batch import rows_of
 from canvass.conformance.check import check_units
 from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
 from canvass.conformance.tlc_engine_runs import (
     TWO_DIGITS,
     EngineError,
     make_small,
-    rows_of,
     to_digits,
 )
 from canvass.conformance.verdict import RunVerdict, Verdict
@@ -213,13 +213,13 @@ def _enlarge(part: object) -> None:
 def test_engine_large_terms_keep_their_neighbours(good: Path) -> None:
     """Gaps of one stay, larger ones become two; what is not above 0 stays as it is."""
     columns = next(RunFolder(good).columns())
-    rows = rows_of(columns, 0, 6)
+    rows = rows_of(columns, 0, 6, "good")
     term = STATE_INDEX["leadership_term_id"]
     rows.state[:, term] = [-1, 0, 70_000, 70_001, 90_000, 90_001]
 
-    positions = make_small(rows)
+    small, positions = make_small(rows)
 
-    assert rows.state[:, term].tolist() == [-1, 0, 2, 3, 5, 6]
+    assert small.state[:, term].tolist() == [-1, 0, 2, 3, 5, 6]
     assert list(positions) == sorted(set(positions))
     assert positions[0] == 0
 

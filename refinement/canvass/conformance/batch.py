@@ -23,6 +23,13 @@ from canvass.traces.schema import Run
 
 BATCH_EVENTS: Final = 1 << 16
 _RESTART: Final = ACTION_NAMES.index("Restart")
+_OF_EVENTS: Final = (
+    *("member", "step", "time_ns", "action"),
+    *("inputs", "message", "state", "members"),
+)
+"""The columns that have a row for each event, but those that tell runs apart."""
+_LISTS: Final = {"log": "log_offsets", "sends": "send_offsets", "checksums": "checksum_offsets"}
+"""Those with any number of rows for each event, and where the rows of each begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,86 +61,52 @@ def join(parts: Sequence[tuple[Mapping[str, Run], EventColumns]]) -> Batch:
     cuts = [columns.context if number else 0 for number, (_, columns) in enumerate(parts)]
     tables = [columns for _, columns in parts]
 
-    def flat(name: str) -> Ints:
-        return np.concatenate(
-            [getattr(table, name)[cut:] for table, cut in zip(tables, cuts, strict=True)]
-        )
-
-    def ragged(offsets: str, values: str) -> tuple[Ints, Ints]:
-        counts, cells = [], []
-        for table, cut in zip(tables, cuts, strict=True):
-            starts = getattr(table, offsets)
-            counts.append(np.diff(starts[cut:]))
-            cells.append(getattr(table, values)[int(starts[cut]) :])
-        ends = np.cumsum(np.concatenate(counts), dtype=np.int64)
-        return np.concatenate(([0], ends)), np.concatenate(cells)
-
     run = np.concatenate(
         [
             np.array([place[run_id] for run_id in table.runs], dtype=np.int64)[table.run[cut:]]
             for table, cut in zip(tables, cuts, strict=True)
         ]
     )
-    member, step = flat("member"), flat("step")
-    log_offsets, log = ragged("log_offsets", "log")
-    send_offsets, sends = ragged("send_offsets", "sends")
-    checksum_offsets, checksums = ragged("checksum_offsets", "checksums")
+    cells = {
+        name: np.concatenate(
+            [getattr(table, name)[cut:] for table, cut in zip(tables, cuts, strict=True)]
+        )
+        for name in _OF_EVENTS
+    }
+    for values, offsets in _LISTS.items():
+        counts, rows = [], []
+        for table, cut in zip(tables, cuts, strict=True):
+            starts = getattr(table, offsets)
+            counts.append(np.diff(starts[cut:]))
+            rows.append(getattr(table, values)[int(starts[cut]) :])
+        ends = np.cumsum(np.concatenate(counts), dtype=np.int64)
+        cells[offsets], cells[values] = np.concatenate(([0], ends)), np.concatenate(rows)
     joined = EventColumns(
         member_count=tables[0].member_count,
         runs=tuple(known),
         run=run,
-        member=member,
-        step=step,
-        time_ns=flat("time_ns"),
-        action=flat("action"),
-        predecessor=predecessors(run, member, step),
-        inputs=flat("inputs"),
-        message=flat("message"),
-        state=flat("state"),
-        members=flat("members"),
-        log_offsets=log_offsets,
-        log=log,
-        send_offsets=send_offsets,
-        sends=sends,
-        checksum_offsets=checksum_offsets,
-        checksums=checksums,
+        predecessor=predecessors(run, cells["member"], cells["step"]),
         context=tables[0].context,
+        **cells,
     )
     return Batch(joined, tuple(known.values()))
 
 
 def rows_of(columns: EventColumns, start: int, end: int, run_id: str) -> EventColumns:
     """Give consecutive rows, all of one run, as columns of their own."""
-
-    def ragged(offsets: Ints, values: Ints) -> tuple[Ints, Ints]:
-        own = offsets[start : end + 1]
-        return own - own[0], values[int(own[0]) : int(own[-1])]
-
-    log_offsets, log = ragged(columns.log_offsets, columns.log)
-    send_offsets, sends = ragged(columns.send_offsets, columns.sends)
-    checksum_offsets, checksums = ragged(columns.checksum_offsets, columns.checksums)
     run = np.zeros(end - start, dtype=np.int64)
-    member, step = columns.member[start:end], columns.step[start:end]
+    cells = {name: getattr(columns, name)[start:end] for name in _OF_EVENTS}
+    for values, offsets in _LISTS.items():
+        own = getattr(columns, offsets)[start : end + 1]
+        cells[offsets] = own - own[0]
+        cells[values] = getattr(columns, values)[int(own[0]) : int(own[-1])]
     return EventColumns(
         member_count=columns.member_count,
         runs=(run_id,),
         run=run,
-        member=member,
-        step=step,
-        time_ns=columns.time_ns[start:end],
-        action=columns.action[start:end],
-        predecessor=predecessors(run, member, step),
-        inputs=columns.inputs[start:end],
-        message=columns.message[start:end],
-        state=columns.state[start:end],
-        members=columns.members[start:end],
-        log_offsets=log_offsets,
-        log=log,
-        send_offsets=send_offsets,
-        sends=sends,
-        checksum_offsets=checksum_offsets,
-        checksums=checksums,
+        predecessor=predecessors(run, cells["member"], cells["step"]),
         context=max(0, columns.context - start),
+        **cells,
     )
 
 

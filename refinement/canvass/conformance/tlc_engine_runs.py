@@ -1,13 +1,13 @@
 """Runs as `TraceSpec.tla` reads them: read whole, numbered small, written as strings of digits.
 
 Nothing is decided here, and nothing of the canonical form, of causality or of the monitors is used:
-the second engine shares the reader of traces with the first one and nothing else.
+the second engine shares the reader of traces with the first one, and how batches are joined.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
+from canvass.conformance.batch import join, rows_of
 from canvass.tlc import TlcError
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (
@@ -40,46 +41,6 @@ TWO_DIGITS: Final = 64 * 64 - SMALL_OFFSET
 """Numbers from here on do not fit into two digits."""
 
 
-@dataclass(slots=True)
-class Rows:
-    """Some events of one run, in arrays of their own."""
-
-    member: Ints
-    step: Ints
-    action: Ints
-    inputs: Ints
-    message: Ints
-    state: Ints
-    members: Ints
-    log_of: Ints
-    log: Ints
-    sends_of: Ints
-    sends: Ints
-    sums_of: Ints
-    sums: Ints
-
-
-def rows_of(columns: EventColumns, start: int, end: int) -> Rows:
-    """Take the events from one row to another, which are of one run."""
-    rows = slice(start, end)
-
-    def ragged(offsets: Ints, values: Ints) -> tuple[Ints, Ints]:
-        return np.diff(offsets[start : end + 1]), values[int(offsets[start]) : int(offsets[end])]
-
-    return Rows(
-        columns.member[rows],
-        columns.step[rows],
-        columns.action[rows],
-        columns.inputs[rows],
-        columns.message[rows],
-        columns.state[rows],
-        columns.members[rows],
-        *ragged(columns.log_offsets, columns.log),
-        *ragged(columns.send_offsets, columns.sends),
-        *ragged(columns.checksum_offsets, columns.checksums),
-    )
-
-
 TABLES: Final = (
     ("inputs", INPUT_COLUMNS),
     ("message", MESSAGE_COLUMNS),
@@ -87,7 +48,7 @@ TABLES: Final = (
     ("members", MEMBER_COLUMNS),
     ("log", LOG_COLUMNS),
     ("sends", MESSAGE_COLUMNS),
-    ("sums", CHECKSUM_COLUMNS),
+    ("checksums", CHECKSUM_COLUMNS),
 )
 
 
@@ -96,44 +57,44 @@ def places_of(columns: Sequence[str], wanted: Kind) -> list[int]:
     return [place for place, name in enumerate(columns) if kind(name) is wanted]
 
 
-def _values(rows: Rows, wanted: Kind) -> Ints:
+def _values(columns: EventColumns, wanted: Kind) -> Ints:
     cells = [
-        getattr(rows, name)[..., places_of(columns, wanted)].reshape(-1) for name, columns in TABLES
+        getattr(columns, name)[..., places_of(names, wanted)].reshape(-1) for name, names in TABLES
     ]
     found: Ints = np.unique(np.concatenate(cells))
     return found
 
 
-def _renumber(rows: Rows, wanted: Kind, old: Ints, new: Ints) -> None:
+def _renumber(columns: EventColumns, wanted: Kind, old: Ints, new: Ints) -> EventColumns:
     """Replace each number above 0 of a kind by the one at its place in ``new``."""
-    for name, columns in TABLES:
-        places = places_of(columns, wanted)
-        if places:
-            table = getattr(rows, name).copy()
-            cells = table[..., places]
-            table[..., places] = np.where(
-                cells > 0, new[np.minimum(np.searchsorted(old, cells), len(old) - 1)], cells
-            )
-            setattr(rows, name, table)
+    tables = {}
+    for name, names in TABLES:
+        places = places_of(names, wanted)
+        tables[name] = table = getattr(columns, name).copy()
+        cells = table[..., places]
+        table[..., places] = np.where(
+            cells > 0, new[np.minimum(np.searchsorted(old, cells), len(old) - 1)], cells
+        )
+    return replace(columns, **tables)
 
 
-def make_small(rows: Rows) -> tuple[int, ...]:
-    """Make the numbers small, in place; give the positions by their ranks.
+def make_small(columns: EventColumns) -> tuple[EventColumns, tuple[int, ...]]:
+    """Make the numbers small; give the positions by their ranks, too.
 
     A position becomes its rank, so that each entry of a log lies between two recorded positions:
     the spec compares and copies positions and never computes with them. A term stays as it is, but
     if one is too large for two digits, gaps of more than one become gaps of two, since the spec
     adds one to terms and no more. 0 and what is below it keep their values.
     """
-    positions = _values(rows, Kind.POSITION)
+    positions = _values(columns, Kind.POSITION)
     positions = np.concatenate(([0], positions[positions > 0]))
-    _renumber(rows, Kind.POSITION, positions, np.arange(len(positions)))
-    terms = _values(rows, Kind.TERM)
+    columns = _renumber(columns, Kind.POSITION, positions, np.arange(len(positions)))
+    terms = _values(columns, Kind.TERM)
     terms = np.concatenate(([0], terms[terms > 0]))
     if terms[-1] >= TWO_DIGITS:
         gaps = np.minimum(np.diff(terms, prepend=0), 2)
-        _renumber(rows, Kind.TERM, terms, np.cumsum(gaps))
-    return tuple(positions.tolist())
+        columns = _renumber(columns, Kind.TERM, terms, np.cumsum(gaps))
+    return columns, tuple(positions.tolist())
 
 
 ORDINARY, AFTER_GAP, ABSURD = 0, 1, 2
@@ -217,8 +178,7 @@ def read_folder(path: Path) -> TraceRun:
         If it is none.
     """
     folder = RunFolder(path)
-    parts = [rows_of(columns, columns.context, len(columns)) for columns in folder.columns()]
-    return _prepare(folder.run, path, parts, folder.facts)
+    return _prepare(folder.run, path, list(folder.columns()), folder.facts)
 
 
 def read_file(path: Path) -> Iterator[TraceRun]:
@@ -230,7 +190,7 @@ def read_file(path: Path) -> Iterator[TraceRun]:
         If it is none.
     """
     finder = FactFinder()
-    parts: dict[str, list[Rows]] = {}
+    parts: dict[str, list[EventColumns]] = {}
     with DatasetFile(path) as file:
         for columns in file.batches():
             finder.look(columns)
@@ -238,7 +198,7 @@ def read_file(path: Path) -> Iterator[TraceRun]:
             bounds = np.flatnonzero(np.diff(own, prepend=-1, append=-1)) + columns.context
             for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
                 run_id = columns.runs[int(columns.run[start])]
-                parts.setdefault(run_id, []).append(rows_of(columns, start, end))
+                parts.setdefault(run_id, []).append(rows_of(columns, start, end, run_id))
         for run_id, entry in file.runs.items():
             yield _prepare(entry.run, path, parts.get(run_id, []), finder.facts_of(entry))
 
@@ -246,26 +206,23 @@ def read_file(path: Path) -> Iterator[TraceRun]:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def _prepare(run: Run, path: Path, parts: Sequence[Rows], facts: Iterable[Fact]) -> TraceRun:
+def _prepare(
+    run: Run, path: Path, parts: Sequence[EventColumns], facts: Iterable[Fact]
+) -> TraceRun:
     known = tuple(facts)
     if not parts:
         empty = Stream((), (), (), ())
         return TraceRun(
             run, path, known, frozenset(), False, 0, (empty,) * run.member_count, {}, ()
         )
-    rows = Rows(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in Rows.__dataclass_fields__
-        )
-    )
+    rows = join([({run.run_id: run}, part) for part in parts]).columns
     ids = np.unique(np.concatenate([rows.message[:, _ID], rows.sends[:, _ID]]))
-    sums = np.unique(rows.sums[:, 1])
+    sums = np.unique(rows.checksums[:, 1])
     known += _cuts(run, rows, known)
     missing = frozenset(fact.member_id for fact in known)
     how = _how(run, rows)
-    positions = make_small(rows)
-    events = _Events(rows, how, ids, sums)
+    small, positions = make_small(rows)
+    events = _Events(small, how, ids, sums)
     streams, sent = events.write(run.member_count)
     return TraceRun(
         run=run,
@@ -280,10 +237,10 @@ def _prepare(run: Run, path: Path, parts: Sequence[Rows], facts: Iterable[Fact])
     )
 
 
-def _cuts(run: Run, rows: Rows, known: Iterable[Fact]) -> tuple[Fact, ...]:
+def _cuts(run: Run, rows: EventColumns, known: Iterable[Fact]) -> tuple[Fact, ...]:
     """Tell which streams end too early: others got messages with numbers beyond all of theirs."""
     members = {fact.member_id for fact in known}
-    senders = np.repeat(rows.member, rows.sends_of)
+    senders = np.repeat(rows.member, np.diff(rows.send_offsets))
     numbers = rows.sends[:, _ID] & ((1 << ID_BITS) - 1)
     got = rows.message[rows.message[:, _ID] >= 0]
     found = []
@@ -296,7 +253,7 @@ def _cuts(run: Run, rows: Rows, known: Iterable[Fact]) -> tuple[Fact, ...]:
     return tuple(found)
 
 
-def _how(run: Run, rows: Rows) -> Ints:
+def _how(run: Run, rows: EventColumns) -> Ints:
     """Tell how each event is to be taken."""
     count = len(rows.step)
     how = np.full(count, ORDINARY, dtype=np.int64)
@@ -306,7 +263,7 @@ def _how(run: Run, rows: Rows) -> Ints:
     how[~follows & ~fresh] = AFTER_GAP
     owners: dict[str, NDArray[np.bool_]] = {}
     tables = {"message": np.arange(count), "state": np.arange(count), "inputs": np.arange(count)}
-    tables["sends"] = np.repeat(np.arange(count), rows.sends_of)
+    tables["sends"] = np.repeat(np.arange(count), np.diff(rows.send_offsets))
     for name, columns in TABLES:
         if name in tables:
             cells = getattr(rows, name)[:, places_of(columns, Kind.MEMBER)]
@@ -326,7 +283,7 @@ def _how(run: Run, rows: Rows) -> Ints:
 class _Events:
     """Writes the events of a run as strings."""
 
-    def __init__(self, rows: Rows, how: Ints, ids: Ints, sums: Ints) -> None:
+    def __init__(self, rows: EventColumns, how: Ints, ids: Ints, sums: Ints) -> None:
         self.rows, self.how = rows, how
         self.ids = {identity: number for number, identity in enumerate(ids.tolist())}
         self.sums = {checksum: number for number, checksum in enumerate(sums.tolist())}
@@ -334,19 +291,14 @@ class _Events:
 
     def write(self, members: int) -> tuple[tuple[Stream, ...], dict[int, Sent]]:
         """Give the streams, and where each message was sent."""
-        rows = self.rows
-        starts = {
-            "log": np.concatenate(([0], np.cumsum(rows.log_of))),
-            "sends": np.concatenate(([0], np.cumsum(rows.sends_of))),
-            "sums": np.concatenate(([0], np.cumsum(rows.sums_of))),
-        }
+        rows, send_at, sum_at = self.rows, self.rows.send_offsets, self.rows.checksum_offsets
         order = [np.flatnonzero(rows.member == member).tolist() for member in range(members)]
         messages = [_contents(cells) for cells in rows.message.tolist()]
         sends = [(cells[_PEER], cells[_ID], _contents(cells)) for cells in rows.sends.tolist()]
         sent: dict[int, Sent] = {}
         for member, own in enumerate(order):
             for place, row in enumerate(own):
-                for to, identity, content in sends[starts["sends"][row] : starts["sends"][row + 1]]:
+                for to, identity, content in sends[send_at[row] : send_at[row + 1]]:
                     sent.setdefault(identity, Sent(member, place, to, content))
         restart_before = self._restarts(order)
         streams = []
@@ -361,22 +313,21 @@ class _Events:
                     int(rows.message[row, _PEER]) if identity >= 0 else NONE,
                     NONE if identity < 0 else self.ids[identity] if known else NEVER_SENT,
                 ]
-                log = rows.log[starts["log"][row] : starts["log"][row + 1]]
+                log = rows.log[rows.log_offsets[row] : rows.log_offsets[row + 1]]
                 state = [
                     *rows.state[row].tolist(),
                     *rows.members[row].reshape(-1).tolist(),
                     len(log),
                     *log.reshape(-1).tolist(),
                 ]
-                out = [int(rows.sends_of[row])]
-                for to, number, content in sends[starts["sends"][row] : starts["sends"][row + 1]]:
+                out = [int(send_at[row + 1] - send_at[row])]
+                for to, number, content in sends[send_at[row] : send_at[row + 1]]:
                     there = restart_before.get((number, to))
                     got = there is not None
                     out += [to, self.ids[number] if got else NEVER_RECEIVED, there or 0, *content]
-                seen = [int(rows.sums_of[row])]
-                for position, checksum in rows.sums[
-                    starts["sums"][row] : starts["sums"][row + 1]
-                ].tolist():
+                own_sums = rows.checksums[sum_at[row] : sum_at[row + 1]].tolist()
+                seen = [len(own_sums)]
+                for position, checksum in own_sums:
                     seen += [position, self.sums[checksum]]
                 cells = [*head, *state, *rows.inputs[row].tolist(), *messages[row], *out, *seen]
                 texts.append(to_digits(cells))
