@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 import msgspec
 import networkx as nx
@@ -100,42 +99,18 @@ def to_graphml(
     """Give states and all edges between them in GraphML; the state is there as JSON."""
     chosen = rows_to_export(graph, rows)
     initial = set(graph.initial.tolist())
-    keys = (
-        ("title", "graph", "string"),
-        ("initial", "node", "boolean"),
-        ("expanded", "node", "boolean"),
-        ("state", "node", "string"),
-        ("action", "edge", "string"),
-        ("count", "edge", "int"),
-    )
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
-        *(
-            f'  <key id="{name}" for="{place}" attr.name="{name}" attr.type="{kind}"/>'
-            for name, place, kind in keys
-        ),
-        '  <graph edgedefault="directed">',
-        f'    <data key="title">{escape(_printable(graph.title))}</data>',
-    ]
+    made = nx.MultiDiGraph(title=_printable(graph.title))
     for row in chosen.tolist():
-        state = msgspec.json.encode(graph.tree(row)).decode()
-        lines.append(
-            f'    <node id="{graph.id_of(row)}"><data key="initial">{_xml_bool(row in initial)}'
-            f'</data><data key="expanded">{_xml_bool(bool(graph.expanded[row]))}</data>'
-            f'<data key="state">{escape(_printable(state))}</data></node>'
+        made.add_node(
+            graph.id_of(row),
+            initial=row in initial,
+            expanded=bool(graph.expanded[row]),
+            state=_printable(msgspec.json.encode(graph.tree(row)).decode()),
         )
     for arrow in arrows_among(graph, chosen, actions):
-        action = escape(_printable(arrow.action))
-        lines.append(
-            f'    <edge source="{graph.id_of(arrow.source)}" target="{graph.id_of(arrow.target)}">'
-            f'<data key="action">{action}</data><data key="count">{arrow.count}</data></edge>'
-        )
-    return "\n".join([*lines, "  </graph>", "</graphml>", ""])
-
-
-def _xml_bool(value: bool) -> str:
-    return "true" if value else "false"
+        source, target = graph.id_of(arrow.source), graph.id_of(arrow.target)
+        made.add_edge(source, target, action=_printable(arrow.action), count=arrow.count)
+    return "\n".join([*nx.generate_graphml(made, named_key_ids=True), ""])
 
 
 def to_json(
