@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 from canvass.conformance.causality import order_causes
-from canvass.conformance.monitors import LOG_STREAM, PROPERTIES, violations
+from canvass.conformance.monitors import PROPERTIES, violations
 from canvass.conformance.sequence import KEPT
+from canvass.conformance.verdict import LOG_STREAM
 from canvass.spec.files import module_folders, spec_root
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS

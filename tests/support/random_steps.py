@@ -22,7 +22,6 @@ from canvass.cluster.member import (
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.steps.canonical import map_step
-from canvass.steps.frames import INPUT_FIELDS
 from canvass.steps.reduction import core_answer
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
@@ -109,7 +108,7 @@ def random_input(numbers: Numbers, action: Action, member: int, members: int) ->
     rng = numbers.rng
     message_type = ACTION_INPUTS[action].message
     values: dict[str, Any] = {}
-    for name in sorted(INPUT_FIELDS.get(action, ())):
+    for name in sorted(ACTION_INPUTS[action].fields):
         if name in ("active", "accepted"):
             values[name] = frozenset(j for j in range(members) if rng.random() < 0.6)
         elif name in ("interval", "commit_interval", "timeout"):
@@ -146,7 +145,7 @@ def random_step(rng: random.Random, rules: Rules, *, corrupt: float = 0.3) -> St
     action = rng.choice(ACTIONS)
     before = enabled_state(numbers, action, member, members)
     x = random_input(numbers, action, member, members)
-    if "active" in INPUT_FIELDS.get(action, ()) and rng.random() < 0.8:
+    if "active" in ACTION_INPUTS[action].fields and rng.random() < 0.8:
         x = replace(x, active=x.active | {member})
     outcome = core.step(rules, member, before, action.value, x)
     after, sends = before, no_sends()

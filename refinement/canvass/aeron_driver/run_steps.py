@@ -31,7 +31,6 @@ from canvass.conformance.screen import Unit
 from canvass.conformance.steps import StepChecker, StepResults, step_at
 from canvass.graph.artifact import StepArrays
 from canvass.steps.canonical import map_step, renumbered
-from canvass.steps.frames import INPUT_FIELDS
 from canvass.steps.kernel import Status
 from canvass.steps.step import (
     Sends,
@@ -42,7 +41,7 @@ from canvass.steps.step import (
     record_cells,
     state_cells,
 )
-from canvass.traces.actions import ACTIONS
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import (
@@ -208,7 +207,7 @@ def as_driven(step: Step) -> Step:
 
     The member changes places with member 0. Sends are in the order of their receivers.
     """
-    read = INPUT_FIELDS.get(step.action, frozenset())
+    read = ACTION_INPUTS[step.action].fields
     given = replace(
         NO_INPUT,
         message=step.input.message,

@@ -114,7 +114,7 @@ RESTART: Final = ACTION_NAMES.index("Restart")
 
 def code(column: str, name: str) -> int:
     """Give the code of an enum's value in a state column."""
-    return [value.value for value in STATE_ENUMS[column]].index(name)
+    return STATE_ENUMS[column].index(name)
 
 
 LEADER: Final = code("role", "LEADER")

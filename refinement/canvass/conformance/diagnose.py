@@ -20,7 +20,7 @@ from canvass.cluster.rules import HARDENED
 from canvass.conformance import causality, kernel_order
 from canvass.conformance.batch import Batch, States, join, rows_of, states_before
 from canvass.conformance.causality import PROBLEMS, Order
-from canvass.conformance.monitors import LOG_STREAM, Violation
+from canvass.conformance.monitors import Violation
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
@@ -30,7 +30,12 @@ from canvass.conformance.steps import (
     example_of,
     step_at,
 )
-from canvass.conformance.verdict import Divergence, DivergenceClass
+from canvass.conformance.verdict import (
+    LOG_STREAM,
+    MESSAGE_CAUSALITY,
+    Divergence,
+    DivergenceClass,
+)
 from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical, regime_of
 from canvass.steps.frames import frame_of
 from canvass.steps.kernel import Status
@@ -44,7 +49,6 @@ from canvass.traces.schema import Fact, Run
 Codes = NDArray[np.int8]
 """What is known of steps, by their numbers: `ALLOWED`, `REFUSED` or `UNKNOWN`."""
 
-MESSAGE_CAUSALITY: Final = "MessageCausality"
 MAX_DIVERGENCES: Final = 20
 _LOG_PROBLEMS: Final = frozenset(
     {kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER, *causality.JOINING_PROBLEMS}

@@ -29,7 +29,7 @@ from canvass.steps.canonical import (
 )
 from canvass.steps.step import Sends, Step
 from canvass.tlc.errors import TlcError
-from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.layout import NONE
 from canvass.traces.layout import kind as kind_of
 from canvass.traces.schema import Event
@@ -98,8 +98,7 @@ def explain(loaded: LoadedRun, divergence: Divergence, lookup: StepLookup) -> Ex
         DivergenceClass.INSTRUMENTATION_GAP,
     ):
         fields |= _alternatives(step, loaded.run.rules, lookup)
-    values = {name: getattr(base, name) for name in base.__struct_fields__}
-    return Explanation(**(values | fields))
+    return replace(base, **fields)
 
 
 def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any]:
@@ -125,7 +124,7 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
     others = [
         replace(small, action=action, input=replace(small.input, message=None))
         for action in ACTIONS
-        if not _takes_message(action)
+        if ACTION_INPUTS[action].message is None
     ]
     try:
         answers = lookup.oracle(own, [small, *others])
@@ -147,12 +146,6 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
         "failing": failing,
         "alternatives": tuple(sorted(alternatives, key=len)),
     }
-
-
-def _takes_message(action: Action) -> bool:
-    return action.value.startswith("On") and action is not (
-        Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT
-    )
 
 
 def _differences(

@@ -41,10 +41,6 @@ _ENDS: Final = (Action.ENTER_ELECTION, Action.ELECTION_ERROR, Action.TERMINATE, 
 """Other steps that no cycle before them can come after."""
 
 
-def _code(column: str, name: str) -> int:
-    return [value.value for value in STATE_ENUMS[column]].index(name)
-
-
 @dataclass(frozen=True, slots=True)
 class Interval:
     """For each row the earliest and the latest time that something can have happened."""
@@ -187,7 +183,7 @@ class Rows:
 
     def had(self, column: str, name: str) -> Flags:
         """Whether the state before has a value."""
-        return np.asarray(self.old[:, _KEPT.index(column)] == _code(column, name))
+        return np.asarray(self.old[:, _KEPT.index(column)] == STATE_ENUMS[column].index(name))
 
     @property
     def changes(self) -> Flags:
@@ -200,7 +196,9 @@ class Rows:
 
     def enters(self, state: str) -> Flags:
         """Whether the step enters an election state."""
-        return np.asarray(self.changes & (self.new[:, 2] == _code("election_state", state)))
+        return np.asarray(
+            self.changes & (self.new[:, 2] == STATE_ENUMS["election_state"].index(state))
+        )
 
     def reasons(self, action: Action) -> Iterator[tuple[int, str]]:
         """Give the rows of an action that have a reason."""

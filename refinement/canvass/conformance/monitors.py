@@ -39,6 +39,7 @@ from canvass.conformance import kernel_logs as kernel
 from canvass.conformance import long_arrays
 from canvass.conformance.causality import CLOSED, LEADER, RESTART, Leaderships, Order, code
 from canvass.conformance.sequence import Sequence, Spans, wide
+from canvass.conformance.verdict import LOG_STREAM
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES
 
@@ -253,10 +254,6 @@ PROPERTIES: Final = (
     "StateMachineSafety",
     "RecordingLogCoherent",
 )
-LOG_STREAM: Final = "LogStream"
-"""Not a property of the protocol: checksums that contradict who recorded whose log, and terms that
-do not begin where the log is consumed as if they did.
-"""
 
 _TERMINATE: Final = ACTION_NAMES.index("Terminate")
 _CANDIDATE: Final = code("election_state", "CANDIDATE_BALLOT")

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
+from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY
 from canvass.spec.files import module_folders, spec_root
 from canvass.steps.oracle import constants_of, step_text
 from canvass.steps.step import Step
@@ -27,8 +28,6 @@ from canvass.traces.actions import Action
 MODULES: Final = ("Election", "Replication", "Properties", "RecordingLog", "MemberState")
 """Where actions and properties are defined."""
 
-MESSAGE_CAUSALITY: Final = "MessageCausality"
-LOG_STREAM: Final = "LogStream"
 _STANDS_FOR: Final = {
     MESSAGE_CAUSALITY: ("Cluster", "Deliver"),
     LOG_STREAM: ("Cluster", "NextEntry"),

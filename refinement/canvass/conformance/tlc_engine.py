@@ -24,6 +24,8 @@ from canvass.conformance.tlc_engine_runs import (
     read_folder,
 )
 from canvass.conformance.verdict import (
+    LOG_STREAM,
+    MESSAGE_CAUSALITY,
     CorpusVerdict,
     Counts,
     Divergence,
@@ -37,8 +39,6 @@ from canvass.tlc import Outcome, TlcConfig, TlcOptions, Value, run, to_python
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import message_id_text
 
-MESSAGE_CAUSALITY: Final = "MessageCausality"
-LOG_STREAM: Final = "LogStream"
 _MAX_DIFFERENCES: Final = 4
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
+from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.batch import join, rows_of
 from canvass.tlc import TlcError
 from canvass.traces.columns import EventColumns, Ints
@@ -27,6 +27,7 @@ from canvass.traces.layout import (
     MEMBER_COLUMNS,
     MESSAGE_COLUMNS,
     MESSAGE_INDEX,
+    MESSAGE_PLACES,
     NONE,
     STATE_COLUMNS,
     Kind,
@@ -103,10 +104,6 @@ NEVER_RECEIVED, NEVER_SENT = -1, -2
 
 _RESTART: Final = ACTION_NAMES.index("Restart")
 _PEER, _ID = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
-_FIELDS: Final = tuple(
-    tuple(MESSAGE_INDEX[name] for name in message.__struct_fields__) for message in MESSAGE_TYPES
-)
-"""For each message type the columns of its fields, in the order of ``Encoding.tla``."""
 
 DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
 """``DigitTable`` of ``Encoding.tla``."""
@@ -272,7 +269,7 @@ def _how(run: Run, rows: EventColumns) -> Ints:
             how[owners[name]] = ABSURD
     for name in ("message", "sends"):
         table = getattr(rows, name)
-        for code, places in enumerate(_FIELDS):
+        for code, places in enumerate(MESSAGE_PLACES):
             own = [place for place in places if kind(MESSAGE_COLUMNS[place]) is Kind.MEMBER]
             if own:
                 nobody = (table[:, 0] == code) & (table[:, own] < 0).any(axis=1)
@@ -361,7 +358,7 @@ class _Events:
 def _contents(cells: list[int]) -> tuple[int, ...]:
     """Give the type and the fields of a message as ``Encoding.tla`` has them."""
     code = cells[0]
-    return (NONE,) if code < 0 else (code, *(cells[place] for place in _FIELDS[code]))
+    return (NONE,) if code < 0 else (code, *(cells[place] for place in MESSAGE_PLACES[code]))
 
 
 def to_digits(cells: Sequence[int]) -> str:

@@ -63,6 +63,14 @@ class DivergenceClass(str, Enum):
     """
 
 
+MESSAGE_CAUSALITY: Final = "MessageCausality"
+"""What is broken by a message that nobody sent, or that came twice or out of order."""
+LOG_STREAM: Final = "LogStream"
+"""What is broken by log bytes that nobody wrote, by checksums that contradict who recorded whose
+log, and by terms that do not begin where the log is consumed as if they did.
+"""
+
+
 class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
     """A part of a verdict."""
 
@@ -72,7 +80,7 @@ class Divergence(Record, frozen=True):
 
     kind: DivergenceClass
     name: str
-    """The action, the safety property, or ``"MessageCausality"`` and ``"LogStream"``."""
+    """The action, the safety property, `MESSAGE_CAUSALITY` or `LOG_STREAM`."""
     member: int
     step: int
     text: str

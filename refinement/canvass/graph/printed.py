@@ -27,6 +27,7 @@ from canvass.traces.layout import (
     MEMBER_COLUMNS,
     MESSAGE_COLUMNS,
     MESSAGE_INDEX,
+    MESSAGE_PLACES,
     NONE,
     STATE_COLUMNS,
     STATE_INDEX,
@@ -183,9 +184,6 @@ Ints = NDArray[np.int64]
 _PEER: Final = MESSAGE_INDEX["peer"]
 _NAMING: Final = [STATE_INDEX[name] for name in ("leader_member_id", "graceful_closed_leader_id")]
 """Fields that name one member."""
-_MESSAGE_PLACES: Final = tuple(
-    tuple(MESSAGE_INDEX[name] for name in kind.__struct_fields__) for kind in MESSAGE_TYPES
-)
 
 
 def state_id(cells: Sequence[int]) -> bytes:
@@ -286,7 +284,7 @@ def _message_row(cells: Cells, start: int) -> list[int]:
     row[0] = code
     if code != NONE:
         for place, cell in zip(
-            _MESSAGE_PLACES[code], cells[start + 1 : message_end(cells, start)], strict=True
+            MESSAGE_PLACES[code], cells[start + 1 : message_end(cells, start)], strict=True
         ):
             row[place] = cell
     return row

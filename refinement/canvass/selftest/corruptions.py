@@ -21,8 +21,7 @@ from canvass.cluster import core
 from canvass.cluster.member import Member, new_member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import MESSAGE_CAUSALITY
-from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
+from canvass.conformance.verdict import MESSAGE_CAUSALITY, DivergenceClass, RunVerdict, Verdict
 from canvass.traces.schema import (
     Event,
     Run,

@@ -39,7 +39,6 @@ from canvass.cluster.member import (
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, CanvassPosition, Message
 from canvass.cluster.rules import Rules
 from canvass.steps.frames import (
-    INPUT_FIELDS,
     LOG,
     NEWER_TERM_FIELD,
     Frame,
@@ -60,7 +59,7 @@ from canvass.steps.step import (
     record_cells,
     state_cells,
 )
-from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, MEMBER_COLUMNS, STATE_COLUMNS, Kind
 from canvass.traces.layout import kind as kind_of
 from canvass.traces.limits import MAX_INT
@@ -322,7 +321,7 @@ def _erased(
 
 
 def _input_read(step: Step, regime: Regime, rules: Rules) -> Input:
-    read = INPUT_FIELDS.get(step.action, frozenset())
+    read = ACTION_INPUTS[step.action].fields
     values = {name: getattr(step.input, name) for name in read}
     if "active" in read:
         values["active"] = _active_read(step, regime, rules)
@@ -492,7 +491,7 @@ def _key_cells(value: Canonical) -> Iterator[int]:
     frame = frame_of(step.action, regime)
     yield ACTIONS.index(step.action) * len(Regime) + regime
     yield int(step.barred)
-    read = INPUT_FIELDS.get(step.action, frozenset())
+    read = ACTION_INPUTS[step.action].fields
     for name, cell in zip(INPUT_COLUMNS, input_cells(step.input), strict=True):
         if name in read:
             yield cell

@@ -17,8 +17,9 @@ from canvass.cluster.member import ElectionState, Input, Member, MemberRecord, T
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.steps.canonical import map_step
-from canvass.steps.frames import INPUT_FIELDS, REGIME_FIELDS
+from canvass.steps.frames import REGIME_FIELDS
 from canvass.steps.step import Step
+from canvass.traces.actions import ACTION_INPUTS
 from canvass.traces.layout import FLAG_COLUMNS, MEMBER_COLUMNS, STATE_COLUMNS, Kind
 from canvass.traces.layout import kind as kind_of
 
@@ -134,7 +135,7 @@ class Draft:
 
     def given(self, inputs: str = "", message: str = "") -> None:
         """Erase what is not read of the input and of its message."""
-        for name in INPUT_FIELDS.get(self.step.action, ()):
+        for name in ACTION_INPUTS[self.step.action].fields:
             if name not in inputs.split():
                 self.input[name] = Input.__struct_defaults__[Input.__struct_fields__.index(name)]
         for name in self.message:

@@ -17,7 +17,7 @@ from enum import IntEnum
 from functools import cache
 from typing import Final
 
-from canvass.traces.actions import Action
+from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
 
 LOG: Final = "recording_log"
@@ -404,34 +404,6 @@ NEWER_TERM_FIELD: Final = {
 }
 """The term of a message that starts an election if it is above the module's."""
 
-INPUT_FIELDS: Final[dict[Action, frozenset[str]]] = {
-    action: frozenset(fields.split())
-    for action, fields in {
-        Action.CANVASS: "interval timeout",
-        Action.NOMINATE: "interval timeout",
-        Action.CANDIDATE_BALLOT: "timeout accepted",
-        Action.FOLLOWER_BALLOT: "timeout",
-        Action.LEADER_LOG_REPLICATION: "interval commit_interval active",
-        Action.LEADER_REPLAY: "interval commit_interval active",
-        Action.LEADER_READY: "interval commit_interval timeout active position",
-        Action.FOLLOWER_LOG_REPLICATION: "interval position",
-        Action.FOLLOWER_REPLAY: "interval",
-        Action.FOLLOWER_CATCHUP: "interval",
-        Action.ENTER_ELECTION: "graceful_closed_leader_id",
-        Action.APPEND_ENTRY: "position",
-        Action.RECORD_LOG: "position",
-        Action.CONSUME_LOG: "position",
-        Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT: (
-            "position leadership_term_id term_base_log_position"
-        ),
-        Action.UPDATE_LEADER_POSITION: "commit_interval active",
-        Action.ON_CANVASS_POSITION: "active",
-        Action.ON_REQUEST_VOTE: "active",
-    }.items()
-}
-"""What an action reads of its input but the message: ``FieldsReadBy`` of ``MemberGraph.tla``."""
-
-_MESSAGE_ACTIONS: Final = frozenset(action for action in Action if action.value.startswith("On"))
 _ALL: Final = Frame(FIELDS, FIELDS, frozenset(), frozenset(Lookup))
 _NOTHING: Final = Frame(REGIME_FIELDS, frozenset(), frozenset(), frozenset())
 
@@ -458,10 +430,7 @@ def frame_of(action: Action, regime: Regime) -> Frame:
         )
     row = TABLE.get(action, {}).get(regime)
     if row is None:
-        ignored = action in _MESSAGE_ACTIONS and action is not (
-            Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT
-        )
-        return _NOTHING if ignored else _ALL
+        return _ALL if ACTION_INPUTS[action].message is None else _NOTHING
     read, writes, lookups = row
     return Frame(
         frozenset(read.split()) | REGIME_FIELDS,

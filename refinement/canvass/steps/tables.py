@@ -12,16 +12,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.steps.canonical import LEADER_STATES
-from canvass.steps.frames import INPUT_FIELDS, LOG, NEWER_TERM_FIELD, Lookup, Regime, frame_of
+from canvass.steps.frames import LOG, NEWER_TERM_FIELD, Lookup, Regime, frame_of
 from canvass.steps.step import ERASED_RECORD
-from canvass.traces.actions import ACTIONS
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.layout import (
     INPUT_COLUMNS,
     MEMBER_COLUMNS,
     MESSAGE_COLUMNS,
     MESSAGE_INDEX,
+    MESSAGE_PLACES,
     STATE_COLUMNS,
     STATE_ENUMS,
     kind,
@@ -103,7 +103,7 @@ def tables() -> Tables:
         lookups=np.array([sum(1 << lookup for lookup in f.lookups) for f in frames], np.int64),
         inputs=_lists(
             [
-                [p for p, name in enumerate(INPUT_COLUMNS) if name in INPUT_FIELDS.get(action, ())]
+                [p for p, name in enumerate(INPUT_COLUMNS) if name in ACTION_INPUTS[action].fields]
                 for action in ACTIONS
             ]
         ),
@@ -114,9 +114,7 @@ def tables() -> Tables:
             ],
             dtype=np.int64,
         ),
-        fields=_lists(
-            [[MESSAGE_INDEX[name] for name in m.__struct_fields__] for m in MESSAGE_TYPES]
-        ),
+        fields=_lists([list(places) for places in MESSAGE_PLACES]),
         state_kinds=_kinds(STATE_COLUMNS),
         record_kinds=_kinds(MEMBER_COLUMNS),
         input_kinds=_kinds(INPUT_COLUMNS),

@@ -118,6 +118,10 @@ def index_of(columns: Sequence[str]) -> Mapping[str, int]:
 
 
 MESSAGE_INDEX: Final = index_of(MESSAGE_COLUMNS)
+MESSAGE_PLACES: Final = tuple(
+    tuple(MESSAGE_INDEX[name] for name in message.__struct_fields__) for message in MESSAGE_TYPES
+)
+"""For each type of message the columns of its fields, in their order."""
 INPUT_INDEX: Final = index_of(INPUT_COLUMNS)
 STATE_INDEX: Final = index_of(STATE_COLUMNS)
 MEMBER_INDEX: Final = index_of(MEMBER_COLUMNS)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from canvass.conformance.causality import NOT_GRANTED, NOT_LED, NOT_REACHED, Order, order_causes
-from canvass.conformance.operators import LOG_STREAM, find_operator
+from canvass.conformance.operators import find_operator
+from canvass.conformance.verdict import LOG_STREAM
 from support.sequences import CLOSED, LEADER, Happening, sequence_of
 
 CATCHUP, LIVE_LOG = "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT"

@@ -9,7 +9,6 @@ import pytest
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.cluster.names import wire_name
 from canvass.spec.files import find_file
-from canvass.steps.frames import INPUT_FIELDS
 from canvass.steps.oracle import DIGITS, OracleError, to_digits
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.layout import (
@@ -79,14 +78,13 @@ def test_actions_read_the_same_fields_of_their_input_everywhere() -> None:
         for actions, fields in re.findall(r"action (.*?) -> \{(.*?)\}", text)
         for action in re.findall(r'"(\w+)"', actions)
     }
-    frames = {action.value: {wire_name(n) for n in names} for action, names in INPUT_FIELDS.items()}
     traces = {
         action.value: {wire_name(name) for name in ACTION_INPUTS[action].fields}
         for action in ACTIONS
         if ACTION_INPUTS[action].fields
     }
 
-    assert spec == frames == traces
+    assert spec == traces
 
 
 def test_oracle_writes_integers_in_the_digits_of_the_spec() -> None:

@@ -18,8 +18,8 @@ from canvass.conformance.check import check_corpus
 from canvass.conformance.verdict import Verdict
 from canvass.selftest.driven import record_run
 from canvass.spec.files import spec_root
-from canvass.steps.frames import FIELDS, INPUT_FIELDS, REGIME_FIELDS, Regime, frame_of
-from canvass.traces.actions import ACTIONS, Action
+from canvass.steps.frames import FIELDS, REGIME_FIELDS, Regime, frame_of
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from support.core_lookup import core_lookup
 
 MODULES = ("Messages", "RecordingLog", "MemberState", "Election", "Replication")
@@ -72,7 +72,7 @@ def text_of(name: str) -> str:
 def test_operator_reads_of_its_input_what_the_table_says(action: Action) -> None:
     found = set(re.findall(r"\bx\.(\w+)", text_of(action.value))) - {"message"}
 
-    expected = {wire_name(name) for name in INPUT_FIELDS.get(action, ())}
+    expected = {wire_name(name) for name in ACTION_INPUTS[action].fields}
     assert found == expected | UPSTREAM_FIX_INPUT.get(action, set())
 
 

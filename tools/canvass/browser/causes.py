@@ -17,8 +17,7 @@ from canvass.browser.runs import OpenRun
 from canvass.browser.tracks import DOWN, ENDED
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
-from canvass.conformance.diagnose import MESSAGE_CAUSALITY
-from canvass.conformance.verdict import Divergence, DivergenceClass
+from canvass.conformance.verdict import MESSAGE_CAUSALITY, Divergence, DivergenceClass
 from canvass.lanes.of_run import value_text
 from canvass.traces.layout import MESSAGE_INDEX
 
