@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.predicates import BALLOT_OPEN
-from canvass.cluster.quorum import is_quorum
+from canvass.cluster.predicates import (
+    BALLOT_OPEN,
+    is_quorum_candidate,
+    is_quorum_leader,
+    is_unanimous_candidate,
+    is_unanimous_leader,
+)
 from canvass.steps.draft import (
     ENTER_CANVASS,
     ENTER_INIT,
     POSITION,
     SELF,
     VOTE,
-    Cells,
     Draft,
     canvassing,
     must,
@@ -52,17 +56,10 @@ def election_error(draft: Draft) -> None:
 def canvass(draft: Draft) -> None:
     """Canvass: of the reports only whether they make the member a candidate."""
     draft.at(ElectionState.CANVASS)
-    records = draft.records_before
-    own = records[SELF]
-
-    def votes(record: Cells) -> bool:
-        logs = [(each["leadership_term_id"], each["log_position"]) for each in (record, own)]
-        return record["log_position"] != NULL_VALUE and logs[0] <= logs[1]
-
-    leaver = draft.before["graceful_closed_leader_id"]
-    unanimous = all(votes(records[j]) for j in range(draft.count) if j != leaver)
-    many = is_quorum(sum(map(votes, records)), draft.count)
-    stands = unanimous or (draft.input["timeout"] and many)
+    rules, s = draft.rules, draft.step.before
+    stands = is_unanimous_candidate(rules, SELF, s) or (
+        draft.input["timeout"] and is_quorum_candidate(rules, SELF, s)
+    )
     read = "log_leadership_term_id append_position leadership_term_id"
     draft.fields(read if draft.input["interval"] else "")
     draft.records()
@@ -93,16 +90,10 @@ def candidate_ballot(draft: Draft) -> None:
     """Ask for votes: of the votes only whether they win."""
     draft.terms_by_order = True
     draft.at(ElectionState.CANDIDATE_BALLOT)
-    s, records = draft.before, draft.records_before
-    term = s["candidate_term_id"]
+    rules, s, timeout = draft.rules, draft.step.before, draft.input["timeout"]
+    term = s.candidate_term_id
     must(term >= 0)
-    ballot = [record["candidate_term_id"] == term for record in records]
-    favour = [ballot[j] and records[j]["vote"] == 1 for j in range(draft.count)]
-    against = any(ballot[j] and records[j]["vote"] == 0 for j in range(draft.count))
-    leaver = s["graceful_closed_leader_id"]
-    unanimous = all(favour[j] for j in range(draft.count) if j != leaver)
-    timeout = draft.input["timeout"]
-    wins = unanimous or (timeout and not against and is_quorum(sum(favour), draft.count))
+    wins = is_unanimous_leader(rules, s) or (timeout and is_quorum_leader(rules, s))
     if wins:
         draft.fields(
             "candidate_term_id append_position",
@@ -118,7 +109,7 @@ def candidate_ballot(draft: Draft) -> None:
         canvassing(draft, "candidate_term_id")
         draft.given("timeout")
     else:
-        accepted = {j for j in draft.input["accepted"] if not records[j]["ballot_sent"]}
+        accepted = {j for j in draft.input["accepted"] if not s.members[j].ballot_sent}
         read = "log_leadership_term_id append_position" if accepted else ""
         draft.fields(f"candidate_term_id {read}")
         draft.records("ballot_sent", "ballot_sent")

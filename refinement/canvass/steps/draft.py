@@ -53,7 +53,7 @@ class Draft:
     """The parts of a canonical step, to be changed in place."""
 
     def __init__(self, step: Step, rules: Rules) -> None:
-        self.step = step
+        self.step, self.rules = step, rules
         self.is_149 = rules.is_149
         self.before, self.after = _fields(step.before), _fields(step.after)
         self.records_before = [asdict(record) for record in step.before.members]

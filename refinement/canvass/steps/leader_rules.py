@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from canvass.cluster.member import ElectionState, Role, TermEntry
 from canvass.cluster.messages import NULL_VALUE, CommitPosition, NewLeadershipTerm
-from canvass.cluster.predicates import BALLOT_OPEN, RECORDS_READ
-from canvass.cluster.quorum import is_quorum, quorum_position, quorum_size
+from canvass.cluster.predicates import (
+    BALLOT_OPEN,
+    RECORDS_READ,
+    has_quorum_at_position,
+    has_voters_at_position,
+)
+from canvass.cluster.quorum import quorum_position, quorum_size
 from canvass.steps.canonical import LEADER_STATES
 from canvass.steps.draft import LARGE, POSITION, SELF, VOTE, Cells, Draft, must
 
@@ -187,18 +194,12 @@ def _replay_apart(draft: Draft, quorum: int, *, starts: bool) -> None:
 
 def _is_ready(draft: Draft) -> bool:
     """Whether enough members stand at the leader's position in its term."""
-    s, x, records = draft.before, draft.input, draft.records_before
-    own, term = s["append_position"], s["leadership_term_id"]
-
-    def stands(member: int) -> bool:
-        position = own if member == SELF else records[member]["log_position"]
-        return bool(records[member]["leadership_term_id"] == term and position >= own)
-
-    counted = range(draft.count) if draft.is_149 else sorted(x["active"] | {SELF})
-    ready = is_quorum(sum(map(stands, counted)), draft.count)
+    rules, s, x = draft.rules, draft.step.before, draft.step.input
+    own, term = s.append_position, s.leadership_term_id
+    noted = replace(s, members=(replace(s.members[SELF], log_position=own), *s.members[1:]))
+    ready = has_quorum_at_position(rules, noted, term, own, x.active | {SELF})
     if draft.is_149:
-        voters = all(stands(j) for j in range(draft.count) if records[j]["vote"] != NULL_VALUE)
-        return voters or (bool(x["timeout"]) and ready)
+        return has_voters_at_position(noted, term, own) or (x.timeout and ready)
     return ready
 
 
