@@ -18,7 +18,7 @@ from canvass.graph.values import Kind
 from canvass.graph.vectors import Kernel, Mask, Nodes, Vector
 from canvass.graph.view import StateGraph
 
-__all__ = ["Expressions", "Predicate", "PredicateError", "parse", "parse_several"]
+__all__ = ["Predicate", "PredicateError", "parse", "vectors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +76,6 @@ class Predicate:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Expressions:
-    """Expressions with commas between them, of any kind."""
-
-    text: str
-    nodes: tuple[Node, ...]
-
-    def vectors(self, graph: StateGraph) -> tuple[Sequence[Vector], Kernel]:
-        """Give the value of each expression in each state.
-
-        Raises
-        ------
-        PredicateError
-            If one names what the graph does not have.
-        """
-        evaluator, kernel = _evaluator(graph, self.nodes)
-        return [evaluator.vector(node) for node in self.nodes], kernel
-
-
 def parse(text: str) -> Predicate:
     """Read a predicate.
 
@@ -106,15 +87,17 @@ def parse(text: str) -> Predicate:
     return Predicate(text, parse_expressions(text, several=False)[0])
 
 
-def parse_several(text: str) -> Expressions:
-    """Read one expression or several with commas between them.
+def vectors(graph: StateGraph, text: str) -> tuple[Sequence[Vector], Kernel]:
+    """Evaluate one expression, or several with commas between them, in each state.
 
     Raises
     ------
     PredicateError
-        If the text is anything else.
+        If the text is anything else, or names what the graph does not have.
     """
-    return Expressions(text, parse_expressions(text, several=True))
+    nodes = parse_expressions(text, several=True)
+    evaluator, kernel = _evaluator(graph, nodes)
+    return [evaluator.vector(node) for node in nodes], kernel
 
 
 def _evaluator(graph: StateGraph, nodes: Sequence[Node]) -> tuple[Evaluator, Kernel]:

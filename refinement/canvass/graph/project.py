@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.predicate import parse_several
+from canvass.graph.predicate import vectors
 from canvass.graph.tabular import Rows
 from canvass.graph.values import tree_of
 from canvass.graph.vectors import Kernel, Nodes, Numbers, Truths, Vector
@@ -95,8 +95,8 @@ def project(
     GraphError
         If the graph has no action of a name.
     """
-    vectors, kernel = parse_several(expression).vectors(graph)
-    columns = [_codes(vector) for vector in vectors]
+    found, kernel = vectors(graph, expression)
+    columns = [_codes(vector) for vector in found]
     first, class_of = distinct_rows(np.stack(columns, axis=1))
     counts = np.bincount(class_of, minlength=len(first))
     first = _lowest(class_of, len(first))
@@ -105,7 +105,7 @@ def project(
     number = np.full(len(order), -1, dtype=np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     of: Rows = number[class_of]
-    values = [[_value(vector, kernel, row) for vector in vectors] for row in first[kept].tolist()]
+    values = [[_value(vector, kernel, row) for vector in found] for row in first[kept].tolist()]
     edges, left_out_edges = _edges(graph, of, actions)
     return Quotient(
         by=expression,
@@ -129,8 +129,8 @@ def values_at(graph: StateGraph, expression: str, rows: Iterable[int]) -> list[s
     PredicateError
         If the expression is none of this graph.
     """
-    vectors, kernel = parse_several(expression).vectors(graph)
-    return [", ".join(_value(vector, kernel, row)[1] for vector in vectors) for row in rows]
+    found, kernel = vectors(graph, expression)
+    return [", ".join(_value(vector, kernel, row)[1] for vector in found) for row in rows]
 
 
 def _lowest(class_of: NDArray[np.int64], count: int) -> NDArray[np.int64]:
