@@ -446,7 +446,13 @@ def _match_receipts(
     if by_id is not None:
         ids = ids[by_id]
     send_of = long_array(len(member), row_kind(max(len(member), len(ids))))
-    kernel.find_sends(ids, wide(sequence.column("received", 0)), send_of)
+    received = sequence.column("received", 0)
+    for span in windows(len(received)):
+        wanted = wide(received[span])
+        at = np.searchsorted(ids, wanted)
+        sent = at < len(ids)
+        sent[sent] = ids[at[sent]] == wanted[sent]
+        send_of[span] = np.where(wanted < 0, -2, np.where(sent, at, -1))
     del ids
     if by_id is not None:
         sent = send_of >= 0
@@ -486,16 +492,15 @@ def _causes_of_recording(
         found[span][(source[span] == NO_LEADER) & sound] = kernel.NO_LEADER
         rows = np.flatnonzero((source[span] >= 0) & sound) + span.start
         rows = rows[sequence.member[leaderships.row[source[rows]]] != sequence.member[rows]]
-        kernel.find_sources(
-            rows,
-            source[rows],
-            wide(recorded[rows]),
-            leaderships.row,
-            offsets,
-            published,
-            whole[leaderships.member],
-            before,
-            found,
-            cause,
-        )
+        rows = rows[np.argsort(source[rows], kind="stable")]
+        for own in np.split(rows, np.flatnonzero(np.diff(source[rows])) + 1) if len(rows) else ():
+            e = int(source[own[0]])
+            written = published[offsets[e] : offsets[e + 1]]
+            at = np.searchsorted(written, wide(recorded[own]))
+            reached = at < len(written)
+            causes = leaderships.row[e] + at[reached]
+            # After missing steps it is not known when it was written.
+            cause[own[reached]] = np.where(before[causes] >= -1, causes, -1)
+            if whole[leaderships.member[e]]:
+                found[own[~reached]] = kernel.NOT_WRITTEN
     return cause

@@ -61,27 +61,6 @@ UNSEEN: Final = 10
 """Nothing to say, as the stream of the sender is not complete."""
 
 
-@kernel("received")
-def find_sends(ids: Any, received: Any, send_of: Any) -> None:
-    """Find the first place of each id received among ids that rise.
-
-    ``send_of`` gets -1 for an id that is not there, and -2 where nothing is received.
-    """
-    for row in range(len(received)):
-        wanted = received[row]
-        if wanted < 0:
-            send_of[row] = -2
-            continue
-        low, high = 0, len(ids)
-        while low < high:
-            middle = (low + high) // 2
-            if ids[middle] < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        send_of[row] = low if low < len(ids) and ids[low] == wanted else -1
-
-
 @kernel("member")
 def match_receipts(
     member: Any,
@@ -94,7 +73,11 @@ def match_receipts(
     send_of: Any,
     found: Any,
 ) -> None:
-    """Tell what is wrong with each receipt, of which `find_sends` has found the send."""
+    """Tell what is wrong with each receipt.
+
+    ``send_of`` has the place of its send, -1 if there is none, -2 where nothing is received; the
+    last becomes -1 as well.
+    """
     taken = np.zeros(len(receiver), np.bool_)
     last = np.full(len(complete), -1, np.int64)
     for row in range(len(member)):
@@ -121,43 +104,6 @@ def match_receipts(
         else:
             taken[send] = True
             last[origin] = send
-
-
-@kernel("rows")
-def find_sources(
-    rows: Any,
-    source: Any,
-    wanted: Any,
-    first: Any,
-    offsets: Any,
-    published: Any,
-    complete: Any,
-    before: Any,
-    found: Any,
-    cause: Any,
-) -> None:
-    """Find, for rows that record from another's log, the step that wrote as far as is ``wanted``.
-
-    ``source`` is the leadership that each of the rows records from. Leadership ``e`` begins in row
-    ``first[e]``; what it had written after each of its steps is in ``published`` from
-    ``offsets[e]`` on; ``complete`` tells whether no step of its member is missing.
-    """
-    for n in range(len(rows)):
-        e = source[n]
-        low, end = offsets[e], offsets[e + 1]
-        high = end
-        while low < high:
-            middle = (low + high) // 2
-            if published[middle] < wanted[n]:
-                low = middle + 1
-            else:
-                high = middle
-        if low < end:
-            # After missing steps it is not known when it was written.
-            at = first[e] + low - offsets[e]
-            cause[rows[n]] = at if before[at] >= -1 else -1
-        elif complete[e]:
-            found[rows[n]] = NOT_WRITTEN
 
 
 @kernel("member")

@@ -21,8 +21,8 @@ from canvass.steps.oracle import Answer
 KERNELS: dict[ModuleType, tuple[str, ...]] = {
     kernel_logs: ("replay_logs",),
     kernel_order: (
-        *("_hash_rows", "find_sends", "match_receipts"),
-        *("find_sources", "order_steps"),
+        *("_hash_rows", "match_receipts"),
+        "order_steps",
     ),
     step_kernel: ("canonicalise",),
     distinct: ("_intern", "_rehash"),
