@@ -91,7 +91,7 @@ def test_an_end_that_waits_for_a_cut_of_the_log_comes_before_the_next_step() -> 
         if cuts
     ]
 
-    assert 0 < result.counts["crash after the log was cut off"] == followed.count("Restart")
+    assert 0 < result.counts["crash after the log was truncated"] == followed.count("Restart")
     assert (result.findings, result.stuck) == ((), ())
 
 

@@ -1,4 +1,4 @@
-"""The recording of the log: frames in segment files, appended, cut, replayed and copied.
+"""The recording of the log: frames in segment files, appended, truncated, replayed and copied.
 
 A position is the offset from the start of the log; a segment is named by the position at which it
 begins, and no frame crosses from one to the next. Everything in a segment that is not the last one
@@ -222,14 +222,14 @@ class Recording:
         return True
 
     def truncate(self, position: int) -> None:
-        """Cut everything beyond a position off, durably.
+        """Truncate the recording at a position, durably.
 
         Raises
         ------
         ArchiveError
             If no entry ends there.
         DamageError
-            If what would be the tail is rotten. What is cut off is all that tells this.
+            If what would be the tail is rotten: only the part to be removed shows this.
         """
         if position >= self.end:
             return

@@ -111,7 +111,7 @@ class Intent:
 
     node_state: NodeState | None
     truncate_position: int | None
-    """Where to cut the log off."""
+    """Where to truncate the log."""
     entries: tuple[LogEntry, ...] | None
     """Of the recording log, all of them."""
 
@@ -125,7 +125,7 @@ class Intent:
 _ENTRY: Final = struct.Struct("<qqqqqii")
 _NODE_STATE: Final = struct.Struct("<qqq")
 _INTENT: Final = struct.Struct("<qqqq?")
-"""Candidate term, with log position and timestamp; where to cut the log off; whether entries of
+"""Candidate term, with log position and timestamp; where to truncate the log; whether entries of
 the recording log follow."""
 _NOTHING: Final = -2
 

@@ -1,4 +1,4 @@
-"""What an archive needs of a disk: a flat folder of files that are appended to, cut and renamed.
+"""What an archive needs of a disk: a flat folder of files to append to, truncate and rename.
 
 Only the port is here, and the errors. `canvass.archive.files` stands on a file system,
 `canvass.archive.memory` on a disk that can fail in every way that this contract allows:

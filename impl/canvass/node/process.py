@@ -47,10 +47,10 @@ class Resumption:
     noted: tuple[Input, Outcome] | None
     """A ``RecordLog`` to be recorded: the archive had recorded more than the module had noted."""
     truncate_position: int | None
-    """Where to cut the recording off: the last step had asked for that."""
+    """Where to truncate the recording: the last step had asked for that."""
 
     def carry_out(self, recording: Recording, recorder: StepRecorder, now_ns: int) -> None:
-        """Cut the recording off, and record what is to be noted."""
+        """Truncate the recording, and record what is to be noted."""
         if self.truncate_position is not None:
             recording.truncate(self.truncate_position)
         if self.noted is not None:
@@ -69,18 +69,18 @@ def _durable(s: Member) -> tuple[object, ...]:
     )
 
 
-def _look_at_cut(found: Member, last: Member, previous: Member) -> None:
-    """Refuse a log that goes on where the recording log, which is on disk, says that it was cut.
+def _check_truncation(found: Member, last: Member, previous: Member) -> None:
+    """Refuse a log that goes on where the recording log, which is on disk, says that it ends.
 
-    Both are changed in one piece, and nothing is recorded between a cut and the next step: whoever
-    cuts its log is in an election and records from nobody.
+    Both are changed in one piece, and nothing is recorded between a truncation and the next step:
+    the member is in an election then and records no stream.
     """
-    cut = last.recorded_position < previous.recorded_position
-    done = cut and _durable(last) != _durable(previous)
+    truncated = last.recorded_position < previous.recorded_position
+    done = truncated and _durable(last) != _durable(previous)
     if done and found.recorded_position > last.recorded_position:
         raise ArchiveError(
-            f"the log was cut off at {last.recorded_position}, as the recording log says, and the "
-            f"recording goes on to {found.recorded_position}"
+            f"the recording log says that the log was truncated at {last.recorded_position}, and "
+            f"the recording goes on to {found.recorded_position}"
         )
 
 
@@ -107,7 +107,7 @@ def resumption(
     if last is not None and _durable(found) != _durable(last):
         drop, last = True, previous
     elif last is not None and previous is not None:
-        _look_at_cut(found, last, previous)
+        _check_truncation(found, last, previous)
     if last is None:
         if _durable(found) == _durable(persistent_member(rules)) and (
             drop or not found.recorded_position

@@ -95,17 +95,17 @@ class LogStreams:
         self._ended, self.publication = self.publication, None
 
     def stop_recording(self, position: int) -> None:
-        """Record no more; what the module has not noted is cut off."""
+        """Record no more, and truncate what the module has not noted."""
         self.recording_on = False
         self.truncate(position)
 
     def truncate(self, position: int) -> None:
-        """Cut the recording off."""
+        """Truncate the recording."""
         self.forget_beyond(position)
         self._recording.truncate(position)
 
     def forget_beyond(self, position: int) -> None:
-        """Take note that the recording is about to be cut off."""
+        """Take note that the recording is about to be truncated."""
         if self._ended is not None and position < self._ended.end:
             self._ended = None  # The stream's end no longer exists.
 

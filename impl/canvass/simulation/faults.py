@@ -244,7 +244,7 @@ class FaultInjector:
 
     def _end_where_it_is(self) -> None:
         if self._on:
-            raise Crash("crash after the log was cut off")
+            raise Crash("crash after the log was truncated")
 
     def _crash_one(self, member: SimulatedMember, rng: random.Random) -> None:
         if rng.random() >= self._faults.crash_within_probability:

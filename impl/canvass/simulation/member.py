@@ -87,7 +87,7 @@ SLOW_WRITE_UNITS: Final = 20
 
 Moment = Literal["join", "ballot", "log cut"]
 """A member joins a log, be it to catch up, to follow or to lead; it asks for votes; a step in which
-it has cut its log off is done."""
+it has truncated its log is done."""
 
 Step = tuple[str, Input, Member, Outcome]
 """Action, input, the state before, and the outcome."""

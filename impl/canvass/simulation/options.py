@@ -74,7 +74,7 @@ class Faults:
     """That the end of a process, or an error in an election, waits until its member joins a log,
     and strikes while what follows from that is under way."""
     log_cut_probability: float = 0.0
-    """That the end of a process waits until its member has cut its log off, and comes before the
+    """That the end of a process waits until its member has truncated its log, and comes before the
     member's next step."""
     ballot_probability: float = 0.0
     """That a pause waits until its member asks for votes, and begins before it has them."""

@@ -190,7 +190,7 @@ def _carry_out_on_log(effect: Effect, world: MemberWorld) -> None:
         case asked.UpdateRecordingLog(entries):
             world.recording_log = entries
         case asked.TruncateLog(position):
-            _need(position < world.recorded, effect, "there is nothing to cut off")
+            _need(position < world.recorded, effect, "there is nothing to truncate")
             world.recorded = position
         case asked.StartRecording(position):
             _need(world.recording is False, effect, "a stream is recorded already")

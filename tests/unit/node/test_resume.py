@@ -96,12 +96,12 @@ def test_a_cut_is_on_disk_whole_or_not_at_all() -> None:
     ]
 
 
-def test_a_log_that_goes_on_where_its_recording_log_says_it_was_cut_is_refused() -> None:
+def test_a_log_that_goes_on_where_its_recording_log_says_it_was_truncated_is_refused() -> None:
     previous = replace(following(192), election_state=ElectionState.CANVASS)
     last = cut_off(previous, 96)
     found = replace(disk(RULES, last), recorded_position=192)
 
-    with pytest.raises(ArchiveError, match=r"cut off at 96.* and the recording goes on to 192"):
+    with pytest.raises(ArchiveError, match=r"truncated at 96, and the recording goes on to 192"):
         resumption(RULES, 0, found, last, previous)
 
 

@@ -198,7 +198,7 @@ class StopCatchup(ClusterEvent, frozen=True, gc=False):
 
 
 class TruncateLogEntry(ClusterEvent, frozen=True, gc=False):
-    """The member is about to cut its log from ``old_position`` back to ``new_position``."""
+    """The member is about to truncate its log from ``old_position`` back to ``new_position``."""
 
     election_state: str
     log_leadership_term_id: int
