@@ -18,6 +18,13 @@ from support.checked_runs import checked
 
 Lines = dict[int, list[LogRecord]]
 
+BLOCKS = {
+    "d-snapshot-restart": (1, 628, 98),
+    "h-operator-actions": (2, 29, 20),
+    "s1-with-sends": (2, 803, 125),
+}
+"""Member, index and number of lines."""
+
 
 def captured(path: Path) -> Lines:
     logs = read_cluster([path])
@@ -54,6 +61,25 @@ def test_a_line_that_something_else_needs(member_id: int, at: int, tmp_path: Pat
 
     assert summary.outcome == INCOMPLETE
     assert summary.missing
+
+
+@pytest.mark.parametrize(
+    ("path", "member_id", "at", "count"),
+    [
+        pytest.param(path, *block, id=path.name)
+        for path in captures()
+        if (block := BLOCKS.get(path.name)) is not None
+    ],
+)
+def test_a_block_with_the_end_of_an_election(
+    path: Path, member_id: int, at: int, count: int, tmp_path: Path
+) -> None:
+    """A snapshot or a termination long after it cannot be met: that line is not false, and does not
+    stand in another's place.
+    """
+    summary = said_of(without(captured(path), member_id, at, count), tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
 
 
 def test_reports_without_which_a_leader_could_not_have_committed(tmp_path: Path) -> None:

@@ -71,14 +71,17 @@ class Repairs:
     def cheapest(self, steps: list[Step], before: Member, k: int) -> Repair | None:
         """The cheapest repair of a trajectory that cannot meet line ``k``.
 
-        None is a false line where what the member did before is not known for sure: lines of the
-        same process are missing, or the log does not print messages that cannot be inferred.
+        A line is false only if all that follows is met without it. None is where what the member
+        did before is not known for sure: lines of the same process are missing, or the log does not
+        print messages that cannot be inferred.
         """
         best: tuple[int, Repair] | None = None
         for repair in sorted(self._candidates(steps, before, k), key=_by_cost):
             if best is not None and repair.cost >= best[0]:
                 break
             unmet = costs.UNMET_LINE * self._unmet(repair)
+            if unmet and repair.false_line >= 0 and not repair.is_certain:
+                continue
             total = repair.cost + min(unmet, costs.GAP + costs.UNKNOWN_LINES)
             if best is None or total < best[0]:
                 best = total, repair
@@ -232,7 +235,7 @@ class Repairs:
                 if is_start(begun) and (fallen := _fallen(state, record)):
                     step = Step("", NO_INPUT, Outcome(state), range(index, taken), false=True)
                     cost = costs.GAP + costs.MISSING_LINE
-                    yield Repair(cost, length, (step,), index, fallen)
+                    yield Repair(cost, length, (step,), index, fallen, is_certain=True)
                     return
                 known = described_state(self._replay, self._facts, state, record)
                 reason = f"lines are missing; the state is known again with {record.new_state}"

@@ -125,6 +125,10 @@ class MemberLines:
         found, received = self.records, self.messages
         found[index], found[other] = found[other], found[index]
         received[index], received[other] = received[other], received[index]
+        asked = self.acknowledged.pop(index, None), self.acknowledged.pop(other, None)
+        for at, position in zip((other, index), asked, strict=True):
+            if position is not None:
+                self.acknowledged[at] = position
 
     def place(self, index: int) -> str:
         """File and line of a record."""

@@ -8,9 +8,12 @@ the shortest sequence of silent steps is looked for that makes the next line pos
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import Message
@@ -42,8 +45,7 @@ MISSING_FOUND: Final = 6
 _REMEMBERED: Final = 200
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Struct):
     """One step of a trajectory.
 
     Parameters
@@ -100,6 +102,8 @@ class Repair:
         The index of the line that is false, or -1.
     reason
         What is wrong, in words.
+    is_certain
+        The line is false whatever follows.
     """
 
     cost: int
@@ -107,6 +111,7 @@ class Repair:
     path: Moved
     false_line: int
     reason: str
+    is_certain: bool = False
 
     @property
     def next_line(self) -> int:
