@@ -7,8 +7,9 @@ the spec's empty set: the action is not enabled. Nothing here decides anything.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from canvass.cluster.effects import Effect, Effects, Send, UpdateRecordingLog
 from canvass.cluster.member import Input, Member
@@ -17,8 +18,7 @@ from canvass.cluster.messages import Message
 _MessageT = TypeVar("_MessageT")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The state after a step, and its effects in the order in which they must happen."""
 
     next: Member

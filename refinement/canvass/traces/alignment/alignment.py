@@ -36,9 +36,9 @@ from canvass.traces.alignment.vocabulary import (
 )
 from canvass.traces.limits import MAX_MEMBERS
 
-SEGMENT: Final = 8_000
+SEGMENT: Final = 16_000
 """Lines of the fastest log that are aligned together in logs that are read in pieces."""
-AHEAD: Final = 4
+AHEAD: Final = 8
 """One line more for so many lines of a segment is looked at: what is on its way there, and what
 bounds positions."""
 STUCK: Final = 4

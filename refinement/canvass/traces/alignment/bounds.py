@@ -10,8 +10,9 @@ explained best if those count that the leader has heard of, and nobody else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import NULL_VALUE, AppendPosition
@@ -23,8 +24,7 @@ UNBOUNDED: Final = 1 << 60
 _CLOSED: Final = ElectionState.CLOSED
 
 
-@dataclass(slots=True)
-class Upper:
+class Upper(Struct):
     """Upper bounds in one state, and how far a leader must have written by then.
 
     A member that copies its leader's log notes what it reports: ``reported`` is the position that

@@ -15,6 +15,8 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
@@ -46,8 +48,7 @@ ChannelKey: TypeAlias = tuple[int, int]
 NOTHING_SENT: Final[Mapping[ChannelKey, list[tuple[int, Message]]]] = MappingProxyType({})
 
 
-@dataclass(slots=True)
-class Receipt:
+class Receipt(Struct):
     """A message that a member received.
 
     Parameters

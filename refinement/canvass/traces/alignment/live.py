@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
@@ -69,8 +70,7 @@ _STREAMED: Final = frozenset(
 Steps: TypeAlias = list[tuple[str, Input, Outcome]]
 
 
-@dataclass(slots=True)
-class Emitted:
+class Emitted(Struct):
     """One step of the run.
 
     Parameters
@@ -147,11 +147,11 @@ class LiveMember:
     received: int = 0
     number: int = 1
     end: int = UNBOUNDED
+    member_id: int = field(init=False)
 
-    @property
-    def member_id(self) -> int:
-        """Its id."""
-        return self.windows.moves.member_id
+    def __post_init__(self) -> None:
+        """Look up what is asked for at each step."""
+        self.member_id = self.windows.moves.member_id
 
     @property
     def upper(self) -> Upper:

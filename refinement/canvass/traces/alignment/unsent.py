@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import Final
@@ -288,7 +287,7 @@ def _hinders(one: Windows, to: int, receipts: list[Receipt], step: int) -> bool:
     first = next((k for k, receipt in enumerate(received) if receipt.earliest < 0), len(received))
     if first == len(received) or received[first].step == step:
         return first < len(received)
-    others = [replace(other) for other in received[: first + 1] if other.step != step]
+    others = [structs.replace(other) for other in received[: first + 1] if other.step != step]
     match_earliest(one, to, others)
     return others[-1].earliest >= 0
 
