@@ -18,7 +18,7 @@ from support.checked_runs import checked
 
 Lines = dict[int, list[LogRecord]]
 
-BLOCKS = {
+ELECTION_ENDS = {
     "d-snapshot-restart": (1, 628, 98),
     "h-operator-actions": (2, 29, 20),
     "s1-with-sends": (2, 803, 125),
@@ -68,7 +68,7 @@ def test_a_line_that_something_else_needs(member_id: int, at: int, tmp_path: Pat
     [
         pytest.param(path, *block, id=path.name)
         for path in captures()
-        if (block := BLOCKS.get(path.name)) is not None
+        if (block := ELECTION_ENDS.get(path.name)) is not None
     ],
 )
 def test_a_block_with_the_end_of_an_election(
