@@ -127,19 +127,16 @@ class _Stream:
             return False
         return all(b - a < silence for a, b in pairwise([begin, *self.times[low:high], end]))
 
-    def held_up(self, at: int) -> tuple[int, int]:
-        """How many receipts came in bursts after a silence and others that follow it at once, and
-        how long the silences were together.
-        """
-        count = silence = 0
-        for begin, end in pairwise(self.times[at:]):
-            if end - begin > BEAT_NS + BURST_NS:
-                silence += end - begin
-            elif end - begin <= BURST_NS:
-                count += 1
-            else:
+    def is_made_up(self, at: int) -> bool:
+        """Whether a position is soon received as often as it is repeated from a receipt on."""
+        begin, silence = self.times[at], self.times[at + 1] - self.times[at]
+        for after in range(at + 1, len(self.times)):
+            time_ns = self.times[after] - begin
+            if self.positions[after] != self.positions[at] or time_ns > 3 * silence:
                 break
-        return count, silence
+            if (after - at) * BEAT_NS >= time_ns - BEAT_NS // 2:
+                return True
+        return False
 
     def between(self, before: int, after: int, duration: int) -> int:
         """How many positions came between two others that came at some distance of time."""
@@ -165,8 +162,8 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
     -----
     Who receives something is not paused, and takes the duty cycle in which it sends. A leader
     offers a commit position to each member in turn (``ConsensusModuleAgent.publishCommitPosition``)
-    and repeats it, as followers repeat their reports. What a connection holds up arrives later, in
-    one burst or several. The clocks of several hosts say nothing of intervals.
+    and repeats it, as followers repeat their reports. What a connection holds up arrives later,
+    mostly all at once. The clocks of several hosts say nothing of intervals.
     """
     one_host = is_one_host(members)
     streams = _streams(members)
@@ -182,11 +179,16 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
             pair = found.positions[at], found.positions[at + 1]
             witnessed = [one.between(*pair, silence) for one in others if one is not None]
             lost = max(witnessed, default=0)
-            held_up, late = found.held_up(at)
+            held_up = bisect_right(found.times, end + BURST_NS) - at - 2
             if lost >= LOST_COMMITS:
                 what = f"{lost} commit positions of member {j} that another member received"
                 yield i, line, f"lines are missing before it: {what}"
-            elif one_host and silence > 2 * BEAT_NS and held_up * 2 * BEAT_NS < late - BEAT_NS:
+            elif (
+                one_host
+                and silence > 2 * BEAT_NS
+                and held_up * 2 * BEAT_NS < silence - BEAT_NS
+                and not found.is_made_up(at)
+            ):
                 what = f"member {j} received messages of it, and it none of member {j}"
                 reason = f"lines are missing before it: for {silence // 1_000_000} ms {what}"
                 yield i, line, reason
