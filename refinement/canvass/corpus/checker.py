@@ -193,7 +193,7 @@ class ConformanceChecker:
         wrong = sum(state.wrong for state in screening.runs)
         screening.runs.clear()
         yield from self._edges(screening)
-        self._tell_progress(task, screening.events - before, wrong)
+        self._record_progress(task, screening.events - before, wrong)
 
     def _rows(self, units: list[Unit], screening: Screening, scratch: Path) -> Iterator[Row]:
         whole = [unit for unit in units if unit.part is None and unit.kind is not UnitKind.JOIN]
@@ -228,17 +228,17 @@ class ConformanceChecker:
             lookup.cache = cache if cache.is_dir() else None
         return lookup
 
-    def _tell_progress(self, task: Task, events: int, wrong: int) -> None:
-        """Report progress: by the name of an empty file, as that is whole or absent.
+    def _record_progress(self, task: Task, events: int, wrong: int) -> None:
+        """Record a task that is done as the name of an empty file, which is whole or absent.
 
-        It is named by the task, so that one that is done again, as its worker died, counts once.
+        The name has a hash of the task: one that is repeated, as its worker died, counts once.
         """
         if self.shared:
             name = blake2b(encode(task), digest_size=16).hexdigest()
             (place_of(self.shared) / PROGRESS / f"{events}-{wrong}-{name}").touch()
 
     def _edges(self, screening: Screening) -> Iterator[Row]:
-        """Tell which edges of each graph were taken since it was last forgotten what was seen."""
+        """Give rows for the edges of each graph that this task took."""
         keys = screening.seen_keys()
         for name, table in screening.lookup.graphs.items():
             edges = np.unique(table.lookup(keys))
@@ -327,7 +327,7 @@ def _in_store(row: Row, copies: Mapping[str, str]) -> Row:
 def _questions(
     states: Iterable[RunState], screening: Screening
 ) -> Generator[Row, None, dict[int, bytes]]:
-    """Tell the open steps of some runs; give their keys by their numbers."""
+    """Give rows for the open steps of some runs, and return their keys by their numbers."""
     waiting = set[int]().union(*(state.pending for state in states))
     keys: dict[int, bytes] = {}
     for number in sorted(waiting & screening.open_steps.keys()):

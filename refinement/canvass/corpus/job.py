@@ -77,7 +77,7 @@ class Checker(Protocol):
         ...
 
 
-class SoFar(NamedTuple):
+class JobProgress(NamedTuple):
     """How far a job is."""
 
     done: int
@@ -146,7 +146,7 @@ class CorpusJob:
         self._task_cost = task_cost
         self._parts: dict[tuple[str, int], Part] = {}
         self.graphs: list[GraphCoverage] = []
-        self._at_the_end: SoFar | None = None
+        self._at_the_end: JobProgress | None = None
         self._tasks = self._tasks_before = 0
         self.asked = 0
         self.rechecked = 0
@@ -171,7 +171,7 @@ class CorpusJob:
         self._say("writing the tables")
         self.graphs = write_tables(TaskResults(first, later, superseded), self._out)
 
-    def so_far(self) -> SoFar:
+    def progress(self) -> JobProgress:
         """Tell how far the stage is; in any thread."""
         if self._at_the_end is not None:
             return self._at_the_end
@@ -180,7 +180,7 @@ class CorpusJob:
         except OSError:
             names = []
         counts = [name.split("-") for name in names]
-        return SoFar(
+        return JobProgress(
             done=max(0, min(len(names) - self._tasks_before, self._tasks)),
             tasks=self._tasks,
             events=sum(int(count[0]) for count in counts),
@@ -193,7 +193,7 @@ class CorpusJob:
 
     def clean(self) -> None:
         """Remove what only the stages needed."""
-        self._at_the_end = self.so_far()
+        self._at_the_end = self.progress()
         remove_folder(self._work)
 
     # --- the stages -------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def part_file(folder: Place, unit: Unit, number: int, run_id: str) -> Place:
 
 
 def seen_file(folder: Place, unit: Unit, number: int) -> Place:
-    """Name the file that tells of which runs a part of a unit has events."""
+    """Name the file with the runs of which a part of a unit has events."""
     name = hashlib.sha256(unit.path.encode()).hexdigest()[:24]
     return folder / f"{name}-{number}.seen"
 

@@ -52,7 +52,7 @@ def with_import(found: RunVerdict, imported: ImportSummary) -> RunVerdict:
 def verdict_rows(
     unit: Unit, run: Run | None, found: RunVerdict, pending: tuple[bytes, ...] = ()
 ) -> Iterator[Row]:
-    """Tell a verdict, and each divergence."""
+    """Give rows for a verdict and each divergence."""
     part = None if unit.part is None else unit.part.number
     yield Row(
         kind=RowKind.VERDICT,
@@ -98,7 +98,7 @@ def _reason(found: RunVerdict) -> str:
 
 
 def malformed_row(unit: Unit, reason: str) -> Row:
-    """Tell that a unit is no run."""
+    """Give the row of a unit that is no run."""
     return Row(
         kind=RowKind.VERDICT,
         source=unit.path,
@@ -112,7 +112,7 @@ def malformed_row(unit: Unit, reason: str) -> Row:
 def coverage_rows(
     found: Iterable[tuple[Run, Sequence[int]]], unit: Unit | None = None
 ) -> Iterator[Row]:
-    """Tell how often some runs, all of one unit if it is given, took each action."""
+    """Give rows for how often some runs, all of one unit if it is given, took each action."""
     counts: Counter[tuple[str, int, str]] = Counter()
     for run, actions in found:
         for code in np.flatnonzero(actions).tolist():

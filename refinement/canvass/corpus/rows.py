@@ -1,4 +1,4 @@
-"""What a worker tells the job: rows of one Arrow schema, of a few kinds.
+"""The results of a task: rows of one Arrow schema, of a few kinds.
 
 Spark wants one schema for all that a function gives back, so that a row has the columns of every
 kind, and null where its own kind has none. Only small things travel: verdicts, divergences, counts,
@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 
 class RowKind(str, Enum):
-    """What a row tells."""
+    """What a row is about."""
 
     VERDICT = "VERDICT"
     """How a run stands; one row for each run, or for each unit that is none."""

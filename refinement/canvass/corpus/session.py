@@ -73,15 +73,15 @@ def one_line_failures() -> Iterator[None]:
 
 
 def failure_line(text: str) -> str:
-    """Find the line of a failure's text that tells what went wrong.
+    """Find the line of a failure's text with what went wrong.
 
     A worker's traceback ends with the exception; after it come the places in Spark itself. What
-    canvass raised tells most.
+    canvass raised says most.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
     own = [line for line in raised if line.startswith("canvass.")]
-    return (own or raised or lines or ["Spark tells no reason"])[-1]
+    return (own or raised or lines or ["Spark gives no reason"])[-1]
 
 
 def _builder() -> SparkSession.Builder:

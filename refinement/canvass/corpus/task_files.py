@@ -50,7 +50,7 @@ class PartRow(Struct, frozen=True, array_like=True):
 
 
 class Receipt(Struct, frozen=True, array_like=True):
-    """What a task tells of the rows that it has left."""
+    """What a task reports of the rows that it wrote."""
 
     file: str
     counts: dict[str, int]

@@ -57,12 +57,12 @@ class Arrivals:
         return [unit for corpus in self._corpora for unit in _units_of(corpus)]
 
     def due(self, units: Iterable[Unit]) -> list[Unit]:
-        """Give the units that are ripe and were not `seen` as they are now."""
+        """Give the units that are settled and were not `seen` as they are now."""
         now_ns = time.time_ns()
         return [
             unit
             for unit in units
-            if self._seen.get(unit.path) != unit.stat and is_ripe(unit, self._patience, now_ns)
+            if self._seen.get(unit.path) != unit.stat and is_settled(unit, self._patience, now_ns)
         ]
 
     def seen(self, units: Iterable[Unit]) -> None:
@@ -80,7 +80,7 @@ def _units_of(corpus: Place) -> list[Unit]:
         raise
 
 
-def is_ripe(unit: Unit, patience: Patience, now_ns: int) -> bool:
+def is_settled(unit: Unit, patience: Patience, now_ns: int) -> bool:
     """Tell whether a unit has been as it is for long enough."""
     quiet_s = (now_ns - unit.changed_ns) / 1e9
     if quiet_s >= patience.patience_s:

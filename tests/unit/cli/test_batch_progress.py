@@ -10,12 +10,12 @@ import pytest
 from canvass.cli.batch_verify import progress_text
 from canvass.cli.main import run
 from canvass.cli.progress import Stages
-from canvass.corpus.job import SoFar
+from canvass.corpus.job import JobProgress
 from support.corpora import record_runs
 
 
 def test_tasks_events_rate_and_divergences_are_reported() -> None:
-    words = progress_text(SoFar(done=3, tasks=8, events=12_000, diverging=1), 4.0)
+    words = progress_text(JobProgress(done=3, tasks=8, events=12_000, diverging=1), 4.0)
 
     assert words == "3 of 8 tasks, 12,000 events, 3,000 events/s, 1 run diverges so far"
 

@@ -23,6 +23,6 @@ def test_a_task_that_is_done_again_counts_once_also_at_the_end(tmp_path: Path) -
         for _ in checker.check(task):
             pass
 
-    assert job.so_far().events == events
+    assert job.progress().events == events
     job.clean()
-    assert job.so_far().events == events
+    assert job.progress().events == events

@@ -40,7 +40,7 @@ java.lang.RuntimeException: from below
         (WORKER, "canvass.tlc.errors.JavaError: there is no java: install a JDK of 17 or newer"),
         ("Traceback\n  x\nKeyError: 'a'\n at b", "KeyError: 'a'"),
         ("[CONNECT] no such host", "[CONNECT] no such host"),
-        ("", "Spark tells no reason"),
+        ("", "Spark gives no reason"),
     ],
 )
 def test_the_reason_of_a_failure_is_one_line(text: str, line: str) -> None:

@@ -19,7 +19,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.plan import list_units
 from canvass.corpus.storage import Place, UrlPath, files_below
-from canvass.corpus.watch import Arrivals, Patience, is_ripe
+from canvass.corpus.watch import Arrivals, Patience, is_settled
 from support.corpora import record_runs
 from support.object_store import KEY, SECRET, contents, object_store
 
@@ -118,15 +118,15 @@ def test_a_unit_is_ripe_when_it_is_quiet_and_whole(runs: Path, tmp_path: Path) -
     shutil.copytree(runs / "run-0", tmp_path / "run-0")
     patience = Patience(settle_s=5, patience_s=60)
 
-    def ripe(seconds: float) -> bool:
+    def settled(seconds: float) -> bool:
         (unit,) = list_units([tmp_path])
-        return is_ripe(unit, patience, unit.changed_ns + int(seconds * _SECOND))
+        return is_settled(unit, patience, unit.changed_ns + int(seconds * _SECOND))
 
-    assert (ripe(4), ripe(5)) == (False, True)
+    assert (settled(4), settled(5)) == (False, True)
     (tmp_path / "run-0" / "member-1.ndjson").unlink()
-    assert (ripe(59), ripe(60)) == (False, True)
+    assert (settled(59), settled(60)) == (False, True)
     (tmp_path / "run-0" / "run.json").unlink()
-    assert (ripe(59), ripe(60)) == (False, True)
+    assert (settled(59), settled(60)) == (False, True)
 
 
 def test_a_copy_that_keeps_its_time_has_changed_when_it_was_copied(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from canvass.cli.progress import Stages
     from canvass.corpus.engine import Engine
     from canvass.corpus.history import History
-    from canvass.corpus.job import SoFar
+    from canvass.corpus.job import JobProgress
     from canvass.corpus.plan import Unit
     from canvass.corpus.storage import Place
     from canvass.corpus.summary import Kind, Summary
@@ -197,12 +197,12 @@ def _list_units(request: Request) -> list[Unit]:
     return units if request.where is None else select_units(units, request.where)
 
 
-def progress_text(so_far: SoFar, seconds: float) -> str:
+def progress_text(far: JobProgress, seconds: float) -> str:
     """Put into words how far a verification is: tasks, events, rate, divergences."""
-    parts = [f"{so_far.done:,} of {so_far.tasks:,} tasks", f"{so_far.events:,} events"]
-    parts.append(f"{so_far.events / max(seconds, 0.001):,.0f} events/s")
-    runs = "run diverges" if so_far.diverging == 1 else "runs diverge"
-    parts.append(f"{so_far.diverging:,} {runs} so far")
+    parts = [f"{far.done:,} of {far.tasks:,} tasks", f"{far.events:,} events"]
+    parts.append(f"{far.events / max(seconds, 0.001):,.0f} events/s")
+    runs = "run diverges" if far.diverging == 1 else "runs diverge"
+    parts.append(f"{far.diverging:,} {runs} so far")
     return ", ".join(parts)
 
 
@@ -217,7 +217,7 @@ def _verify_units(
 
     def say(stage: str) -> None:
         progress.stage(stage)
-        progress.detail(lambda seconds: progress_text(job.so_far(), seconds))
+        progress.detail(lambda seconds: progress_text(job.progress(), seconds))
 
     chosen, reason = choose_engine(units, request.master, request.engine)
     progress.stage(reason or f"starting {chosen.value}")
