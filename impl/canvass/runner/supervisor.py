@@ -123,10 +123,10 @@ class Supervisor:
             path = self.folder.config(i)
             old = read_config(path)
             for name in ("member_count", "revision", "clock", "services", "run_folder"):
-                if getattr(old, name) != getattr(config, name):
-                    raise RunnerError(
-                        f"{path} has {name} {getattr(old, name)!r}, not {getattr(config, name)!r}"
-                    )
+                before, now = getattr(old, name), getattr(config, name)
+                if before != now:
+                    what = name.replace("_", " ")
+                    raise RunnerError(f"{path}: the cluster has {what} {before!r}, not {now!r}")
 
     # Commands.
 

@@ -140,7 +140,7 @@ class Counter(Application):
             except ValueError:
                 return b"error: not a number"
         elif words != [b"get"]:
-            return b"error: what is known is: add N, get"
+            return b"error: unknown request; give: add N, get"
         return str(self.value).encode()
 
     def snapshot(self) -> bytes:
@@ -173,7 +173,7 @@ class KeyValue(Application):
             case ["keys"]:
                 return " ".join(sorted(self.values)).encode()
             case _:
-                return b"error: what is known is: set KEY VALUE, get KEY, delete KEY, keys"
+                return b"error: unknown request; give: set KEY VALUE, get KEY, delete KEY, keys"
 
     def snapshot(self) -> bytes:
         """See `Application`."""

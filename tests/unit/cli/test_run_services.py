@@ -90,7 +90,7 @@ def test_two_services_come_through_kills_snapshots_and_toggles_and_are_equal(
         ]
     assert members_of(folder) == []
     assert (code, "counter, key-value; choose one with --service" in err) == (2, True)
-    assert (other[0], "has services ['counter', 'key-value']" in other[2]) == (2, True)
+    assert (other[0], "the cluster has services ['counter', 'key-value']" in other[2]) == (2, True)
 
 
 @pytest.mark.parametrize(

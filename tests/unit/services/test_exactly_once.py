@@ -103,8 +103,8 @@ def test_what_is_no_request_is_passed_over() -> None:
         (b"get a", b"none"),
         (b"delete a", b"none"),
         (b"keys", b""),
-        (b"set a", b"error: what is known is: set KEY VALUE, get KEY, delete KEY, keys"),
-        (b"\xff", b"error: what is known is: set KEY VALUE, get KEY, delete KEY, keys"),
+        (b"set a", b"error: unknown request; give: set KEY VALUE, get KEY, delete KEY, keys"),
+        (b"\xff", b"error: unknown request; give: set KEY VALUE, get KEY, delete KEY, keys"),
     ],
 )
 def test_the_store_answers(request_: bytes, answer: bytes) -> None:
