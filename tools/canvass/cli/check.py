@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
@@ -200,37 +200,39 @@ def register(app: typer.Typer) -> None:
         With --from, exit code 0: no violation within the bounds. 1: a violation was found.
         """
         from canvass.cli.counterexample import export
+        from canvass.cli.distance import check_from
         from canvass.cli.models import Settings, run_model, select
         from canvass.cli.progress import CheckProgress
+        from canvass.distance.search import Bounds
+        from canvass.tlc import TlcOptions, find_jar, find_java
 
         root = spec.absolute() if spec else spec_root()
         if source is not None:
             if models:
                 raise CommandError("--from uses its own model; leave out MODEL")
-            bounds = {"steps": steps, "crashes": crashes}
             limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
-            _from(
+            given: dict[str, Any] = {name: value for name, value in limits.items() if value}
+            code = check_from(
                 source,
-                {**bounds, **{name: value for name, value in limits.items() if value}},
                 every=every,
                 wanted=wanted,
+                bounds=Bounds(steps=steps, crashes=crashes, **given),
                 root=root,
-                jar=jar,
+                options=TlcOptions(jar=find_jar(jar), java=find_java()),
                 diagram=diagram,
                 output=output,
                 export_to=export_to,
             )
+            raise typer.Exit(code)
         manifest = load_manifest(root)
-        sets = _sets(night=night, everything=everything)
         names = models or []
         if every is not None:
             raise CommandError("--every requires --from RUN")
-        chosen = select(manifest, names, frozenset(ModelSet) if listing else sets)
+        sets = frozenset({ModelSet.NIGHT if night else ModelSet.PUSH})
+        chosen = select(manifest, names, frozenset(ModelSet) if listing or everything else sets)
         if listing or print_config:
             _say(root, chosen, output, listing=listing)
             return
-
-        from canvass.tlc import find_jar, find_java
 
         settings = Settings(
             jar=find_jar(jar),
@@ -250,8 +252,9 @@ def register(app: typer.Typer) -> None:
                 runs.append(run_model(root, entry, settings, progress.on_event))
             if output is Format.HUMAN:
                 _show(runs[-1], width, named=entry.name in names, diagram=diagram)
-            for line in _explain_error(runs[-1]):
-                complain(line)
+            if runs[-1].comparison.standing is Standing.NOT_CHECKED:
+                result, reason = runs[-1].result, runs[-1].comparison.reason
+                complain(f"{entry.name}: {result.outcome.value}: {reason}")
 
         code = exit_code([run.comparison.standing for run in runs])
         if output is Format.JSON:
@@ -260,22 +263,6 @@ def register(app: typer.Typer) -> None:
         if export_to is not None:
             export([run.counterexample for run in runs if run.counterexample], export_to)
         raise typer.Exit(code)
-
-
-def _from(source: str, bounds: dict[str, Any], *, jar: Path | None, **how: Any) -> NoReturn:
-    """Do what ``--from`` asks for, and exit."""
-    from canvass.cli.distance import check_from
-    from canvass.distance.search import Bounds
-    from canvass.tlc import TlcOptions, find_jar, find_java
-
-    options = TlcOptions(jar=find_jar(jar), java=find_java())
-    raise typer.Exit(check_from(source, bounds=Bounds(**bounds), options=options, **how))
-
-
-def _sets(*, night: bool, everything: bool) -> frozenset[ModelSet]:
-    if everything:
-        return frozenset(ModelSet)
-    return frozenset({ModelSet.NIGHT if night else ModelSet.PUSH})
 
 
 def _say(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: bool) -> None:
@@ -299,10 +286,3 @@ def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
     if run.counterexample is not None and (named or unexpected):
         for line in swim_lanes(run.counterexample) if diagram else run.counterexample.lines():
             print(line)
-
-
-def _explain_error(run: ModelRun) -> list[str]:
-    """One line on stderr for a model that TLC could not check; the result line is on stdout."""
-    if run.comparison.standing is not Standing.NOT_CHECKED:
-        return []
-    return [f"{run.entry.name}: {run.result.outcome.value}: {run.comparison.reason}"]
