@@ -63,7 +63,11 @@ def _start(outlook: Outlook) -> Iterator[Option]:
             f"{outlook.member_count} members",
         )
         return
-    risky = {key: bad for key, there in winners.items() if (bad := _risky(there))}
+    risky = {
+        key: bad
+        for key, there in winners.items()
+        if (bad := [one for one in there if one.may_lose])
+    }
     safe = [key for key in winners if not any(set(other) <= set(key) for other in risky)]
     useful = [key for key in safe if not set(key) & set(outlook.never_join)] or safe
     if not risky:
@@ -88,10 +92,6 @@ def _start(outlook: Outlook) -> Iterator[Option]:
             else f"Do not start {_named(key)} all at once",
             "; ".join(_loss(one) for one in bad[:2]),
         )
-
-
-def _risky(leaderships: Sequence[Leadership]) -> list[Leadership]:
-    return [one for one in leaderships if one.may_lose]
 
 
 def _loss(one: Leadership) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 from contextlib import ExitStack
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -80,7 +81,8 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
             access = Access(opened.getsockname()[1], make_token(), make_token() if opens else "")
             server = make_server(Browser(store, files).application(access))
             server_at, key = f"http://{LOOPBACK}:{access.port}/", f"#token={access.token}"
-            _tell(f"{server_at}{key}", output)
+            address = f"{server_at}{key}"
+            emit(output, {"url": address}, partial(print, address, flush=True))
             prepare(store)
             if opens:
                 import webbrowser
@@ -94,7 +96,3 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
 def _terminate(*_: object) -> None:
     """End as an interrupt does, so that what was imported is removed."""
     raise SystemExit(128 + signal.SIGTERM)
-
-
-def _tell(address: str, output: Format) -> None:
-    emit(output, {"url": address}, lambda: print(address, flush=True))

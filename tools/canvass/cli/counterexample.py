@@ -6,7 +6,6 @@ module neither runs TLC nor decides; the values are TLC's own, compared by `canv
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import msgspec
 
 from canvass.cli.output import CommandError, complain
 from canvass.cluster import messages
+from canvass.cluster.names import wire_name
 from canvass.simulation.scenario.language import said, span
 from canvass.spec.source import find_definition
 from canvass.tlc import (
@@ -437,13 +437,11 @@ def _happened(i: int, before: Mapping[str, Any], after: Mapping[str, Any]) -> It
 
 
 def _wording(record: Mapping[str, Any]) -> str:
-    fields = {_snake(name): value for name, value in record.items() if name != "type"}
-    message: messages.Message = getattr(messages, record["type"])(**fields)
+    kind = getattr(messages, record["type"])
+    message: messages.Message = kind(
+        **{name: record[wire_name(name)] for name in kind.__struct_fields__}
+    )
     return said(message).partition(" ")[2]
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def _drawn(row: _Row, members: int) -> Iterator[str]:

@@ -78,16 +78,13 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int, as_listed: 
     )
     for name, expected, counted, comparable in counts:
         if as_listed and comparable and expected is not None and counted != expected:
-            return _differs(f"expected {expected:,} {name}, found {_number(counted)}")
+            shown = "none" if counted is None else f"{counted:,}"
+            return _differs(f"expected {expected:,} {name}, found {shown}")
     return Comparison(Standing.AS_EXPECTED)
 
 
 def _differs(reason: str) -> Comparison:
     return Comparison(Standing.NOT_AS_EXPECTED, reason)
-
-
-def _number(count: int | None) -> str:
-    return "none" if count is None else f"{count:,}"
 
 
 SCRIPT_STACK_MIB = 64

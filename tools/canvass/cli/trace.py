@@ -282,7 +282,8 @@ def convert(
 
     canvass trace convert RUN run.mmd --from 0:10 --to 0:40
     """
-    chosen = form or _form_of(out) or _other(source)
+    named = (form for suffix, form in _SUFFIXES.items() if out.endswith(suffix))
+    chosen = form or next(named, None) or _other(source)
     if chosen in (Form.NDJSON, Form.PARQUET):
         if out == STDOUT:
             raise CommandError(f"{chosen.value} is written to a folder, not to stdout")
@@ -311,10 +312,6 @@ def schema(
         print(arrow_columns(members), end="")
     else:
         print(published()[f"canvass.{part.value}-1.json"].decode(), end="")
-
-
-def _form_of(name: str) -> Form | None:
-    return next((form for suffix, form in _SUFFIXES.items() if name.endswith(suffix)), None)
 
 
 def _other(source: Path) -> Form:
