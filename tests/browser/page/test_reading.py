@@ -264,7 +264,9 @@ def test_on_a_phone_the_lanes_scroll_inside_and_the_chosen_event_is_in_sight(
 
 
 def test_on_a_phone_the_members_are_listed_below_the_election(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['sample']}?at=90&view=election")
+    page = open_page(
+        f"/run/{ids['sample']}?view=election"
+    )  # Opens where the first leader is elected.
     members = page.locator("[data-members]")
     expect(members).to_contain_text("member 1: LEADER_READY")
     assert members.evaluate("(one) => one.clientHeight") <= 1
