@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from canvass.cluster.messages import Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
 from canvass.traces.alignment.outcome import EXPLAINED, INCOMPLETE, ImportSummary
+from canvass.traces.alignment.windows import SLOTS, Windows
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
 from support.aeron_hostile import HostileCluster
@@ -80,6 +82,25 @@ def test_a_block_with_the_end_of_an_election(
     summary = said_of(without(captured(path), member_id, at, count), tmp_path / "run")
 
     assert summary.outcome == INCOMPLETE
+
+
+def test_a_log_that_begins_midway_is_searched_in_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hundreds of receipts have no window there: each search goes through all steps of a sender."""
+    lines = {i: found[len(found) // 10 :] for i, found in captured(SAMPLES[1]).items()}
+    looked, first = [0], Windows.first
+
+    def counted(one: Windows, place: int, to: int, m: Message) -> int | None:
+        found = first(one, place, to, m)
+        looked[0] += (len(one.steps) if found is None else found // SLOTS) - place // SLOTS
+        return found
+
+    monkeypatch.setattr(Windows, "first", counted)
+    summary = said_of(lines, tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+    assert looked[0] < 100 * sum(map(len, lines.values()))
 
 
 def test_reports_without_which_a_leader_could_not_have_committed(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from canvass.cluster.quorum import is_quorum
 from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper
-from canvass.traces.alignment.channel_matching import Matching, Receipt, match_earliest
+from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match_earliest
 from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS
 from canvass.traces.alignment.member_lines import FOREVER, is_one_host
 from canvass.traces.alignment.moves import END_OF_LIFE
@@ -258,13 +258,17 @@ def _rising(one: Windows, to: int, receipts: list[Receipt]) -> Iterator[list[tup
     those of one kind and term, between two elections.
     """
     starts = _beginnings(one.steps)
+    # As many as a channel is looked through for: after a gap most receipts have no window.
+    left = SCANS * (len(one.steps) + len(receipts))
     runs: defaultdict[tuple[type, int, int], list[tuple[int, int]]] = defaultdict(list)
     for receipt in sorted(receipts, key=lambda one: one.step):
         m, place = receipt.message, receipt.earliest
         if receipt.hidden or not isinstance(m, AppendPosition | CommitPosition):
             continue
-        if place < 0:
-            place = one.first(0, to, m) or -1
+        if place < 0 < left:
+            found = one.first(0, to, m)
+            left -= len(one.steps) if found is None else found // SLOTS
+            place = -1 if found is None else found
         run = starts[place // SLOTS] if place >= 0 else -1
         if run >= 0:
             runs[type(m), m.leadership_term_id, run].append((m.log_position, receipt.step))
