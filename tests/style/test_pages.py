@@ -1,4 +1,4 @@
-"""The pages lead somewhere: each link to a file, each command to options that exist."""
+"""The pages lead somewhere: each link and path to a file, each command to options that exist."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from canvass.cli.main import build_app
 ROOT: Final = Path(__file__).resolve().parents[2]
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
+FOLDERS: Final = "benchmarks|docs|impl|refinement|samples|spec|tests|tools"
+FILE: Final = re.compile(rf"`((?:{FOLDERS})/[\w./-]+)`")
+OF_AERON: Final = {"docs/formal/election"}
+"""Paths in Aeron's repository."""
 COMMAND: Final = re.compile(r"(?:^|[`\s$])(?:\.venv/bin/)?canvass ((?!:)[a-z][^`\n#|&]*)")
 MODEL: Final = re.compile(r"(?:MC|MUT_)\w+")
 
@@ -45,6 +49,17 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
             wrong.append(f"{page.relative_to(ROOT)}: {link}")
 
     assert wrong == []
+
+
+def test_every_path_of_the_project_is_there() -> None:
+    wrong = {
+        f"{page.relative_to(ROOT)}: {path}"
+        for page in pages()
+        for path in FILE.findall(page.read_text())
+        if path not in OF_AERON and not (ROOT / path).exists()
+    }
+
+    assert wrong == set()
 
 
 def commands(text: str) -> Iterator[list[str]]:

@@ -27,14 +27,6 @@ def flags_of(content: bytes) -> int:
     return int(struct.unpack(">H", content[-2:])[0])
 
 
-def folder_with(path: Path, **files: bytes) -> Path:
-    for name, content in files.items():
-        place = path / name.replace("__", "/")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-    return path
-
-
 @pytest.fixture
 def aeron(tmp_path: Path) -> Path:
     place = tmp_path / "classes" / AGENT

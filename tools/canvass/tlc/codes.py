@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
-GENERAL: Final = 1000
 OUT_OF_MEMORY: Final = frozenset({1001, 1002, 1003})
 STACK_OVERFLOW: Final = 1005
 WRONG_ARGUMENTS: Final = frozenset({1101, 1102, *range(3100, 3115)})
 
 METADIR_EXISTS: Final = frozenset({2100, 2101, 2162, 2163})
-NESTED_EXPRESSION: Final = 2103
 ASSUMPTION_FALSE: Final = 2104
-ASSUMPTION_EVALUATION: Final = 2105
 INVARIANT_VIOLATED_INITIAL: Final = 2107
 PROPERTY_VIOLATED_INITIAL: Final = 2108
 INVARIANT_VIOLATED: Final = 2110
@@ -34,7 +31,6 @@ TOO_MANY_STATES: Final = frozenset({2172, 2282})
 PARSING: Final = frozenset({2171, 3002})
 CONFIGURATION: Final = frozenset({*range(2222, 2246), 2253, 2280, 2281, *range(5001, 5007)})
 
-STARTING: Final = 2185
 FINISHED: Final = 2186
 MODE_CHECK: Final = frozenset({2187, 2271})
 MODE_SIMULATE: Final = 2188
