@@ -106,7 +106,7 @@ def test_the_command_says_what_it_makes_of_any_bytes(
         error = capsys.readouterr().err
 
         assert code in (0, 1, 2, 3)
-        assert "fault of canvass" not in error
+        assert "bug in canvass" not in error
         if code == 2:
             assert len(error.splitlines()) == 1
             assert error.startswith("canvass: ")

@@ -139,7 +139,7 @@ def test_an_assertion_that_fails_before_there_is_a_state_is_not_as_expected(
 
     assert code == 1
     assert out.startswith("FAIL  Early  assertion")
-    assert "fault of canvass" not in err
+    assert "bug in canvass" not in err
 
 
 def test_a_model_may_share_a_configuration_and_change_it(

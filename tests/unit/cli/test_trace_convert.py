@@ -159,6 +159,7 @@ def test_mermaid_has_each_message_where_it_arrives(
         (("x.itf.json", "--from", "0:1"), "--from and --to are for mermaid"),
         (("new", "--run", "one"), "take all runs"),
         (("x.log", "--run", "two"), "there is no run two"),
+        (("none/x.mmd",), "none/x.mmd: there is no such folder to write to"),
     ],
 )
 def test_what_cannot_be_converted_is_reported_in_one_line_and_leaves_nothing(

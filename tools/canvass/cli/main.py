@@ -138,8 +138,8 @@ def _explain(error: Exception) -> int:
         complain(f"{where}{error.strerror}")
     else:
         complain(
-            f"this is a fault of canvass: {type(error).__name__}: {error}"
-            " (CANVASS_TRACEBACK=1 shows where)"
+            f"this is a bug in canvass: {type(error).__name__}: {error}"
+            " (CANVASS_TRACEBACK=1 prints the traceback)"
         )
     return EXIT_ERROR
 

@@ -364,6 +364,8 @@ def _write(pieces: Iterable[str], out: str) -> None:
             sys.stdout.write(piece)
         return
     path = Path(out)
+    if not path.absolute().parent.is_dir():
+        raise CommandError(f"{path}: there is no such folder to write to")
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with aside.open("w", encoding="utf-8") as file:
