@@ -80,7 +80,7 @@ def test_json_has_what_the_screen_has(command: Command) -> None:
         (["nowhere"], "nowhere: there is no such folder"),
         ([COMMITTED / "1.53-tight-242", "--members", "2"], "the cluster has at least 3 members"),
         ([COMMITTED / "1.53-tight-242", "--revision", "7"], "--revision 7 is none of 1.49, 1.50"),
-        ([COMMITTED / "1.53-tight-242", "--client", "nowhere"], "line 0: No such file"),
+        ([COMMITTED / "1.53-tight-242", "--client", "nowhere"], "nowhere: No such file"),
         ([COMMITTED, "--format", "json"], "is there more than once"),
     ],
 )

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from canvass.cli import given
 from canvass.cluster.rules import Rules
+from canvass.conformance import lookup_sources
 from canvass.selftest.driven import record_run
 from support import corruptions
 from support.core_lookup import core_lookup
@@ -22,7 +22,7 @@ Command = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core answers in place of TLC."""
-    monkeypatch.setattr(given, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(lookup_sources, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture(scope="module")
@@ -71,5 +71,5 @@ def test_a_page_that_cannot_be_written_is_reported_in_one_line(command: Command,
     ended = command("verify", bad, "--html", bad / "no" / "page.html")
 
     assert ended.code == 2
-    assert "No such file or directory" in ended.err
+    assert "page.html: there is no such folder" in ended.err
     assert ended.err.count("\n") == 1
