@@ -212,7 +212,7 @@ def test_a_bucket_that_is_not_there_is_not_watched(
     assert run(["batch", "watch", "s3a://no-bucket/runs", *words]) == 2
     assert capsys.readouterr().err == "canvass: s3a://no-bucket/runs: there is no s3a://no-bucket\n"
     assert run(["batch", "watch", f"{place}/runs", *words]) == 2
-    assert "nothing new" in capsys.readouterr().err
+    assert "no new unit" in capsys.readouterr().err
 
 
 def test_partitions_in_a_store_are_listed_as_those_of_this_machine(place: UrlPath) -> None:

@@ -52,7 +52,7 @@ def heap_mib(text: str) -> int:
     Raises
     ------
     CommandError
-        If it is no size.
+        If it is not a size.
     """
     found = _HEAP.fullmatch(text.strip())
     if found is None:

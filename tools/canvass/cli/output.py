@@ -50,7 +50,7 @@ def text_of(path: Path) -> str:
     Raises
     ------
     CommandError
-        If it is no text.
+        If it is not text.
     """
     try:
         return path.read_text(encoding="utf-8")
