@@ -31,7 +31,7 @@ from support.simulated_mutants import SimulatedKill, simulate_mutant, wrong_with
 from support.surviving_mutants import EQUAL, MASKED, RARE
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "theory" / "mutants-in-simulation.md"
-SEEDS: Final = 40
+SEEDS: Final = 100
 SEEDS_OF_EQUALS: Final = 4
 """Of mutants that no run of whole members shows: one of each kind of run."""
 QUICK: Final = (

@@ -83,6 +83,7 @@ def _in(
 
 SITUATIONS: Final[Mapping[str, Callable[[Mutant, int], Options]]] = {
     "catch_up_is_served_in_any_role": _in("late-requests"),
+    "commit_position_lowers_what_is_notified": _in("older-leaders"),
     "follow_a_leader_of_another_ballot": _in("lost-ballots", _LARGER),
     "init_handles_messages": _in("late-reports", _LARGER),
     "leader_obeys_a_termination": _in("late-ends"),
@@ -90,5 +91,6 @@ SITUATIONS: Final[Mapping[str, Callable[[Mutant, int], Options]]] = {
     "quorum_position_is_not_bounded": _in("older-leaders"),
     "log_is_not_cut": _in("cut-logs"),
     "recording_goes_on_into_the_next_election": _in("broken-joins"),
+    "termination_outlives_its_term": _in("late-ends"),
 }
 """Mutants that show in one situation, and the runs that come to it."""
