@@ -172,8 +172,8 @@ class DrivenCluster:
 
     def _comes_later(self, i: int, to: int, head: Receipt) -> bool:
         """Whether a message should leave later: its receiver has not started the process that
-        received it, and the sender has another chance, or is in an election while others advance.
-        Of positions that rise it has none.
+        received it, and the sender has another chance, or canvasses while others advance. Of
+        positions that rise it has none.
         """
         m = head.message
         closed = isinstance(m, CommitPosition) and leads_closed(
@@ -184,9 +184,11 @@ class DrivenCluster:
         starts = self._starts[to]
         before = bisect_right(starts, self.members[to].frontier)
         sender = self.members[i]
-        waits = self._is_patient and sender.state.election_state is not _CLOSED
+        canvasses = sender.state.election_state is ElectionState.CANVASS
         another = head.latest // SLOTS > sender.frontier + 1
-        return bisect_right(starts, head.step) > before and (waits or another)
+        return bisect_right(starts, head.step) > before and (
+            another or (canvasses and self._is_patient)
+        )
 
     def _in_flight(self, i: int, j: int, repeated: Message | None = None) -> bool:
         """Whether messages of ``j`` are on their way that ``i`` receives in steps to come.

@@ -106,7 +106,7 @@ class Schedule(Commits):
         """Let members advance; of those that can it is the one whose next line is the earliest.
 
         Only if nobody advances otherwise a leader commits what no quorum has reported, and a member
-        in an election sends what a later process of the receiver receives.
+        that canvasses sends what a later process of the receiver receives.
         """
         reached = self._reached()
         self._is_patient = True
