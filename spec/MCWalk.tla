@@ -29,7 +29,6 @@ CONSTANTS
     Seed,
     Walks,     \* Walks numbered from 1.
     Length,    \* The steps of each.
-    ShortCopies,   \* May the archive that a member copies from be lost?
     Course     \* What all walks have in common, as a sequence of <<walk, until>>: the dice
                \* of that walk are rolled until that step.
 
@@ -126,9 +125,8 @@ Ticks(i, flip, late, a) ==
         ELSE Try(OwnAction[s.electionState],
                  [x EXCEPT !.accepted = Members \ {i},
                            !.timeout = late /\ (s.role # "LEADER" \/ Rev149),
-                           !.position = CASE s.electionState = "LEADER_READY" /\ flip /\ k <= MaxPosition -> k
-                                          [] ShortCopies /\ late /\ s.logReplication -> s.recordedPosition
-                                          [] OTHER -> NULL_POSITION])
+                           !.position = IF s.electionState = "LEADER_READY" /\ flip /\ k <= MaxPosition
+                                        THEN k ELSE NULL_POSITION])
 
 (***************************************************************************)
 (* A member that is cut off loses its leader, and so does one that the     *)
@@ -186,10 +184,6 @@ TerminatesLater(i, try) ==
     /\ try.action = "Terminate" /\ member[i].role = "FOLLOWER"
     /\ member[i].terminationLeadershipTermId # member[i].moduleLeadershipTermId
 
-EndsCopyShort(i, try) ==
-    /\ try.action = "FollowerLogReplication" /\ At(member'[i], "CANVASS")
-    /\ LastEntry(member'[i].recordingLog).logPosition > Len(log'[i])
-
 (***************************************************************************)
 (* Raft's figure 8: a leader has brought an entry of an older term to a    *)
 (* quorum and has not opened its own term there, while another member,     *)
@@ -219,7 +213,7 @@ HoldsOtherReport(i) ==
               IN  p > 0 /\ p <= Len(log'[i]) /\ ~IsPrefix(SubSeq(log'[i], 1, p), log'[j])
 
 Sightings(i, try) ==
-    {n \in {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10", "Lost", "Replaced",
+    {n \in {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "Lost", "Replaced",
             "Figure8", "OtherReport", "ThirdTerm", "CommittedInThirdTerm", "CutsLog"} :
         CASE n = "HZ1" -> ~CountedHaveTheLog
           [] n = "HZ2" -> ~RecordedTermIsKnown'
@@ -229,7 +223,6 @@ Sightings(i, try) ==
           [] n = "HZ7" -> ~TermOpenedByQuorum'
           [] n = "HZ8" -> CutsOwnTerm(i, try)
           [] n = "HZ9" -> TerminatesLater(i, try)
-          [] n = "HZ10" -> EndsCopyShort(i, try)
           [] n = "Lost" -> ~CommittedIsDurable'
           [] n = "Replaced" -> ~StateMachineSafety'
           [] n = "Figure8" -> IsFigure8
@@ -312,14 +305,6 @@ TowardsHZ9(step) ==
         \cup (IF \E i \in kept : member'[i].electionState = "CLOSED" THEN {"Kept"} ELSE {})
 
 (***************************************************************************)
-(* Towards HZ10: a member copies what ends more than one entry later.      *)
-(***************************************************************************)
-TowardsHZ10(step) ==
-    IF \E i \in Members : /\ At(member'[i], "FOLLOWER_LOG_REPLICATION") /\ member'[i].logReplication
-                          /\ member'[i].replicationStopPosition > member'[i].recordedPosition
-    THEN {"Copies"} ELSE {}
-
-(***************************************************************************)
 (* Walks begin at the first start, or where a script ends.  NearFigure8:   *)
 (* before figure 8, when a leader has opened its term and no other member  *)
 (* knows of it (MCHazard5).                                                *)
@@ -379,6 +364,14 @@ CourseToHZ6 == <<<<83, 120>>, <<63, 478>>, <<43, 853>>, <<80, 933>>, <<96, 1100>
 
 CourseToHZ6Rev149 == <<<<83, 116>>, <<63, 474>>, <<80, 632>>, <<28, 700>>>>
 
+CourseToHZ8 == <<<<37, 106>>, <<40, 125>>, <<3, 200>>>>
+
+CourseToHZ9 == <<<<16, 235>>, <<28, 384>>, <<15, 500>>>>
+
+CourseToHZ9UpstreamFix == <<<<16, 235>>, <<28, 384>>, <<13, 500>>>>
+
 NotFigure8 == "Figure8" \notin auxSeen
 NotHZ6 == "HZ6" \notin auxSeen
+NotHZ8 == "HZ8" \notin auxSeen
+NotHZ9 == "HZ9" \notin auxSeen
 =============================================================================

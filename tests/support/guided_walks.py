@@ -19,6 +19,9 @@ from canvass.tlc import TlcOptions, run, to_python
 
 Course = tuple[tuple[int, int], ...]
 
+WALKS: Final = 100
+"""Walks of a stage, if the aim does not say."""
+
 
 @dataclass(frozen=True)
 class Aim:
@@ -27,42 +30,31 @@ class Aim:
     operator: str
     goals: tuple[str, ...]
     model: str = "MCWalk"
-    short_copies: bool = False
-    """Whether copies may end short."""
+    walks: int = WALKS
+    """Walks of a stage."""
 
 
 AIMS: Final = {
     "Figure8": Aim("TowardsFigure8", ("HasMore", "OpenedApart", "IsCandidate", "Wins", "Figure8")),
     "HZ6": Aim("TowardsHZ6", ("Committed", "TwoTerms", "ReplaysTwo", "ReplaysLess", "HZ6")),
     "HZ6-1.49": Aim("TowardsHZ6", ("Committed", "TwoTerms", "Lowered", "HZ6"), "MCWalk149"),
-    "HZ6-fix": Aim("TowardsHZ6", ("Committed", "TwoTerms", "Lowered", "HZ6"), "MCWalkUpstreamFix"),
-    "HZ8": Aim("TowardsHZ8", ("AnnouncedLate", "CanvassesLate", "HZ8")),
-    "HZ8-1.49": Aim("TowardsHZ8", ("AnnouncedLate", "CanvassesLate", "HZ8"), "MCWalk149"),
-    "HZ8-fix": Aim("TowardsHZ8", ("AnnouncedLate", "CanvassesLate", "HZ8"), "MCWalkUpstreamFix"),
-    "HZ9": Aim("TowardsHZ9", ("Noted", "Kept", "HZ9")),
-    "HZ9-1.49": Aim("TowardsHZ9", ("Noted", "Kept", "HZ9"), "MCWalk149"),
-    "HZ9-fix": Aim("TowardsHZ9", ("Noted", "Kept", "HZ9"), "MCWalkUpstreamFix"),
-    "HZ10": Aim("TowardsHZ10", ("Copies", "HZ10"), short_copies=True),
-    "HZ10-1.49": Aim("TowardsHZ10", ("Copies", "HZ10"), "MCWalk149", short_copies=True),
-    "HZ10-fix": Aim("TowardsHZ10", ("Copies", "HZ10"), "MCWalkUpstreamFix", short_copies=True),
+    "HZ8": Aim("TowardsHZ8", ("AnnouncedLate", "CanvassesLate", "HZ8"), walks=40),
+    "HZ9": Aim("TowardsHZ9", ("Noted", "Kept", "HZ9"), walks=40),
 }
-WALKS: Final = 100
-"""Walks of a stage."""
 STEPS: Final = 400
 """Steps of a stage's walks beyond the course so far."""
 CANDIDATES: Final = 3
 """Walks of a stage from which the next one is tried."""
 
 
-def stage(aim: Aim, course: Course, goal: str, walks: int) -> list[tuple[int, int]]:
+def stage(aim: Aim, course: Course, goal: str) -> list[tuple[int, int]]:
     """Give the first walks that reach the goal, each with the step after which it has."""
     entry = next(model for model in load_manifest().models if model.name == aim.model)
     begin = course[-1][1] if course else 0
     constants = {
         "Goals": f"<- {aim.operator}",
-        "Walks": f"= {walks}",
+        "Walks": f"= {aim.walks}",
         "Length": f"= {begin + STEPS}",
-        "ShortCopies": f"= {str(aim.short_copies).upper()}",
     }
     entry = structs.replace(entry, constants={**entry.constants, **constants})
     config = config_of(spec_root(), entry)
@@ -81,10 +73,10 @@ def stage(aim: Aim, course: Course, goal: str, walks: int) -> list[tuple[int, in
     return found
 
 
-def search(aim: Aim, walks: int, course: Course = (), stages: int = 0) -> tuple[Course | None, int]:
+def search(aim: Aim, course: Course = (), stages: int = 0) -> tuple[Course | None, int]:
     """Give a course that reaches the last goal, and how many stages were run to find it."""
     goal = aim.goals[len(course)]
-    found = stage(aim, course, goal, walks)
+    found = stage(aim, course, goal)
     stages += 1
     sys.stdout.write(f"{goal}: {found} after {course}\n")
     sys.stdout.flush()
@@ -92,7 +84,7 @@ def search(aim: Aim, walks: int, course: Course = (), stages: int = 0) -> tuple[
         longer = (*course, (walk, until))
         if goal == aim.goals[-1]:
             return longer, stages
-        result, stages = search(aim, walks, longer, stages)
+        result, stages = search(aim, longer, stages)
         if result is not None:
             return result, stages
     return None, stages
@@ -101,9 +93,9 @@ def search(aim: Aim, walks: int, course: Course = (), stages: int = 0) -> tuple[
 def main(names: list[str]) -> None:
     """Search for each of these sightings, and print the courses."""
     for name in names:
-        course, stages = search(AIMS[name], WALKS)
+        course, stages = search(AIMS[name])
         sys.stdout.write(
-            f"{name}: {course}, {stages} stages of {WALKS} walks, {STEPS} steps each\n"
+            f"{name}: {course}, {stages} stages of {AIMS[name].walks} walks, {STEPS} steps each\n"
         )
         sys.stdout.flush()
 
