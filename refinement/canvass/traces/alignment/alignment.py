@@ -356,5 +356,7 @@ class _Remarks:
 
     def _remark(self, i: int, index: int, reason: str) -> Remark:
         one = self.segment.lines[i]
-        record = one.records[min(index, len(one.records) - 1)]
+        # A log may have lines of services and sessions alone.
+        several = one.records or [record for _, record in one.beside]
+        record = several[min(index, len(several) - 1)]
         return Remark(i, one.files[record.file], record.line, reason, index >= len(one.records))

@@ -123,7 +123,8 @@ class _Stream:
     def goes_on(self, begin: int, end: int, silence: int) -> bool:
         """Whether the receiver, without an election, never waited for so long between moments."""
         low, high = bisect_left(self.times, begin), bisect_right(self.times, end)
-        if low == high or self.elections[low] != self.elections[high - 1]:
+        # The stamps of a spoilt log may fall.
+        if low >= high or self.elections[low] != self.elections[high - 1]:
             return False
         return all(b - a < silence for a, b in pairwise([begin, *self.times[low:high], end]))
 
