@@ -10,7 +10,7 @@ from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.alignment import solving
 from canvass.traces.alignment.importer import ImportFault, import_logs
 from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED, INCOMPLETE
-from support.aeron_hostile_clusters import hostile_clusters
+from support.aeron_hostile_clusters import hostile_cluster, hostile_clusters
 from support.aeron_runs import SAMPLES, lines_of, write_logs
 
 CALM, KILLED = SAMPLES
@@ -47,6 +47,17 @@ def test_a_spoilt_cluster_has_an_outcome(seed: int, count: int, tmp_path: Path) 
     }
 
     assert found == {EXPLAINED, INCOMPLETE, CONTRADICTED, "refused"}
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param("2311 1395", id="a member has lines of services alone"),
+        pytest.param("2311 4996", id="the stamps of a log fall"),
+    ],
+)
+def test_what_is_missing_is_named_in_a_spoilt_cluster(seed: str, tmp_path: Path) -> None:
+    assert outcome_of(hostile_cluster(seed), tmp_path) == INCOMPLETE
 
 
 def test_a_log_may_end_between_the_lines_of_one_step(tmp_path: Path) -> None:
