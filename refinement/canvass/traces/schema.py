@@ -12,6 +12,7 @@ defaults.
 from __future__ import annotations
 
 from enum import Enum
+from inspect import cleandoc
 from itertools import combinations
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -295,5 +296,9 @@ def published_schemas() -> dict[str, bytes]:
         schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | msgspec.json.schema(
             top
         )
+        for one in schema["$defs"].values():
+            if "description" in one:
+                # Python 3.13 keeps docstrings without their indentation, older ones with it.
+                one["description"] = cleandoc(one["description"])
         contents[name] = msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n"
     return contents
