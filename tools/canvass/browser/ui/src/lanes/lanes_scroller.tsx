@@ -29,12 +29,12 @@ export function LanesScroller(
   const end = first + lanes.events.length;
   const [top, setTop] = useState(0); // The first row in sight.
 
-  // The chosen event is in sight, wherever it was chosen; whoever scrolls away from it stays there.
+  // The chosen event is in sight when it is chosen, and when the width and so its place change.
   const brought = useRef("");
   useLayoutEffect(() => {
     const element = holder.current;
     if (!element || height === 0 || at < 0) return;
-    const chosen = `${at} of ${lanes.total}`;
+    const chosen = `${at} of ${lanes.total} in ${width}`;
     if (brought.current === chosen) return;
     brought.current = chosen;
     const y = at * ROW;
@@ -43,7 +43,7 @@ export function LanesScroller(
     const left = columns.lefts[lanes.events[at - first]?.lane ?? 0] ?? 0;
     const beside = left < element.scrollLeft || left + columns.boxWidth > element.scrollLeft + width;
     if (beside) element.scrollLeft = Math.max(0, left - 40);
-  }, [at, height]);
+  }, [at, width, height]);
 
   const scrolled = (): void => {
     const element = holder.current;
