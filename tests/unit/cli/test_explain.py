@@ -16,6 +16,7 @@ import pytest
 
 from support.aeron_runs import SAMPLES
 from support.aeron_story import StoryLog, lead, write_story
+from support.interrupting import heed_interrupts
 
 Command = Callable[..., tuple[int, str, str]]
 SAMPLE = SAMPLES[-1]
@@ -185,7 +186,12 @@ def watched(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     words = [sys.executable, "-m", "canvass.cli.main", "watch", str(folder), "--metrics", "0"]
     environment = {**os.environ, "COLUMNS": "200"}
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=heed_interrupts,
     ) as process:
         assert process.stderr is not None
         yield process, process.stderr.readline().split()[-1]
