@@ -27,9 +27,9 @@ _OF_EVENTS: Final = (
     *("member", "step", "time_ns", "action"),
     *("inputs", "message", "state", "members"),
 )
-"""The columns that have a row for each event, but those that tell runs apart."""
+"""The columns with a row for each event, but not `run`: each part numbers its own runs."""
 _LISTS: Final = {"log": "log_offsets", "sends": "send_offsets", "checksums": "checksum_offsets"}
-"""Those with any number of rows for each event, and where the rows of each begin."""
+"""The columns with any number of rows for each event, and the columns of where these begin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def aeron(
             metavar="NAMES",
             show_default=False,
             help="The events that the members log: names separated by commas, `all`, or"
-            " `production` (those that Aeron's basic-auction-cluster script enables). Default:"
+            " `production` (the ones that Aeron's basic-auction-cluster script enables). Default:"
             " those in the logs.",
         ),
     ] = "",

@@ -391,7 +391,7 @@ class Moves:
 
     def _canvasses(self, s: Member, k: int) -> Iterator[Move]:
         """Canvass positions of others, as their own election lines have them; in CANVASS also the
-        reports of those that follow the member still.
+        reports of members that still follow this one.
         """
         at = s.election_state
         if at is ElectionState.CANVASS:
