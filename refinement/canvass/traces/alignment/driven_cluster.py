@@ -267,12 +267,13 @@ class DrivenCluster:
         return True
 
     def _obtainable(self, live: LiveMember, to: int, m: Message) -> Iterator[Input]:
-        """Receipts without a line that a leader can have now, and after which it sends a message to
+        """Receipts without a line that a member can have now, and after which it sends a message to
         a member: others' reports.
 
         Who is active decides of nothing but the answer.
         """
-        if not self._hidden or live.state.role is not Role.LEADER:
+        answers = live.state.role is Role.LEADER or isinstance(m, StopCatchup)
+        if not self._hidden or not answers:
             return
         positions = positions_in(m) or [live.state.publication_position]
         everybody = [live.windows.moves.all]
@@ -337,8 +338,11 @@ class DrivenCluster:
             if s.election_state is ElectionState.CANVASS and "CanvassPosition" in self._hidden:
                 for _ in range(self._canvass_copies(live)):
                     live.try_step("Canvass", Input(interval=True))
-            if "AppendPosition" in self._hidden and streams_from(live.member_id, s) >= 0:
-                live.try_step("UpdateFollowerPosition")
+            leader = streams_from(live.member_id, s)
+            if "AppendPosition" in self._hidden and leader in self.members:
+                for _ in range(self._report_copies(live, leader)):
+                    reported = live.reports(leader, AppendPosition, NULL_VALUE)
+                    self._adopt(live, reported[0] if reported is not None else [])
             if "CommitPosition" in self._hidden and s.role is Role.LEADER:
                 everybody = live.windows.moves.all
                 live.try_step("UpdateLeaderPosition", Input(active=everybody, commit_interval=True))
@@ -353,6 +357,12 @@ class DrivenCluster:
                 break
             count += isinstance(step.given.message, NewLeadershipTerm)
         return count
+
+    def _report_copies(self, live: LiveMember, leader: int) -> int:
+        """How many reports of a member its leader may still answer with the end of a catch-up."""
+        channel = self._channels[leader, live.member_id]
+        left = channel.receipts[len(channel.sent) :]
+        return max(1, sum(isinstance(receipt.message, StopCatchup) for receipt in left))
 
     def _report_on_entering(self, live: LiveMember, before: Member) -> None:
         at = live.state.election_state

@@ -157,7 +157,7 @@ class Moves:
         """
         term = record.leadership_term_id
         own = (record.term_base_log_position, record.log_position)
-        found = {term: own} if self.facts.term_entries.get(term, own) == own else {}
+        found = {term: own} if self.facts.term_entries.get(term) == own else {}
         for known, place in self.facts.term_entries.items():
             if place[0] == s.commit_position:
                 found.setdefault(known, place)

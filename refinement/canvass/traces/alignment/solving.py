@@ -127,9 +127,23 @@ class Solution:
         return [(j, step) for _, j, step in sorted(found, reverse=True)]
 
     def impossible(self) -> Iterator[tuple[int, Receipt]]:
-        """Receipts without a line that nobody can have sent, or for which members wait."""
-        yield from ((j, receipt) for _, j, receipt in self.matching.unmatched if receipt.hidden)
+        """Receipts without a line that nobody can have sent, or for which members wait; and those
+        that come before one with a line, but can be sent only after it.
+        """
+        for i, j, receipt in self.matching.unmatched:
+            hidden = [receipt] if receipt.hidden else self.later_sent(i, j, receipt)
+            yield from ((j, one) for one in hidden if one.hidden)
         yield from self.schedule.awaited()
+
+    def later_sent(self, i: int, j: int, receipt: Receipt) -> list[Receipt]:
+        """The receipts before one in its channel that were sent after it can have been sent."""
+        if i not in self.windows:
+            return []
+        place = self.windows[i].first(0, j, receipt.message)
+        if place is None:
+            return []
+        several = self.matching.channels[i, j]
+        return [one for one in several if one.step < receipt.step and one.earliest > place]
 
 
 def solve(replays: dict[int, Replay], repairs: dict[int, Repairs], segment: Segment) -> Solution:
@@ -283,18 +297,10 @@ def _asked(replays: Mapping[int, Replay]) -> int:
 def _received_in_order(found: Solution) -> dict[int, Windows] | None:
     """Let a member receive a message without a line before those that were sent after it."""
     for i, j, receipt in found.matching.unmatched:
-        if not receipt.hidden or i not in found.windows:
-            continue
-        one, place = found.windows[j], found.windows[i].first(0, j, receipt.message)
-        late = [
-            other.step
-            for other in found.matching.channels[i, j]
-            if other.step < receipt.step and place is not None and other.earliest > place
-        ]
+        late = found.later_sent(i, j, receipt) if receipt.hidden else []
         if late:
-            trajectory = moved_before(
-                one.trajectory, receipt.step, min(late), one.moves, one.before
-            )
+            one, first = found.windows[j], min(other.step for other in late)
+            trajectory = moved_before(one.trajectory, receipt.step, first, one.moves, one.before)
             if trajectory is not None:
                 return found.windows | {j: Windows(trajectory, one.moves, one.before)}
     return None

@@ -372,10 +372,12 @@ class Windows:
         return _terms_of(m) in known
 
     def unlogged(self, s: Member, to: int, m: Message, hidden: frozenset[str]) -> Iterator[Input]:
-        """Receipts that the log does not print, and that the message may answer."""
-        if s.role is not Role.LEADER:
-            return
-        if isinstance(m, NewLeadershipTerm) and "CanvassPosition" in hidden:
+        """Receipts that the log does not print, and that the message may answer.
+
+        Any member that canvasses answers the report of a catch-up, too.
+        """
+        leads = s.role is Role.LEADER
+        if leads and isinstance(m, NewLeadershipTerm) and "CanvassPosition" in hidden:
             sent = dict.fromkeys(one for *_, one in self.moves.facts.canvasses.get(to, ()))
             closed = s.election_state is _CLOSED
             for asked in sent:
@@ -500,7 +502,11 @@ class Windows:
             if name == "recorded_position" and high > low and isinstance(m, CommitPosition):
                 values.append(high)
             found += [replace(one, **{name: v}) for one in list(found) for v in values]
-        return found
+        # A leader commits what it has written: an announcement that says otherwise has no window.
+        leads = s.role is Role.LEADER and isinstance(m, NewLeadershipTerm)
+        return [
+            one for one in found if not leads or one.commit_position <= one.publication_position
+        ]
 
     def _with_reports(self, s: Member, m: Message) -> list[Member]:
         """An election leader's state with reports that its log does not print."""
