@@ -21,8 +21,6 @@ from canvass.traces.aeron_log.source import LogSource
 
 _CURRENT: Final = re.compile(r"member-([0-9]{1,9})\.log")
 _ROLLED: Final = re.compile(r"member-([0-9]{1,9})\.log\.[0-9]{1,9}(?:\.gz|\.zst)?")
-_LIVES: Final = 2
-"""Process incarnations that are remembered: the last one may turn out to be none."""
 CHUNK_BYTES: Final = 1 << 20
 """Read of one file at once: a busy member does not keep the others waiting."""
 
@@ -91,8 +89,6 @@ class FollowedLog:
             found += self._parser.end_file()
             at_end = False
         self.lines += len(found)
-        # What the parser counts of earlier processes is asked for by nobody.
-        del self._parser.lives[:-_LIVES]
         return found, at_end
 
     def files(self) -> list[Path]:

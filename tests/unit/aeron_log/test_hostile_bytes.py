@@ -35,13 +35,12 @@ def check_read(data: bytes, pieces: int) -> str:
         return error.code.value
     lines = data.count(b"\n") + (not data.endswith(b"\n") and data != b"")
     glued = sum(isinstance(one, TruncatedLine) and "goes over" in one.reason for one in records)
-    assert sum(life.lines for life in parser.lives) - glued == lines
+    assert parser.counts.lines - glued == lines
     assert all(1 <= record.line <= lines for record in records)
-    log = MemberLog(0, (Path("log"),), records, parser.lives, parser.unknown_fields)
+    log = MemberLog(0, (Path("log"),), records, parser.counts, parser.unknown_fields)
     found = vocabularies_of(ClusterLogs({0: log}, (), ()))
     assert revision_of(found) in ("1.49", "1.50")
-    unreadable = sum(life.damaged + life.truncated for life in parser.lives)
-    return "unreadable lines" if unreadable else "read"
+    return "unreadable lines" if parser.counts.unreadable else "read"
 
 
 @pytest.mark.parametrize("seed", [1])

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode, shown
-from canvass.traces.aeron_log.lives import add_up
 from canvass.traces.aeron_log.parser import JOINED_LINES, PROBE_LINES, LogParser
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -47,10 +46,9 @@ def test_a_header_starts_a_life() -> None:
         *(0, 1, 100_000_000_000, 1769854830123, 0),
         loggers=(("CLUSTER", "version=1.52.2 commit=5b62f21d91"),),
     )
-    assert [life.life for life in parser.lives] == [0, 1]
-    assert [life.lines for life in parser.lives] == [3, 2]
-    assert parser.lives[0].events == {"NEW_ELECTION": 1, "COMMIT_POSITION": 1}
-    assert parser.lives[0].members == {0: (0, 2)}
+    assert (parser.counts.headers, parser.counts.lines) == (2, 5)
+    assert parser.counts.events == {"NEW_ELECTION": 2, "COMMIT_POSITION": 1}
+    assert parser.counts.members == {0: (0, 2)}
 
 
 def test_the_header_of_1_53_has_no_loggers_and_any_time_zone() -> None:
@@ -63,7 +61,7 @@ def test_a_log_may_begin_within_a_life() -> None:
     records, parser = read(text(commit(64)))
 
     assert kinds(records) == ["CommitPosition"]
-    assert parser.lives[0].start is None
+    assert parser.counts.headers == 0
 
 
 def test_a_line_without_end_is_truncated_even_if_it_could_be_read() -> None:
@@ -80,7 +78,7 @@ def test_a_line_without_end_is_truncated_even_if_it_could_be_read() -> None:
         reason="the line does not end",
         text=line,
     )
-    assert (parser.lives[0].truncated, parser.lives[0].lines) == (1, 3)
+    assert (parser.counts.unreadable, parser.counts.lines) == (1, 3)
 
 
 LAST_LINES = [line for line in CAPTURED if "] CLUSTER: " in line]
@@ -97,7 +95,7 @@ def test_a_last_line_without_line_end_is_read_if_it_shows_its_end(line: str) -> 
         assert kinds(records)[2:] == ["TruncatedLine"]
     else:
         assert records == ended
-        assert parser.lives[0].truncated == 0
+        assert parser.counts.unreadable == 0
 
 
 @pytest.mark.parametrize("line", LAST_LINES, ids=lambda line: line.split()[2])
@@ -139,7 +137,7 @@ def test_a_line_cut_before_the_next_life_is_truncated() -> None:
         ]
         assert isinstance(records[2], TruncatedLine)
         assert records[2].text == cut
-    assert [life.truncated for life in parser.lives] == [1, 0]
+    assert parser.counts.unreadable == 1
 
 
 @pytest.mark.parametrize("cut", [1, 15, 40, 60, 80])
@@ -147,7 +145,7 @@ def test_a_line_cut_within_a_life_is_damage(cut: int) -> None:
     records, parser = read(text(HEADER, STARTED, commit(64)[:-cut], commit(128)))
 
     assert kinds(records) == ["LifeStart", "NewElection", "DamagedLine", "CommitPosition"]
-    assert parser.lives[0].damaged == 1
+    assert parser.counts.unreadable == 1
 
 
 def test_the_end_of_a_torn_line_is_damage() -> None:
@@ -178,15 +176,13 @@ def test_unknown_events_and_other_components_are_counted() -> None:
             commit(64),
         )
     )
-    (life,) = parser.lives
+    counts = parser.counts
 
     assert kinds(records) == ["LifeStart", "CommitPosition"]
-    assert life.unknown_events == {"ADD_PASSIVE_MEMBER": 1}
-    assert life.components == {"DRIVER": 1, "STANDBY": 1}
-    assert life.foreign == 3
-    assert life.cluster_lines == 2
-    assert life.lines == 8
-    assert add_up([life.components, life.components]) == {"DRIVER": 2, "STANDBY": 2}
+    assert counts.unknown_events == {"ADD_PASSIVE_MEMBER": 1}
+    assert counts.other_components == 2
+    assert counts.foreign == 3
+    assert counts.lines == 8
 
 
 def test_line_ends_of_windows_are_taken_off() -> None:
@@ -201,7 +197,7 @@ def test_a_text_with_line_ends_in_it_is_one_event() -> None:
 
     assert kinds(records) == ["LifeStart", "StateChange", "CommitPosition"]
     assert getattr(records[1], "reason", None) == "x\n  y\nz"
-    assert parser.lives[0].lines == 5
+    assert parser.counts.lines == 5
 
     endless, _ = read(text(HEADER, closing, *["y"] * (JOINED_LINES + 9), commit(64, 104)))
     assert kinds(endless) == ["LifeStart", "DamagedLine", "CommitPosition"]
@@ -227,8 +223,7 @@ def test_the_header_of_a_rolled_file_is_no_new_life() -> None:
         ]
         assert isinstance(records[3], LogContinued)
         assert (records[3].file, records[3].line) == (1, 1)
-        assert len(parser.lives) == 1
-        assert parser.lives[0].lines == 5
+        assert parser.counts.lines == 5
 
 
 def test_a_later_file_may_also_begin_with_a_new_process() -> None:
@@ -242,8 +237,7 @@ def test_a_later_file_may_also_begin_with_a_new_process() -> None:
         *("LifeStart", "NewElection", "TruncatedLine"),
         *("LifeStart", "NewElection"),
     ]
-    assert [life.truncated for life in parser.lives] == [1, 0]
-    assert [life.lines for life in parser.lives] == [3, 3]
+    assert (parser.counts.unreadable, parser.counts.lines) == (1, 6)
 
 
 def test_a_line_cut_at_the_end_of_a_rolled_file_is_damage() -> None:
@@ -256,7 +250,7 @@ def test_a_header_with_nothing_after_it_starts_a_life() -> None:
     records, parser = read(text(HEADER, STARTED), text(NEXT_HEADER))
 
     assert kinds(records) == ["LifeStart", "NewElection", "LifeStart"]
-    assert len(parser.lives) == 2
+    assert parser.counts.headers == 2
 
 
 def test_a_cut_header_is_a_cut_line() -> None:
@@ -291,7 +285,7 @@ def test_an_application_may_write_before_the_log() -> None:
     records, parser = read(b"x\n" * (PROBE_LINES - 1) + text(commit(64)))
 
     assert kinds(records) == ["CommitPosition"]
-    assert parser.lives[0].foreign == PROBE_LINES - 1
+    assert parser.counts.foreign == PROBE_LINES - 1
 
 
 def test_an_empty_file_has_no_records() -> None:
@@ -319,7 +313,7 @@ def outcome(data: bytes, pieces: int) -> object:
         records, parser = read(data, pieces=pieces)
     except AeronLogError as error:
         return (error.file, error.line, error.column, error.code, error.reason)
-    return records, parser.lives, parser.unknown_fields
+    return records, parser.counts, parser.unknown_fields
 
 
 ALPHABET = st.sampled_from([*b'0123456789-="[]:. \n\r\0aZ>', 0xC3, 0xFF])
@@ -368,9 +362,9 @@ def test_every_line_is_accounted_for(data: bytes) -> None:
     except AeronLogError:
         return
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-    counted = sum(life.lines for life in parser.lives)
+    counted = parser.counts.lines
     glued = sum(isinstance(r, TruncatedLine) and "goes over" in r.reason for r in records)
-    events = sum(sum(life.events.values()) for life in parser.lives)
+    events = sum(parser.counts.events.values())
 
     assert counted - glued == lines
     assert events == sum(isinstance(record, ClusterEvent) for record in records)

@@ -57,7 +57,7 @@ def logs_of(*members: tuple[str, ...]) -> ClusterLogs:
     found = {}
     for member_id, lines in enumerate(members):
         records, parser = read(text(*lines))
-        found[member_id] = MemberLog(member_id, (Path("log"),), records, parser.lives, {})
+        found[member_id] = MemberLog(member_id, (Path("log"),), records, parser.counts, {})
     return ClusterLogs(found, (), ())
 
 

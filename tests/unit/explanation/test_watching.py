@@ -18,7 +18,7 @@ from canvass.explanation.report import explain
 from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.logs import MemberLog, read_cluster
-from canvass.traces.aeron_log.records import LifeStart, LogRecord
+from canvass.traces.aeron_log.records import LogRecord
 from support.aeron_runs import SAMPLES, lines_of
 from support.aeron_story import StoryLog, lead, write_story
 
@@ -172,20 +172,6 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         lead(again, (), 200.0 + number, 200.5 + number)
         many.add(records_of(tmp_path / str(number), again))
     assert len(many.records()) < 420
-
-
-def test_processes_that_have_ended_are_forgotten(tmp_path: Path, follow: Follow) -> None:
-    lines = lines_of(SAMPLES[-1], 1)
-    logs, path, starts = follow(tmp_path), tmp_path / "member-1.log", 0
-    for _ in range(8):
-        with path.open("a") as file:
-            file.write("\n".join(lines) + "\n")
-        logs.look()
-        found, _ = logs.read()
-        starts += sum(isinstance(one, LifeStart) for one in found[1])
-
-    assert starts > 8
-    assert len(logs.members[1]._parser.lives) <= 2
 
 
 def records_of(folder: Path, log: StoryLog) -> list[LogRecord]:

@@ -8,7 +8,6 @@ rolls, the same as a process that starts, and only the next event tells which of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,71 +29,44 @@ from canvass.traces.aeron_log.records import (
 
 
 @dataclass(slots=True)
-class LifeSummary:
-    """What one process life wrote.
+class LineCounts:
+    """What the lines of one member's log are; each line counts in one field.
+
+    A cut line that goes over into the header of the next life counts twice: the line and the
+    header.
 
     Parameters
     ----------
-    life
-        Counted from 0.
-    start
-        Its header; none if the log begins within the life.
     members
-        Member ids of its cluster lines, each with the file and line of the first.
+        Member ids of the cluster lines, each with the file and line of the first.
     events
         Lines per event of the cluster component that became a record.
-    components
-        Lines of each other component.
     unknown_events
-        Events of the cluster component that this reader does not know.
-    damaged, truncated
+        Lines per event of the cluster component that this reader does not know.
+    other_components
+        Lines of other components.
+    unreadable
         Lines that became a `DamagedLine` or `TruncatedLine`.
     foreign
         Lines that are not the log's (an application writing to the same stream), empty ones and the
         further lines of an event whose text holds line ends included.
     headers
-        Its own, and those of files that were rolled.
+        Of processes that start, and of files that were rolled.
     """
 
-    life: int
-    start: LifeStart | None = None
     members: dict[int, tuple[int, int]] = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)
-    components: dict[str, int] = field(default_factory=dict)
     unknown_events: dict[str, int] = field(default_factory=dict)
-    damaged: int = 0
-    truncated: int = 0
+    other_components: int = 0
+    unreadable: int = 0
     foreign: int = 0
     headers: int = 0
 
     @property
-    def cluster_lines(self) -> int:
-        """Lines of the cluster component that were read, of known events and unknown ones."""
-        return sum(self.events.values()) + sum(self.unknown_events.values())
-
-    @property
     def lines(self) -> int:
-        """All lines, each counted in one field.
-
-        A cut line that goes over into the header of the next life counts in both lives.
-        """
-        others = self.damaged + self.truncated + self.foreign + self.headers
-        return self.cluster_lines + sum(self.components.values()) + others
-
-    def absorb(self, other: LifeSummary) -> None:
-        """Add the lines of other components and of nobody, counted before the life was known."""
-        self.components = add_up([self.components, other.components])
-        self.unknown_events = add_up([self.unknown_events, other.unknown_events])
-        self.foreign += other.foreign
-
-
-def add_up(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    """Add counts up by name, the names in alphabetical order."""
-    total: dict[str, int] = {}
-    for count in counts:
-        for name, number in count.items():
-            total[name] = total.get(name, 0) + number
-    return dict(sorted(total.items()))
+        """All lines."""
+        named = sum(self.events.values()) + sum(self.unknown_events.values())
+        return named + self.other_components + self.unreadable + self.foreign + self.headers
 
 
 class Broken(NamedTuple):
@@ -111,16 +83,15 @@ class LifeStream:
 
     Attributes
     ----------
-    lives
-        What has come so far; the last one is still growing.
+    counts
+        What the lines so far are.
     broken
         The line that is kept back, if there is one.
     """
 
     def __init__(self) -> None:
-        self.lives = [LifeSummary(0)]
+        self.counts = LineCounts()
         self.broken: Broken | None = None
-        self._current = self.lives[0]
         self._out: list[LogRecord] = []
         self._header: LifeStart | None = None
         self._wall_time_ms: int | None = None
@@ -135,27 +106,26 @@ class LifeStream:
         if self.broken is not None or self._header is not None:
             self._decide(starts=starts_process(record))
             self._settle(DamagedLine)
-        life = self._current
-        if record.member_id not in life.members:
-            life.members[record.member_id] = (record.file, record.line)
-        life.events[name] = life.events.get(name, 0) + 1
+        counts = self.counts
+        if record.member_id not in counts.members:
+            counts.members[record.member_id] = (record.file, record.line)
+        counts.events[name] = counts.events.get(name, 0) + 1
         self._out.append(record)
 
     def unknown_event(self, name: str) -> None:
         """Count an event of the cluster component that the table does not have."""
         self._settle(DamagedLine)
-        counts = self._current.unknown_events
+        counts = self.counts.unknown_events
         counts[name] = counts.get(name, 0) + 1
 
-    def component(self, name: str) -> None:
+    def other_component(self) -> None:
         """Count a line of another component."""
         self._settle(DamagedLine)
-        counts = self._current.components
-        counts[name] = counts.get(name, 0) + 1
+        self.counts.other_components += 1
 
     def foreign(self) -> None:
         """Count a line that is not the log's."""
-        self._current.foreign += 1
+        self.counts.foreign += 1
 
     def break_off(self, broken: Broken) -> None:
         """Keep a line back that is no record; one kept before now stands within a life."""
@@ -167,7 +137,6 @@ class LifeStream:
         """Add a header: of a new life, or of a file that the agent has rolled."""
         self._decide(starts=True)
         self._header = header
-        self._current = LifeSummary(len(self.lives), header)
         if header.wall_time_ms == self._wall_time_ms:
             self._decide(starts=False)
         elif header.file == 0 or header.line > 1:
@@ -190,10 +159,7 @@ class LifeStream:
         self._out.append(
             kind(broken.file, broken.line, time_ns, column, code.value, reason, broken.text)
         )
-        if kind is DamagedLine:
-            self.lives[-1].damaged += 1
-        else:
-            self.lives[-1].truncated += 1
+        self.counts.unreadable += 1
 
     def _decide(self, *, starts: bool) -> None:
         """Settle whether the header kept back starts a life."""
@@ -204,19 +170,13 @@ class LifeStream:
         if starts:
             self._settle(TruncatedLine)
             self._wall_time_ms = header.wall_time_ms
-            if self.lives[-1].lines == 0:
-                self.lives.pop()
-                self._current.life -= 1
-            self.lives.append(self._current)
             self._out.append(header)
         else:
             self._settle(DamagedLine)
-            self.lives[-1].absorb(self._current)
-            self._current = self.lives[-1]
             self._out.append(
                 LogContinued(header.file, header.line, header.time_ns, header.wall_time_ms)
             )
-        self.lives[-1].headers += 1
+        self.counts.headers += 1
 
 
 def starts_process(record: ClusterEvent) -> bool:

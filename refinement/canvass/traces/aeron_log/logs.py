@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-from canvass.traces.aeron_log.lives import LifeSummary
+from canvass.traces.aeron_log.lives import LineCounts
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
@@ -66,8 +66,8 @@ class MemberLog:
         In the order of the lines. Of a log that is not kept in memory only those that say how the
         cluster is made and led (`_KEY_KINDS`), and of each process incarnation the first of each
         kind.
-    lives
-        Counts, one per process life.
+    counts
+        What its lines are.
     unknown_fields
         Fields that this reader does not know, as ``EVENT.name``, each with how often it came.
     named
@@ -79,7 +79,7 @@ class MemberLog:
     member_id: int
     files: tuple[Path, ...]
     records: list[LogRecord]
-    lives: list[LifeSummary]
+    counts: LineCounts
     unknown_fields: dict[str, int]
     named: Collection[int] = ()
     reread: Callable[[], Iterator[LogRecord]] | None = None
@@ -178,10 +178,7 @@ def read_member(files: Sequence[Path], kept: int = sys.maxsize) -> MemberLog:
     found = _Kept(kept)
     for batch in read_records(files, parser):
         found.add(batch)
-    members: dict[int, tuple[int, int]] = {}
-    for life in parser.lives:
-        members = {**life.members, **members}
-    members.pop(NULL_VALUE, None)
+    members = {i: at for i, at in parser.counts.members.items() if i != NULL_VALUE}
     if len(members) > 1:
         first, second, *_ = members
         file, line = members[second]
@@ -197,7 +194,7 @@ def read_member(files: Sequence[Path], kept: int = sys.maxsize) -> MemberLog:
         member_id,
         tuple(files),
         found.records,
-        parser.lives,
+        parser.counts,
         parser.unknown_fields,
         found.named,
         None if found.is_whole else reread,

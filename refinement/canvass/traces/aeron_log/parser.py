@@ -11,7 +11,7 @@ from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode
 from canvass.traces.aeron_log.line import cluster_line_parsers, find_header, parse_header, stamp_of
-from canvass.traces.aeron_log.lives import Broken, LifeStream, LifeSummary
+from canvass.traces.aeron_log.lives import Broken, LifeStream, LineCounts
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.aeron_log.table import OLDEST, release_of
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
@@ -65,9 +65,9 @@ class LogParser:
         self._is_log, self._probed, self._joined = False, 0, 0
 
     @property
-    def lives(self) -> list[LifeSummary]:
-        """What has been read so far; the last one is still growing."""
-        return self._stream.lives
+    def counts(self) -> LineCounts:
+        """What the lines are that have been read so far."""
+        return self._stream.counts
 
     @property
     def unknown_fields(self) -> dict[str, int]:
@@ -190,7 +190,7 @@ class LogParser:
         elif found[1] == "CLUSTER":
             self._cluster(found[2], line)
         else:
-            self._stream.component(found[1])
+            self._stream.other_component()
 
     def _header(self, line: str, at: int) -> None:
         """Read a header; a line that a crash has cut may stand before it, without an end."""

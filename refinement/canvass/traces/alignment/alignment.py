@@ -271,8 +271,7 @@ def _lacks_elections(log: MemberLog) -> bool:
 
     Nothing but these lines says what became of a member after most of its steps.
     """
-    names = {name for life in log.lives for name in life.events}
-    kinds = {EVENT_TYPES[name].record for name in names if name in EVENT_TYPES}
+    kinds = {EVENT_TYPES[name].record for name in log.counts.events}
     return bool(kinds & (PRINTED_STEPS | RECEIPTS)) and ElectionStateChange not in kinds
 
 

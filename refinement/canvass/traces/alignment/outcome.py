@@ -91,12 +91,10 @@ def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
     missing = [f"the log of member {k} is not there" for k in found.logs.missing]
     members = []
     for member_id, log in found.logs.members.items():
-        lines = 0
-        for life in log.lives:
-            events.update(life.events)
-            unknown.update(life.unknown_events)
-            foreign += life.foreign
-            lines += sum(life.events.values())
+        events.update(log.counts.events)
+        unknown.update(log.counts.unknown_events)
+        foreign += log.counts.foreign
+        lines = sum(log.counts.events.values())
         fields.update(log.unknown_fields)
         missing += _unread(member_id, log)
         if member_id in found.members:
@@ -139,7 +137,7 @@ def _observed(members: Collection[MemberCounts]) -> dict[str, Share]:
 
 def _unread(member_id: int, log: MemberLog) -> Iterator[str]:
     """Where and why lines cannot be read; of lines that are not in memory how many."""
-    count = sum(life.damaged + life.truncated for life in log.lives)
+    count = log.counts.unreadable
     for line in log.records:
         if isinstance(line, TruncatedLine):
             count -= 1
