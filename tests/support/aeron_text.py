@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
-from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
+from canvass.traces.aeron_log.records import ClusterEvent, Kind, LifeStart, LogRecord
 from canvass.traces.aeron_log.table import (
     BUILT_IN,
     EVENT_TYPES,
@@ -17,7 +17,6 @@ from canvass.traces.aeron_log.table import (
     PAIRS,
     EventType,
     Field,
-    Kind,
     Release,
 )
 

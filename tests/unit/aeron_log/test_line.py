@@ -11,7 +11,7 @@ from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.errors import LineProblem, LogCode
 from canvass.traces.aeron_log.line import ClusterLineParser, split_fields, stamp_of
 from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent
-from canvass.traces.aeron_log.table import EVENT_TYPES, PAIRS, Release
+from canvass.traces.aeron_log.table import EVENT_TYPES, Release
 from support.aeron_lines import read, text
 
 CAPTURED = Path(__file__).with_name("lines-1.52.log").read_text().splitlines()
@@ -30,15 +30,6 @@ def captured(event: str) -> r.LogRecord:
     (line,) = (line for line in CAPTURED if f"CLUSTER: {event} " in line)
     record = one(line)
     return msgspec.structs.replace(record, line=0)
-
-
-def test_each_row_of_the_table_has_the_fields_of_its_record_in_order() -> None:
-    for row in EVENT_TYPES.values():
-        fields = list(row.record.__struct_fields__)
-        count = sum(2 if field.kind in PAIRS else 1 for field in row.fields)
-
-        assert fields[:4] == ["file", "line", "time_ns", "member_id"], row.name
-        assert len(fields) == 4 + count, row.name
 
 
 CAPTURED_RECORDS: dict[str, ClusterEvent] = {

@@ -93,26 +93,6 @@ def test_the_events_of_each_release() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("release", "kind", "field", "printed"),
-    [
-        ("1.49.5", r.NewLeadershipTerm, "commit_position", False),
-        ("1.50.0", r.NewLeadershipTerm, "commit_position", True),
-        ("1.44.7", r.ElectionStateChange, "reason", False),
-        ("1.45.0", r.ElectionStateChange, "reason", True),
-        ("1.49.5", r.StateChange, "reason", False),
-        ("1.50.0", r.StateChange, "reason", True),
-        ("1.49.5", r.RoleChange, "reason", False),
-        ("1.44.0", r.NewElection, "reason", True),
-        ("1.43.0", r.CommitPosition, "log_position", True),
-    ],
-)
-def test_the_fields_of_each_release(
-    release: str, kind: type[r.ClusterEvent], field: str, printed: bool
-) -> None:
-    assert vocabulary(header(release), events="all").has_field(kind, field) is printed
-
-
 def test_the_header_says_which_release_it_is() -> None:
     found = vocabulary(header("1.49.3"), COMMIT)
 

@@ -17,7 +17,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
 from canvass.traces.aeron_log.errors import LineProblem, LogCode, shown
-from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent, LifeStart, Start
+from canvass.traces.aeron_log.records import (
+    NULL_VALUE,
+    ClusterEvent,
+    Kind,
+    LifeStart,
+    Start,
+)
 from canvass.traces.aeron_log.table import (
     ALIASES,
     CONSTANTS,
@@ -26,7 +32,6 @@ from canvass.traces.aeron_log.table import (
     PAIRS,
     EventType,
     Field,
-    Kind,
     Release,
 )
 from canvass.traces.limits import MAX_INT, MIN_INT

@@ -1,9 +1,11 @@
 """What a line of an event log says, one frozen class per event of Aeron's cluster component.
 
-Here live the types only; which log name fills which field is in `table`. Fields that belong to a
+A class gives the values of its line, in the order of the line, each with the way in which it is
+written (`Kind`). Which releases print it, and where a name in the log is not that of the field, is
+in `table`. Fields that belong to a
 consensus message have the message's SBE name in snake_case, so that a record's fields can be handed
 to the message of the same name. ``member_id`` is always the member that wrote the line: for a
-message its *receiver*. The order of the fields is the order in which `table` lists them.
+message its *receiver*.
 
 The classes are left out of garbage collection: their fields are numbers and texts, which cannot
 form cycles.
@@ -11,7 +13,8 @@ form cycles.
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from enum import Enum
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -20,6 +23,33 @@ NULL_VALUE: Final = -1
 
 NULL_NAME: Final = "null"
 """The state before the first one, as Aeron prints it."""
+
+
+class Kind(Enum):
+    """How a value is written."""
+
+    INT = "decimal, signed 64-bit"
+    BOOL = "true or false"
+    FLAGS = "0b and eight binary digits; decimal in 1.53"
+    VERSION = "major.minor.patch; the encoded integer in 1.53"
+    NAME = "an enum constant; unquoted but for a null of 1.53"
+    TEXT = "to the next space; quoted in 1.53"
+    REASON = "the last field: quoted, or to the end of the line before 1.50"
+    ELECTION_STATES = "OLD -> NEW; oldState=OLD newState=NEW in 1.53"
+    ROLES = "likewise, of a role"
+    MODULE_STATES = "likewise, of a module state"
+    NAMES = "likewise, of any enum"
+
+
+Version: TypeAlias = Annotated[int, Kind.VERSION]
+Flags: TypeAlias = Annotated[int, Kind.FLAGS]
+Name: TypeAlias = Annotated[str, Kind.NAME]
+Text: TypeAlias = Annotated[str, Kind.TEXT]
+Reason: TypeAlias = Annotated[str, Kind.REASON]
+ElectionStateName: TypeAlias = Annotated[str, Kind.ELECTION_STATES]
+RoleName: TypeAlias = Annotated[str, Kind.ROLES]
+ModuleStateName: TypeAlias = Annotated[str, Kind.MODULE_STATES]
+StateName: TypeAlias = Annotated[str, Kind.NAMES]
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
@@ -101,8 +131,8 @@ class ElectionStateChange(ClusterEvent, frozen=True, gc=False):
     that moment.
     """
 
-    old_state: str
-    new_state: str
+    old_state: ElectionStateName
+    new_state: ElectionStateName
     leader_member_id: int
     candidate_term_id: int
     leadership_term_id: int
@@ -110,7 +140,7 @@ class ElectionStateChange(ClusterEvent, frozen=True, gc=False):
     log_leadership_term_id: int
     append_position: int
     catchup_join_position: int
-    reason: str | None
+    reason: Reason | None
 
 
 class NewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
@@ -128,24 +158,24 @@ class NewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
     timestamp: int
     leader_member_id: int
     log_session_id: int
-    app_version: int
+    app_version: Version
     is_startup: bool
 
 
 class StateChange(ClusterEvent, frozen=True, gc=False):
     """The consensus module went from one state to another."""
 
-    old_state: str
-    new_state: str
-    reason: str | None
+    old_state: ModuleStateName
+    new_state: ModuleStateName
+    reason: Reason | None
 
 
 class RoleChange(ClusterEvent, frozen=True, gc=False):
     """The member's role changed; the election state change that brings it is the next line."""
 
-    old_state: str
-    new_state: str
-    reason: str | None
+    old_state: RoleName
+    new_state: RoleName
+    reason: Reason | None
 
 
 class CanvassPosition(ClusterEvent, frozen=True, gc=False):
@@ -155,7 +185,7 @@ class CanvassPosition(ClusterEvent, frozen=True, gc=False):
     log_position: int
     leadership_term_id: int
     follower_member_id: int
-    protocol_version: int
+    protocol_version: Version
 
 
 class RequestVote(ClusterEvent, frozen=True, gc=False):
@@ -165,7 +195,7 @@ class RequestVote(ClusterEvent, frozen=True, gc=False):
     log_position: int
     candidate_term_id: int
     candidate_member_id: int
-    protocol_version: int
+    protocol_version: Version
 
 
 class Vote(ClusterEvent, frozen=True, gc=False):
@@ -185,7 +215,7 @@ class CatchupPosition(ClusterEvent, frozen=True, gc=False):
     leadership_term_id: int
     log_position: int
     follower_member_id: int
-    catchup_endpoint: str
+    catchup_endpoint: Text
 
 
 class StopCatchup(ClusterEvent, frozen=True, gc=False):
@@ -200,7 +230,7 @@ class StopCatchup(ClusterEvent, frozen=True, gc=False):
 class TruncateLogEntry(ClusterEvent, frozen=True, gc=False):
     """The member is about to truncate its log from ``old_position`` back to ``new_position``."""
 
-    election_state: str
+    election_state: Name
     log_leadership_term_id: int
     leadership_term_id: int
     candidate_term_id: int
@@ -220,9 +250,9 @@ class ReplayNewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
     leadership_term_id: int
     log_position: int
     term_base_log_position: int
-    app_version: int
+    app_version: Version
     timestamp: int
-    time_unit: str
+    time_unit: Name
 
 
 class AppendPosition(ClusterEvent, frozen=True, gc=False):
@@ -231,7 +261,7 @@ class AppendPosition(ClusterEvent, frozen=True, gc=False):
     leadership_term_id: int
     log_position: int
     follower_member_id: int
-    flags: int
+    flags: Flags
 
 
 class CommitPosition(ClusterEvent, frozen=True, gc=False):
@@ -246,10 +276,10 @@ class AppendSessionClose(ClusterEvent, frozen=True, gc=False):
     """The leader appended the close of a client's session."""
 
     cluster_session_id: int
-    close_reason: str
+    close_reason: Name
     leadership_term_id: int
     timestamp: int
-    time_unit: str
+    time_unit: Name
 
 
 class AppendSessionOpen(ClusterEvent, frozen=True, gc=False):
@@ -261,25 +291,25 @@ class AppendSessionOpen(ClusterEvent, frozen=True, gc=False):
     leadership_term_id: int
     log_position: int
     timestamp: int
-    time_unit: str
+    time_unit: Name
 
 
 class ClusterSessionStateChange(ClusterEvent, frozen=True, gc=False):
     """A client's session went from one state to another."""
 
     cluster_session_id: int
-    action: str
-    old_state: str
-    new_state: str
-    reason: str
+    action: Name
+    old_state: StateName
+    new_state: StateName
+    reason: Reason
 
 
 class ClusterBackupStateChange(ClusterEvent, frozen=True, gc=False):
     """A backup node went from one state to another."""
 
-    old_state: str
-    new_state: str
-    reason: str | None
+    old_state: StateName
+    new_state: StateName
+    reason: Reason | None
 
 
 class TerminationPosition(ClusterEvent, frozen=True, gc=False):
@@ -302,7 +332,7 @@ class ServiceAck(ClusterEvent, frozen=True, gc=False):
 
     log_position: int
     timestamp: int
-    time_unit: str
+    time_unit: Name
     ack_id: int
     relevant_id: int
     service_id: int
@@ -313,8 +343,8 @@ class ReplicationEnded(ClusterEvent, frozen=True, gc=False):
     as printed.
     """
 
-    purpose: str
-    channel: str
+    purpose: Text
+    channel: Text
     src_recording_id: int
     dst_recording_id: int
     position: int
@@ -329,9 +359,9 @@ class StandbySnapshotNotification(ClusterEvent, frozen=True, gc=False):
     term_base_log_position: int
     log_position: int
     timestamp: int
-    time_unit: str
+    time_unit: Name
     service_id: int
-    archive_endpoint: str
+    archive_endpoint: Text
 
 
 class NewElection(ClusterEvent, frozen=True, gc=False):
@@ -340,7 +370,7 @@ class NewElection(ClusterEvent, frozen=True, gc=False):
     leadership_term_id: int
     log_position: int
     append_position: int
-    reason: str
+    reason: Reason
 
 
 class SnapshotEntryInvalidation(ClusterEvent, frozen=True, gc=False):
@@ -355,7 +385,7 @@ class SnapshotEntryInvalidation(ClusterEvent, frozen=True, gc=False):
 class Start(ClusterEvent, frozen=True, gc=False):
     """The logger of 1.53 says which version it belongs to."""
 
-    version: str
+    version: Text
 
 
 LogRecord: TypeAlias = ClusterEvent | LifeStart | LogContinued | TruncatedLine | DamagedLine

@@ -19,9 +19,9 @@ from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord,
 from canvass.traces.aeron_log.table import (
     BUILT_IN,
     EVENT_TYPES,
+    LATER_FIELDS,
     NAMED,
     OLDEST,
-    PAIRS,
     EventType,
     Release,
     parse_release,
@@ -47,26 +47,6 @@ _NEVER: Final = Release(1 << 30, 0)
 _ROW_OF: Final[Mapping[Kind, EventType]] = {row.record: row for row in EVENT_TYPES.values()}
 
 
-def _record_fields(row: EventType) -> list[tuple[str, Release]]:
-    """The record's fields of a row, in order, each with the first release that prints it."""
-    names = iter(row.record.__struct_fields__[4:])
-    return [
-        (next(names), field.since)
-        for field in row.fields
-        for _ in range(2 if field.kind in PAIRS else 1)
-    ]
-
-
-_SINCE: Final[Mapping[Kind, Mapping[str, Release]]] = {
-    row.record: dict(_record_fields(row)) for row in EVENT_TYPES.values()
-}
-_LATER_FIELDS: Final[Mapping[Kind, Mapping[str, Release]]] = {
-    kind: later
-    for kind, fields in _SINCE.items()
-    if (later := {name: since for name, since in fields.items() if since > OLDEST})
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """What one process incarnation of a member prints.
@@ -88,10 +68,6 @@ class Vocabulary:
     def prints(self, kind: Kind) -> bool:
         """Whether the log has a line of this kind wherever the member did what it stands for."""
         return kind in self.kinds
-
-    def has_field(self, kind: Kind, field: str) -> bool:
-        """Whether lines of a kind have a field, by its name in the record."""
-        return _SINCE[kind][field] <= self.release
 
     @property
     def prints_change_before_role(self) -> bool:
@@ -233,8 +209,8 @@ def _read(records: list[LogRecord]) -> _Text:
         release = parse_release(start.version) or BUILT_IN
     kinds = frozenset(kind for kind in first if issubclass(kind, ClusterEvent))
     there, before = OLDEST, _NEVER
-    for kind in kinds & _LATER_FIELDS.keys():
-        for name, since in _LATER_FIELDS[kind].items():
+    for kind in kinds & LATER_FIELDS.keys():
+        for name, since in LATER_FIELDS[kind].items():
             if getattr(first[kind], name) is None:
                 before = min(before, since)
             else:
