@@ -183,7 +183,7 @@ def sources_of(table: Any) -> list[Source | None]:
             given["file"],
             tuple(given["lines"]),
             tuple(given["observed"]),
-            given.get("reason", ""),
+            given["reason"],
         )
         for given in table.column("source").to_pylist()
     ]
@@ -205,7 +205,7 @@ def check_schema(schema: Any) -> int:
     if member_count is None:
         raise ColumnError(Code.BAD_SCHEMA, "the metadata lack the member count")
     expected = arrow_schema(member_count)
-    if not schema.equals(expected) and not schema.equals(_without_reasons(expected)):
+    if not schema.equals(expected):
         differing = [
             field.name
             for field in expected
@@ -214,13 +214,6 @@ def check_schema(schema: Any) -> int:
         what = ", ".join(differing[:5]) or "the order or number of columns"
         raise ColumnError(Code.BAD_SCHEMA, f"not the columns of {EVENTS_SCHEMA}: {what}")
     return member_count
-
-
-def _without_reasons(schema: Any) -> Any:
-    """Give the columns of data sets written before a source had a reason."""
-    place = schema.get_field_index("source")
-    fields = [field for field in _SOURCE if field.name != "reason"]
-    return schema.set(place, schema.field(place).with_type(pa.struct(fields)))
 
 
 def _codes(array: Any, names: Sequence[str], what: str) -> Ints:

@@ -40,19 +40,6 @@ class Recorder(StepRecorder, Protocol):
         ...
 
 
-class NullRecorder:
-    """Keeps nothing and costs nothing."""
-
-    recording: Final = False
-
-    def record(self, *_step: object, **_facts: object) -> int:
-        """Do nothing; see `StepRecorder.record`."""
-        return NULL_VALUE
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 class StreamRecorder:
     """Records the steps of one member in its stream.
 

@@ -21,7 +21,7 @@ from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_RUN_JSON_BYTES, MAX_RUNS
 from canvass.traces.ndjson import EventReader, decode_run
-from canvass.traces.parquet import DatasetFile, DatasetWriter, FactFinder
+from canvass.traces.parquet import DatasetFile, DatasetWriter
 from canvass.traces.schema import Event, Fact, FactKind, Run, Source
 from canvass.traces.streams import StreamFile, read_small
 
@@ -214,8 +214,6 @@ class Corpus:
     units
         What is to be checked, in order of the names: paths of run folders and Parquet files, and
         for what no run can be the error that says why.
-    facts
-        What is missing from the runs that were read to their ends.
     runs
         Number of runs that were begun to be read.
 
@@ -229,7 +227,6 @@ class Corpus:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.units: list[Path | TraceError] = []
-        self.facts: list[Fact] = []
         self.runs = 0
         self._ids: set[str] = set()
         if _is_file(path):
@@ -277,7 +274,7 @@ class Corpus:
         self.runs += 1
 
     def run_folders(self) -> Iterator[RunFolder]:
-        """Open one run folder after the other; take its facts over when it was read.
+        """Open one run folder after the other.
 
         Raises
         ------
@@ -289,7 +286,6 @@ class Corpus:
             folder = RunFolder(path)
             self._enter(folder.run, str(path))
             yield folder
-            self.facts += folder.facts
 
     def dataset_files(self) -> Iterator[DatasetFile]:
         """Open one file of the data set after the other, and close it when the next one is due."""
@@ -298,24 +294,6 @@ class Corpus:
                 for entry in file.runs.values():
                     self._enter(entry.run, str(path))
                 yield file
-
-    def columns(self) -> Iterator[tuple[Mapping[str, Run], EventColumns]]:
-        """Give all events in columns, each batch with the runs that are in it.
-
-        Afterwards ``facts`` holds what is missing from the whole corpus.
-        """
-        for folder in self.run_folders():
-            runs = {folder.run.run_id: folder.run}
-            for batch in folder.columns():
-                yield runs, batch
-        for file in self.dataset_files():
-            runs = {run_id: entry.run for run_id, entry in file.runs.items()}
-            finder = FactFinder()
-            for batch in file.batches():
-                finder.look(batch)
-                yield runs, batch
-            for entry in file.runs.values():
-                self.facts += finder.facts_of(entry)
 
     def load(self) -> Iterator[LoadedRun]:
         """Give one whole run after the other, with the sources of its events."""

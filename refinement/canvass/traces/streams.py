@@ -50,15 +50,31 @@ class _Decoder(Protocol):
 class Decompressor:
     """The bytes of a gzip or zstandard file, member after member.
 
-    A file that stops within a member gives what it holds, and ``cut`` is true at its end.
+    A file that stops within a member, or has none, gives what it holds, and ``cut`` is true at its
+    end. Zeros after a gzip member are padding.
+
+    Parameters
+    ----------
+    raw, name, suffix
+        The file, its name in errors, and how it is compressed.
+    max_ratio, max_window
+        As `canvass.traces.limits` has them for streams.
     """
 
-    def __init__(self, raw: Source, name: str, suffix: str) -> None:
+    def __init__(
+        self,
+        raw: Source,
+        name: str,
+        suffix: str,
+        max_ratio: int = MAX_RATIO,
+        max_window: int = MAX_WINDOW_BYTES,
+    ) -> None:
         self._raw = raw
         self._name = name
         self._gzip = suffix == ".gz"
+        self._max_ratio, self._max_window = max_ratio, max_window
         self._start()
-        self._fresh = True
+        self._fresh = False
         self._pending = b""
         self._consumed = self._produced = 0
         self.cut = False
@@ -69,7 +85,7 @@ class Decompressor:
             self._decoder: _Decoder = self._zlib
         else:
             self._zstd = zstandard.ZstdDecompressor(
-                max_window_size=MAX_WINDOW_BYTES
+                max_window_size=self._max_window
             ).decompressobj()
             self._decoder = self._zstd
 
@@ -97,30 +113,53 @@ class Decompressor:
                 self.cut = not self._fresh
                 return b""
             if self._decoder.eof:
+                data = data.lstrip(b"\0") if self._gzip else data
+                if not data:
+                    continue
                 self._start()
             try:
                 out = self._expand(data, size)
             except (zlib.error, zstandard.ZstdError, MemoryError) as error:
-                raise TraceError(Code.BAD_COMPRESSION, self._name, 0, 0, str(error)) from None
+                reason = f"the compressed data is damaged: {error}"
+                raise TraceError(Code.BAD_COMPRESSION, self._name, 0, 0, reason) from None
             self._fresh = self._decoder.eof
             if self._fresh:
                 self._pending = self._decoder.unused_data
             self._produced += len(out)
-            if self._produced > max(RATIO_FREE_BYTES, MAX_RATIO * self._consumed):
-                reason = f"one compressed byte becomes more than {MAX_RATIO}"
+            if self._produced > max(RATIO_FREE_BYTES, self._max_ratio * self._consumed):
+                reason = f"one compressed byte becomes more than {self._max_ratio}"
                 raise TraceError(Code.RATIO_TOO_HIGH, self._name, 0, 0, reason)
             if out:
                 return out
 
 
 class StreamFile:
-    """An opened file and the bytes in it, decompressed by the suffix of its name."""
+    """An opened file and the bytes in it, decompressed by the suffix of its name.
 
-    def __init__(self, path: Path, name: str | None = None) -> None:
-        self.name = str(path) if name is None else name
-        self._file = open_regular(path, self.name)
+    Parameters
+    ----------
+    path
+        The file.
+    follow
+        Whether it may be a link.
+    max_ratio, max_window
+        As for `Decompressor`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        follow: bool = False,
+        max_ratio: int = MAX_RATIO,
+        max_window: int = MAX_WINDOW_BYTES,
+    ) -> None:
+        self.name = str(path)
+        self._file = open_regular(path, self.name, follow=follow)
         suffix = path.suffix if path.suffix in SUFFIXES else ""
-        self._decompressor = Decompressor(self._file, self.name, suffix) if suffix else None
+        self._decompressor = (
+            Decompressor(self._file, self.name, suffix, max_ratio, max_window) if suffix else None
+        )
         self._read: Callable[[int], bytes] = (
             self._decompressor.read if self._decompressor else self._file.read
         )
@@ -161,8 +200,8 @@ def _unreadable(name: str, error: OSError) -> TraceError:
     return TraceError(code, name, 0, 0, error.strerror or type(error).__name__)
 
 
-def open_regular(path: Path, name: str) -> BinaryIO:
-    """Open a regular file for reading, without following a link at its end.
+def open_regular(path: Path, name: str, *, follow: bool = False) -> BinaryIO:
+    """Open a regular file for reading, without following a link at its end unless asked to.
 
     Raises
     ------
@@ -171,11 +210,12 @@ def open_regular(path: Path, name: str) -> BinaryIO:
     """
     try:
         # Not blocking: a named pipe must not hold the reader up before it is seen to be one.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
     except ValueError as error:
         raise TraceError(Code.BAD_NAME, name, 0, 0, str(error)) from None
     except OSError as error:
-        if path.is_symlink():
+        if path.is_symlink() and not follow:
             raise TraceError(Code.BAD_NAME, name, 0, 0, "a symbolic link") from None
         raise _unreadable(name, error) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

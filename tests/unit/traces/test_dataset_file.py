@@ -6,7 +6,6 @@ import gc
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -52,22 +51,3 @@ def test_the_footer_of_a_file_is_freed_with_it(path: Path) -> None:
     left = [each for each in gc.get_objects() if type(each) is pq.FileMetaData]
 
     assert not left
-
-
-def test_a_file_written_before_sources_had_reasons_is_read(path: Path, tmp_path: Path) -> None:
-    table = pq.read_table(path)
-    place = table.schema.get_field_index("source")
-    kind = table.schema.field(place)
-    older = kind.with_type(pa.struct([one for one in kind.type if one.name != "reason"]))
-    schema = table.schema.set(place, older)
-    nowhere = [{"file": "", "lines": [], "observed": []}] * len(table)
-    columns = table.columns
-    columns[place] = pa.array(nowhere, older.type)
-    metadata = pq.read_metadata(path).metadata
-    del metadata[b"ARROW:schema"]
-    old = tmp_path / path.name
-    with pq.ParquetWriter(old, schema.with_metadata(metadata)) as writer:
-        for start in range(0, len(table), 30):
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema).slice(start, 30))
-
-    assert read_all(old) == read_all(path)

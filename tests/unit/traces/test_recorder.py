@@ -13,7 +13,7 @@ from canvass.cluster.messages import RequestVote, Vote
 from canvass.traces.actions import Action
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.ndjson import EventReader
-from canvass.traces.recorder import NullRecorder, Recorder, RunRecorder, StreamRecorder
+from canvass.traces.recorder import RunRecorder, StreamRecorder
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Send
 from canvass.traces.streams import StreamFile
@@ -157,14 +157,3 @@ def test_processes_share_a_run_folder_if_they_agree_on_the_run(tmp_path: Path) -
         "member-1.ndjson",
         "run.json",
     ]
-
-
-def test_the_null_recorder_is_a_recorder_that_keeps_nothing(tmp_path: Path) -> None:
-    nothing = NullRecorder()
-    something = StreamRecorder(tmp_path / "member-0.ndjson", 0)
-    recorders: list[Recorder] = [nothing, something]
-
-    assert [recorder.recording for recorder in recorders] == [False, True]
-    assert nothing.record(1, "Restart", START, sends=[(1, REQUEST)]) == -1
-    for recorder in recorders:
-        recorder.close()

@@ -1,22 +1,19 @@
-"""Files to bytes: plain, gzip or Zstandard, streamed, with a cap on what comes out.
+"""The files of event logs: their names, and their bytes with a cap on what comes out.
 
-This is the only module of the package that opens files. A compressed file that ends too early gives
-what it holds, and says so; one whose data is damaged is refused.
+A compressed file that ends too early gives what it holds, and says so; one whose data is damaged is
+refused.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
-
-import zstandard
+from typing import Final, NamedTuple
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.streams import StreamFile
 
 _NAME: Final = re.compile(r"member-([0-9]{1,18})\.log(?:\.([0-9]{1,9}))?(?:\.gz|\.zst)?")
 
@@ -51,12 +48,7 @@ def is_similar_name(name: str) -> bool:
 
 
 CHUNK_BYTES: Final = 1 << 18
-"""What is read at once of a file that is not compressed, and the most that gzip is asked for."""
-
-PACKED_CHUNK_BYTES: Final = 1 << 10
-"""What is read at once of one that is. Small, so that a bomb is noticed before much is unpacked:
-Zstandard gives all that the input holds, at most 128 KiB for 4 bytes, so 32 MiB for this.
-"""
+"""What is read at once of a log."""
 
 MAX_LOG_BYTES: Final = 1 << 33
 """Of one file, unpacked: 8 GiB, about the length of the longest log that the line limit allows."""
@@ -64,12 +56,13 @@ MAX_LOG_BYTES: Final = 1 << 33
 MAX_RATIO: Final = 200
 """Event logs pack 7 to 20 times; a bomb 1000 times and more."""
 
-RATIO_FREE_BYTES: Final = 1 << 20
-"""Output up to which the ratio says nothing."""
+MAX_WINDOW_BYTES: Final = 1 << 27
+"""Window of zstandard's longest mode."""
 
-
-_GZIP: Final = 31
-"""zlib's number for: with the header and check sum of gzip."""
+_CODES: Final = {
+    Code.BAD_COMPRESSION: LogCode.COMPRESSED_DATA,
+    Code.RATIO_TOO_HIGH: LogCode.COMPRESSION_RATIO,
+}
 
 
 class LogSource:
@@ -98,81 +91,18 @@ class LogSource:
         AeronLogError
             If the file cannot be read, is no regular file, is damaged, or unpacks to too much.
         """
-        try:
-            # Not to hang on a pipe that carries a log's name.
-            handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (OSError, ValueError) as error:
-            raise self._error(LogCode.UNREADABLE, _cause(error)) from None
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise self._error(LogCode.UNREADABLE, "not a regular file")
-        with os.fdopen(handle, "rb", buffering=0) as file:
-            try:
-                yield from self._capped(file)
-            except OSError as error:
-                raise self._error(LogCode.UNREADABLE, _cause(error)) from None
-            except (zlib.error, zstandard.ZstdError):
-                raise self._error(
-                    LogCode.COMPRESSED_DATA, "the compressed data is damaged"
-                ) from None
-
-    def _capped(self, file: BinaryIO) -> Iterator[bytes]:
-        unpack = {".gz": self._gzip, ".zst": self._zstd}.get(self.path.suffix, self._plain)
         given = 0
-        for piece in unpack(file):
-            given += len(piece)
-            if given > MAX_LOG_BYTES:
-                raise self._error(LogCode.TOO_LARGE, f"longer than {MAX_LOG_BYTES} bytes")
-            packed = unpack != self._plain
-            if packed and given > RATIO_FREE_BYTES + MAX_RATIO * file.tell():
-                reason = f"unpacks to more than {MAX_RATIO} times its size"
-                raise self._error(LogCode.COMPRESSION_RATIO, reason)
-            yield piece
-
-    def _plain(self, file: BinaryIO) -> Iterator[bytes]:
-        while piece := file.read(CHUNK_BYTES):
-            yield piece
-
-    def _gzip(self, file: BinaryIO) -> Iterator[bytes]:
-        unpacker = zlib.decompressobj(wbits=_GZIP)
-        started = False
-        while data := file.read(PACKED_CHUNK_BYTES):
-            while True:
-                piece = unpacker.decompress(data, CHUNK_BYTES)
-                started = True
-                if piece:
+        try:
+            with StreamFile(
+                self.path, follow=True, max_ratio=MAX_RATIO, max_window=MAX_WINDOW_BYTES
+            ) as file:
+                while piece := file.read(CHUNK_BYTES):
+                    given += len(piece)
+                    if given > MAX_LOG_BYTES:
+                        reason = f"longer than {MAX_LOG_BYTES} bytes"
+                        raise AeronLogError(str(self.path), 0, 0, LogCode.TOO_LARGE, reason)
                     yield piece
-                if unpacker.eof:
-                    # Logs are packed in parts that follow each other, and padded by some tools.
-                    data = unpacker.unused_data.lstrip(b"\0")
-                    unpacker, started = zlib.decompressobj(wbits=_GZIP), False
-                    if not data:
-                        break
-                else:
-                    data = unpacker.unconsumed_tail
-                    if not data and len(piece) < CHUNK_BYTES:
-                        break
-        self.cut = started or file.tell() == 0
-
-    def _zstd(self, file: BinaryIO) -> Iterator[bytes]:
-        frames = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        unpacker = frames.decompressobj()
-        started = False
-        while data := file.read(PACKED_CHUNK_BYTES):
-            while data:
-                piece = unpacker.decompress(data)
-                started = True
-                if piece:
-                    yield piece
-                data = b""
-                if unpacker.eof:
-                    data = unpacker.unused_data
-                    unpacker, started = frames.decompressobj(), False
-        self.cut = started or file.tell() == 0
-
-    def _error(self, code: LogCode, reason: str) -> AeronLogError:
-        return AeronLogError(str(self.path), 0, 0, code, reason)
-
-
-def _cause(error: OSError | ValueError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or "not a file name"
+                self.cut = file.cut
+        except TraceError as error:
+            code = _CODES.get(error.code, LogCode.UNREADABLE)
+            raise AeronLogError(str(self.path), 0, 0, code, error.reason) from None
