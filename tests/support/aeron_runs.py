@@ -143,8 +143,7 @@ def write_logs(folder: Path, logs: Mapping[int, list[str]]) -> Path:
 def logs_of_nodes(lines: Mapping[int, list[LogRecord]]) -> ClusterLogs:
     """The logs that a made-up cluster has written."""
     members = {
-        i: MemberLog(i, (Path(f"member-{i}.log"),), list(found), [], {})
-        for i, found in lines.items()
+        i: MemberLog(i, (Path(f"member-{i}.log"),), list(found)) for i, found in lines.items()
     }
     return ClusterLogs(members, (), ())
 

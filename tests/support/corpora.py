@@ -121,7 +121,13 @@ def scaled(columns: EventColumns, factor: int, runs: tuple[str, ...]) -> EventCo
 
 def copies(corpus: Path) -> Iterator[tuple[list[Run], Any]]:
     """Give the corpus again and again, as a table of events and the runs in it."""
-    batch = join(list(Corpus(corpus).columns()))
+    batch = join(
+        [
+            ({folder.run.run_id: folder.run}, columns)
+            for folder in Corpus(corpus).run_folders()
+            for columns in folder.columns()
+        ]
+    )
     for number in count():
         runs = [
             Run(

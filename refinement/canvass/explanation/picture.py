@@ -163,7 +163,7 @@ class Picture:
         """
         logs = {
             member_id: MemberLog(
-                member_id, tuple(Path(name) for name in names[member_id]), kept.records(), [], {}
+                member_id, tuple(Path(name) for name in names[member_id]), kept.records()
             )
             for member_id, kept in self._members.items()
         }

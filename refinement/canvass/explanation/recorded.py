@@ -74,7 +74,7 @@ def logs_of_run(run: LoadedRun, names: dict[int, str]) -> dict[int, MemberLog]:
     """
     return {
         member_id: MemberLog(
-            member_id, (Path(names[member_id]),), list(_records(member_id, events)), [], {}
+            member_id, (Path(names[member_id]),), list(_records(member_id, events))
         )
         for member_id, events in run.events.items()
     }

@@ -79,8 +79,8 @@ class MemberLog:
     member_id: int
     files: tuple[Path, ...]
     records: list[LogRecord]
-    counts: LineCounts
-    unknown_fields: dict[str, int]
+    counts: LineCounts = field(default_factory=LineCounts)
+    unknown_fields: dict[str, int] = field(default_factory=dict)
     named: Collection[int] = ()
     reread: Callable[[], Iterator[LogRecord]] | None = None
 
