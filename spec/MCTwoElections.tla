@@ -28,11 +28,14 @@
 (*                                                                         *)
 (* 1. What would change nothing is not sent.  A message that its receiver  *)
 (*    would ignore, were it to arrive at once, is dropped (Matters), and   *)
-(*    so is a step of a leader that neither tells nor commits anything     *)
-(*    new.  A periodic message is sent again and again, so whatever        *)
-(*    matters later can be sent later.  What this leaves out is a message  *)
-(*    that was idle talk when it was sent and no longer is when it comes,  *)
-(*    and that its sender would not send any more.                         *)
+(*    so is a step of a leader that changes nothing.  A periodic message   *)
+(*    is sent again and again, so whatever matters later can be sent       *)
+(*    later.  What this leaves out is a message that was idle talk when it *)
+(*    was sent and no longer is when it comes, and that its sender would   *)
+(*    not send any more.  Without NotesAlone a step of a leader is also    *)
+(*    dropped if it only notes how far the leader's own log is recorded.   *)
+(*    In 1.50 that counts from the next step on, so then a commit mostly   *)
+(*    takes the reports of both others.                                    *)
 (*                                                                         *)
 (* 2. MaxUnderWay messages are under way at once, any that fit; others are *)
 (*    lost.  Every message may be lost anyway.  Left out is what needs     *)
@@ -69,7 +72,8 @@ CONSTANTS
     Start,          \* "first", "led", "lost" or "won"
     ClientEntries,  \* do leaders write more than the first entries of their terms?
     MaxCrashes,
-    MaxUnderWay
+    MaxUnderWay,
+    NotesAlone      \* does a leader take a step that only notes its own position?
 
 VARIABLE
     auxCrashes      \* how often a member has crashed
@@ -119,9 +123,14 @@ Connects(i, s) ==
            THEN member[j].publicationPosition >= s.commitPosition
            ELSE member[j].members[i].catchupReplay
 
+Notes(i) ==    \* the next step of a closed leader only notes its own position
+    LET s == member[i]
+    IN  /\ NotesAlone /\ s.members[i].logPosition # s.recordedPosition
+        /\ \A o \in UpdateLeaderPosition(i, s, [NoInput EXCEPT !.active = Members]) : o.sends = <<>>
+
 TEUrgent(i) ==
     LET s == member[i]
-    IN  CASE s.electionState = "CLOSED" -> s.role = "FOLLOWER" /\ Consumes(i)
+    IN  CASE s.electionState = "CLOSED" -> IF s.role = "FOLLOWER" THEN Consumes(i) ELSE Notes(i)
           [] s.electionState \in {"INIT", "NOMINATE", "LEADER_REPLAY", "LEADER_INIT",
                                   "FOLLOWER_LOG_INIT", "FOLLOWER_READY"} -> TRUE
           [] s.electionState = "FOLLOWER_REPLAY" -> Replays(s)
@@ -157,8 +166,10 @@ TETakeCanvass(i) ==
 TETakeUpdateLeaderPosition(i) ==
     /\ Closed(member[i], "LEADER")
     /\ \E a \in ActiveSets(i) :
-           Tick(i, "UpdateLeaderPosition", [NoInput EXCEPT !.active = a, !.commitInterval = TRUE])
-    /\ channel' # channel \/ member'[i].commitPosition # member[i].commitPosition
+           Tick(i, "UpdateLeaderPosition", [NoInput EXCEPT !.active = a, !.commitInterval = ~Notes(i)])
+    /\ \/ channel' # channel
+       \/ IF NotesAlone THEN member'[i] # member[i]
+          ELSE member'[i].commitPosition # member[i].commitPosition
 
 TETakeAppendEntry(i) ==
     LET k == member[i].publicationPosition + 1
