@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.steps.jit import kernel
-from canvass.steps.kernel_parts import hashed, scratch
+from canvass.steps.kernel_parts import hashed, seeds
 from canvass.traces.layout import MESSAGE_INDEX
 
 _FIELDS: Final = MESSAGE_INDEX["id"] + 1
@@ -21,16 +21,13 @@ _FIELDS: Final = MESSAGE_INDEX["id"] + 1
 
 @kernel("messages", lists=("messages",))
 def _hash_rows(messages: Any, width: int, out: Any) -> None:
-    cells = scratch(width)
     for row in range(len(messages)):
         message = messages[row]
         if message[0] < 0:
             out[row] = -1
             continue
-        cells[0] = message[0]
-        for column in range(_FIELDS, width):
-            cells[column - _FIELDS + 1] = message[column]
-        first, second = hashed(cells, width - _FIELDS + 1)
+        of_type = hashed(seeds(), message, 0, 1)
+        first, second = hashed(of_type, message, _FIELDS, width)
         out[row] = np.int64(np.uint64(first) ^ (np.uint64(second) >> np.uint64(1)))
 
 

@@ -28,6 +28,7 @@ from canvass.steps.kernel_parts import (
     renamed,
     same_log,
     scratch,
+    seeds,
     sort_peers,
     window,
 )
@@ -95,15 +96,15 @@ _ELECTION_OTHER: Final = int(Regime.ELECTION_OTHER)
 
 
 @compiled
-def _regime(t: Any, action: int, before: Any, message: Any) -> int:
+def _regime(newer_of: Any, leader_states: Any, action: int, before: Any, message: Any) -> int:
     if action == _RESTART or before[_MODULE_STATE] != 0:
         return _INACTIVE
     if before[_ELECTION_STATE] == _CLOSED:
-        newer = t.newer[action]
+        newer = newer_of[action]
         if newer >= 0 and message[newer] > before[_MODULE_TERM]:
             return _CLOSED_NEWER
         return _CLOSED_LEADER if before[_ROLE] == _LEADER else _CLOSED_OTHER
-    if before[_ROLE] == _LEADER or t.leader_states[before[_ELECTION_STATE]]:
+    if before[_ROLE] == _LEADER or leader_states[before[_ELECTION_STATE]]:
         return _ELECTION_LEADER
     return _ELECTION_OTHER
 
@@ -148,6 +149,8 @@ def canonicalise(  # noqa: C901  (see the module)
     kept_before = scratch(MAX_RECORDING_LOG)
     kept_after = scratch(MAX_RECORDING_LOG)
     send_start = scratch(send_capacity + 1)
+    receivers = scratch(send_capacity)
+    one_message = scratch(_MESSAGE + 1)
     single_start = scratch(3)
     record_start = scratch(2)
     record_width = scratch(2)
@@ -157,6 +160,10 @@ def canonicalise(  # noqa: C901  (see the module)
     order = scratch(members)
     place = scratch(members)
     hash_input = scratch(capacity + send_capacity + 8)
+
+    erased_record, state_kinds, record_kinds = t.erased_record, t.state_kinds, t.record_kinds
+    newer_of, leader_states = t.newer, t.leader_states
+    input_kinds, message_kinds, fields_of = t.input_kinds, t.message_kinds, t.fields
 
     for row in range(len(actions)):
         member = member_of[row]
@@ -171,7 +178,7 @@ def canonicalise(  # noqa: C901  (see the module)
         message = messages[row]
         rules = flavours[row]
         before = states[before_row]
-        regime = _regime(t, action, before, message)
+        regime = _regime(newer_of, leader_states, action, before, message)
         frame = action * REGIMES + regime
         touched = -1
         if t.record_of[frame] >= 0:
@@ -181,24 +188,21 @@ def canonicalise(  # noqa: C901  (see the module)
                 continue
 
         # The frame, and the sizes that the scratch arrays are made for.
+        kept_cells = t.records[frame]
+        after = states[after_row]
+        records_before, records_after = records[before_row], records[after_row]
         holds = frame_holds(
-            t.untouched[frame],
-            t.records[frame],
-            touched,
-            before,
-            states[after_row],
-            records[before_row],
-            records[after_row],
+            t.untouched[frame], kept_cells, touched, before, after, records_before, records_after
         )
         a, a_end = log_offsets[before_row], log_offsets[before_row + 1]
         b, b_end = log_offsets[after_row], log_offsets[after_row + 1]
-        if not holds or not (t.log[frame] or same_log(log, a, a_end, b, b_end)):
+        keeps_log = t.log[frame]
+        if not holds or not (keeps_log or same_log(log, a, a_end, b, b_end)):
             status[row] = FRAME_BROKEN
             continue
-        first_send, end_send = send_offsets[row], send_offsets[row + 1]
-        long = max(a_end - a, b_end - b) > MAX_RECORDING_LOG or (
-            end_send - first_send > send_capacity
-        )
+        first_send = send_offsets[row]
+        send_count = send_offsets[row + 1] - first_send
+        long = max(a_end - a, b_end - b) > MAX_RECORDING_LOG or send_count > send_capacity
         if long:
             status[row] = LONG
             continue
@@ -207,11 +211,12 @@ def canonicalise(  # noqa: C901  (see the module)
         bad = False
         n = 0
         active, accepted, graceful = 0, 0, -1
-        for k in range(len(t.inputs[action])):
-            column = t.inputs[action][k]
+        columns, facts = t.inputs[action], inputs[row]
+        for k in range(len(columns)):
+            column = columns[k]
             if column < 0:
                 break
-            value = inputs[row][column]
+            value = facts[column]
             if column == _ACTIVE_INPUT:
                 renewed = member if action == _LEADER_LOG_REPLICATION else -1
                 if action == _ON_CANVASS_POSITION:
@@ -228,7 +233,7 @@ def canonicalise(  # noqa: C901  (see the module)
             elif column == _GRACEFUL_INPUT:
                 graceful = value
             values[n] = value
-            kinds[n] = t.input_kinds[column]
+            kinds[n] = input_kinds[column]
             bad |= impossible(kinds[n], value, -1, members)
             n += 1
         message_start = n
@@ -236,23 +241,24 @@ def canonicalise(  # noqa: C901  (see the module)
             values[n] = message[0]
             kinds[n] = _CODE
             n += 1
-            for k in range(len(t.fields[message[0]])):
-                column = t.fields[message[0]][k]
+            columns = fields_of[message[0]]
+            for k in range(len(columns)):
+                column = columns[k]
                 if column < 0:
                     break
                 values[n] = message[column]
-                kinds[n] = t.message_kinds[column]
+                kinds[n] = message_kinds[column]
                 bad |= impossible(kinds[n], values[n], 0, members)
                 n += 1
         message_end = n
-        if t.log[frame]:
+        if keeps_log:
             window(
                 t.lookups[frame],
                 (rules & FLAVOUR_HZ1) != 0,
                 before,
-                records[before_row],
+                records_before,
                 message,
-                inputs[row],
+                facts,
                 log,
                 a,
                 a_end,
@@ -263,6 +269,7 @@ def canonicalise(  # noqa: C901  (see the module)
             )
         for side in range(2):
             source = before_row if side == 0 else after_row
+            state = states[source]
             columns = t.before[frame] if side == 0 else t.after[frame]
             single_start[side] = n
             leaders[2 * side] = -1
@@ -271,8 +278,8 @@ def canonicalise(  # noqa: C901  (see the module)
                 column = columns[k]
                 if column < 0:
                     break
-                value = states[source][column]
-                kind = t.state_kinds[column]
+                value = state[column]
+                kind = state_kinds[column]
                 values[n] = value
                 kinds[n] = kind
                 n += 1
@@ -285,22 +292,23 @@ def canonicalise(  # noqa: C901  (see the module)
             record_start[side] = n
             width = 0
             for column in range(_RECORDS):
-                width += (t.records[frame][column] >> side) & 1
+                width += (kept_cells[column] >> side) & 1
             record_width[side] = width
             if width:
+                members_of = records[source]
                 for j in range(members):
+                    record = members_of[j]
+                    erased = touched >= 0 and j != touched
                     for column in range(_RECORDS):
-                        if (t.records[frame][column] >> side) & 1:
-                            value = records[source][j][column]
-                            if touched >= 0 and j != touched:
-                                value = t.erased_record[column]
+                        if (kept_cells[column] >> side) & 1:
+                            value = erased_record[column] if erased else record[column]
                             values[n] = value
-                            kinds[n] = t.record_kinds[column]
+                            kinds[n] = record_kinds[column]
                             n += 1
                             if column == _VOTE:
                                 bad |= value < -1 or value > 1
             log_start[side] = n
-            if t.log[frame]:
+            if keeps_log:
                 start, end = (a, a_end) if side == 0 else (b, b_end)
                 kept = kept_before if side == 0 else kept_after
                 count_at = n
@@ -313,30 +321,34 @@ def canonicalise(  # noqa: C901  (see the module)
                             long = True
                             break
                         entries += 1
+                        entry = log[start + k]
                         for column in range(3):
-                            values[n] = log[start + k][column]
+                            values[n] = entry[column]
                             kinds[n] = _TERM if column == 0 else _POSITION
                             n += 1
                 values[count_at] = entries
         single_start[2] = n
         names_others = False
-        for k in range(end_send - first_send):
+        for k in range(send_count):
             send = sends[first_send + k]
-            bad |= send[_PEER] < 0 or send[_PEER] >= members
+            peer = send[_PEER]
+            bad |= peer < 0 or peer >= members
+            receivers[k] = peer
             send_start[k] = n
             values[n] = send[0]
             kinds[n] = _CODE
             n += 1
-            for f in range(len(t.fields[send[0]])):
-                column = t.fields[send[0]][f]
+            columns = fields_of[send[0]]
+            for f in range(len(columns)):
+                column = columns[f]
                 if column < 0:
                     break
                 values[n] = send[column]
-                kinds[n] = t.message_kinds[column]
+                kinds[n] = message_kinds[column]
                 bad |= impossible(kinds[n], values[n], -1, members)
-                names_others |= kinds[n] == _MEMBER and values[n] not in (-1, member, send[_PEER])
+                names_others |= kinds[n] == _MEMBER and values[n] not in (-1, member, peer)
                 n += 1
-        send_start[end_send - first_send] = n
+        send_start[send_count] = n
         if bad or long:
             status[row] = OUT_OF_DOMAIN if bad else LONG
             continue
@@ -344,20 +356,25 @@ def canonicalise(  # noqa: C901  (see the module)
         # Terms and positions become their ranks.
         term_count = 0
         position_count = 0
+        last_term, last_position = -1, -1  # Equal numbers often follow each other.
+        for k in range(n):
+            value = values[k]
+            if kinds[k] == _TERM:
+                if value != -1 and value != last_term:
+                    term_count = gather(terms, term_count, value)
+                    last_term = value
+            elif kinds[k] == _POSITION and value != -1 and value != 0 and value != last_position:
+                position_count = gather(positions, position_count, value)
+                last_position = value
+        rank(terms, term_ranks, term_count, True)
+        rank(positions, position_ranks, position_count, False)
         for k in range(n):
             value = values[k]
             if kinds[k] == _TERM:
                 if value != -1:
-                    term_count = gather(terms, term_count, value)
+                    values[k] = renamed(terms, term_ranks, value)
             elif kinds[k] == _POSITION and value != -1 and value != 0:
-                position_count = gather(positions, position_count, value)
-        rank(terms, term_ranks, term_count, True)
-        rank(positions, position_ranks, position_count, False)
-        for k in range(n):
-            if kinds[k] == _TERM:
-                values[k] = renamed(terms, term_ranks, term_count, values[k])
-            elif kinds[k] == _POSITION:
-                values[k] = renamed(positions, position_ranks, position_count, values[k])
+                values[k] = renamed(positions, position_ranks, value)
 
         # Peers are ordered by what the step says of each.
         for peer in range(members):
@@ -379,8 +396,8 @@ def canonicalise(  # noqa: C901  (see the module)
             hash_input[size] = (active >> peer & 1) + 2 * (accepted >> peer & 1)
             hash_input[size + 1] = int(graceful == peer)
             size += 2
-            for k in range(end_send - first_send):
-                if sends[first_send + k][_PEER] == peer:
+            for k in range(send_count):
+                if receivers[k] == peer:
                     for c in range(send_start[k], send_start[k + 1]):
                         value = values[c]
                         if kinds[c] == _MEMBER:
@@ -389,49 +406,40 @@ def canonicalise(  # noqa: C901  (see the module)
                         size += 1
             if names_others:
                 total = messages_to_others(
-                    member, peer, first_send, end_send, sends, send_start, values, kinds
+                    member, peer, send_count, receivers, send_start, values, kinds, one_message
                 )
                 if total:
                     hash_input[size] = int(total)
                     size += 1
-            hashes[peer] = hashed(hash_input, size)[0]
+            hashes[peer] = hashed(seeds(), hash_input, 0, size)[0]
         sort_peers(member, members, hashes, order, place)
 
         # The key.
         hash_input[0] = frame
         appointed = (rules >> FLAVOUR_APPOINTED_SHIFT) - 1
         hash_input[1] = int(action == _CANVASS and appointed != -1 and appointed != member)
-        size = 2
         for k in range(n):
             if kinds[k] == _MEMBER and values[k] >= 0:
                 values[k] = place[values[k]]
             elif kinds[k] == _MASK:
                 values[k] = moved_mask(values[k], place, members)
-        for k in range(single_start[0]):
-            hash_input[size] = values[k]
-            size += 1
+        key = hashed(seeds(), hash_input, 0, 2)
+        key = hashed(key, values, 0, single_start[0])
         for side in range(2):
-            for k in range(single_start[side], record_start[side]):
-                hash_input[size] = values[k]
-                size += 1
-            if record_width[side]:
+            key = hashed(key, values, single_start[side], record_start[side])
+            width = record_width[side]
+            if width:
                 for j in range(members):
-                    start = record_start[side] + record_width[side] * order[j]
-                    for k in range(start, start + record_width[side]):
-                        hash_input[size] = values[k]
-                        size += 1
-            for k in range(log_start[side], single_start[side + 1]):
-                hash_input[size] = values[k]
-                size += 1
+                    start = record_start[side] + width * order[j]
+                    key = hashed(key, values, start, start + width)
+            key = hashed(key, values, log_start[side], single_start[side + 1])
         for receiver in range(members):
-            for k in range(end_send - first_send):
-                if place[sends[first_send + k][_PEER]] == receiver:
-                    hash_input[size] = receiver
-                    size += 1
-                    for c in range(send_start[k], send_start[k + 1]):
-                        hash_input[size] = values[c]
-                        size += 1
-        keys[row, 0], keys[row, 1] = hashed(hash_input, size)
+            for k in range(send_count):
+                if place[receivers[k]] == receiver:
+                    hash_input[0] = receiver
+                    key = hashed(key, hash_input, 0, 1)
+                    key = hashed(key, values, send_start[k], send_start[k + 1])
+        keys[row, 0], keys[row, 1] = key
         status[row] = KEYED
 
 
@@ -503,7 +511,7 @@ def canonical_keys(
     status = np.empty(count, dtype=np.int64)
     canonicalise(
         tables(),
-        members.shape[1],
+        member_count,
         flavours,
         member,
         action,

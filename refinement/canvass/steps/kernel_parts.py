@@ -45,7 +45,6 @@ _LARGEST = MAX_INT
 _MEMBER = int(Kind.MEMBER)
 _MASK = int(Kind.MEMBER_MASK)
 _CODE = int(Kind.CODE)
-_PEER = MESSAGE_INDEX["peer"]
 _MAX_FLAGS = 255
 
 
@@ -84,12 +83,12 @@ def rank(found: Any, ranks: Any, count: int, terms: bool) -> None:
 
 
 @compiled
-def renamed(found: Any, ranks: Any, count: int, value: int) -> int:
-    """Give the rank of a value; one that is not among the ranked is fixed."""
-    for k in range(count):
-        if found[k] == value:
-            return int(ranks[k])
-    return value
+def renamed(found: Any, ranks: Any, value: int) -> int:
+    """Give the rank of one of the ranked values."""
+    k = 0
+    while found[k] != value:
+        k += 1
+    return int(ranks[k])
 
 
 @compiled
@@ -110,9 +109,10 @@ def frame_holds(
         if before[column] != after[column]:
             return False
     for member in range(len(records_before)):
+        one, other = records_before[member], records_after[member]
+        whole = touched >= 0 and member != touched
         for column in range(len(flags)):
-            framed = flags[column] & 4 or (touched >= 0 and member != touched)
-            if framed and records_before[member][column] != records_after[member][column]:
+            if (whole or flags[column] & 4) and one[column] != other[column]:
                 return False
     return True
 
@@ -123,8 +123,9 @@ def same_log(log: Any, a: int, a_end: int, b: int, b_end: int) -> bool:
     if a_end - a != b_end - b:
         return False
     for k in range(a_end - a):
+        one, other = log[a + k], log[b + k]
         for column in range(3):
-            if log[a + k][column] != log[b + k][column]:
+            if one[column] != other[column]:
                 return False
     return True
 
@@ -287,9 +288,19 @@ def sort_peers(member: int, count: int, hashes: Any, order: Any, place: Any) -> 
         place[order[k]] = k
 
 
-def _hashed(cells: Any, count: int) -> Any:
-    first, second = np.uint64(FIRST_SEED), np.uint64(SECOND_SEED)
-    for k in range(count):
+def _seeds() -> Any:
+    return np.uint64(FIRST_SEED), np.uint64(SECOND_SEED)
+
+
+@compiled_from(_seeds)
+def seeds() -> Any:
+    """Give the hash of no cells."""
+    return FIRST_SEED, SECOND_SEED
+
+
+def _hashed(hash_: Any, cells: Any, start: int, end: int) -> Any:
+    first, second = hash_
+    for k in range(start, end):
         word = np.uint64(cells[k])
         first = (first ^ word) * np.uint64(FIRST_FACTOR)
         first ^= first >> np.uint64(29)
@@ -299,9 +310,9 @@ def _hashed(cells: Any, count: int) -> Any:
 
 
 @compiled_from(_hashed)
-def hashed(cells: Any, count: int) -> Any:
-    """Hash the first cells of some scratch: see ``steps.hash_cells``."""
-    return hash_cells(cells[:count])
+def hashed(hash_: Any, cells: Any, start: int, end: int) -> Any:
+    """Go on with a hash by cells of some scratch: see ``steps.hash_cells``."""
+    return hash_cells(cells[start:end], hash_)
 
 
 def _scratch(size: int) -> Any:
@@ -318,31 +329,31 @@ def scratch(size: int) -> Any:
 def messages_to_others(
     member: int,
     peer: int,
-    first_send: int,
-    end_send: int,
-    sends: Any,
+    send_count: int,
+    receivers: Any,
     send_start: Any,
     values: Any,
     kinds: Any,
+    cells: Any,
 ) -> Any:
     """Hash the messages that name a peer and go to another: see ``canonical._peer_cells``.
 
     It is the sum over the messages, which does not depend on their order; 0 if there is none.
+    ``cells`` has room for one message.
     """
     total = np.uint64(0)
-    for k in range(end_send - first_send):
-        to = sends[first_send + k][_PEER]
+    for k in range(send_count):
+        to = receivers[k]
         start, end = send_start[k], send_start[k + 1]
         named = False
         for c in range(start, end):
             named |= kinds[c] == _MEMBER and values[c] == peer
         if named and to != peer:
-            cells = scratch(end - start + 1)
             cells[0] = mention(member, peer, to)
             for c in range(start, end):
                 value = values[c]
                 cells[c - start + 1] = (
                     mention(member, peer, value) if kinds[c] == _MEMBER else value
                 )
-            total += np.uint64(hashed(cells, end - start + 1)[0])
+            total += np.uint64(hashed(seeds(), cells, 0, end - start + 1)[0])
     return np.int64(total)

@@ -170,9 +170,14 @@ FIRST_SEED: Final = 0x243F6A8885A308D3
 SECOND_SEED: Final = 0x13198A2E03707344
 
 
-def hash_cells(cells: Iterable[int]) -> tuple[int, int]:
-    """Hash integers to 128 bits, as the kernel does: two lanes of multiply and shift."""
-    first, second = FIRST_SEED, SECOND_SEED
+def hash_cells(
+    cells: Iterable[int], before: tuple[int, int] = (FIRST_SEED, SECOND_SEED)
+) -> tuple[int, int]:
+    """Hash integers to 128 bits, as the kernel does: two lanes of multiply and shift.
+
+    ``before`` is the hash of the cells before them.
+    """
+    first, second = before
     for cell in cells:
         word = cell & WORD
         first = (first ^ word) * FIRST_FACTOR & WORD
