@@ -41,7 +41,7 @@ class _SteadyCluster(DrivenCluster):
     def elect(self) -> int:
         """Go on until one member leads and the others follow; give the leader."""
         while True:
-            self.run(self.taken + 50)
+            self.run(self.note_steps() + 50)
             self.deliver_all()
             leads = [i for i, s in enumerate(self.members) if s.role is Role.LEADER]
             closed = [s.election_state is ElectionState.CLOSED for s in self.members]

@@ -185,7 +185,7 @@ def summary(counts: Counts) -> str:
         return f"{done}; behaviours looked for by TLC"
     return (
         f"{done}; {counts.distinct_steps:,} distinct steps:"
-        f" {counts.found_in_graph:,} in the graph, {counts.found_in_cache:,} in the cache,"
+        f" {counts.found_in_graph:,} known, {counts.found_in_cache:,} in the cache,"
         f" {counts.asked_of_oracle:,} asked of TLC"
     )
 

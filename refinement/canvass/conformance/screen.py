@@ -1,4 +1,4 @@
-"""Screening: all runs of a corpus in large batches, as far as graph and cache know the steps.
+"""Screening: all runs of a corpus in large batches, as far as the steps are known.
 
 `Screening` reads run folders and files of data sets and sorts runs into those about which nothing
 is wrong, those with something wrong, and those that hang on steps that are still to be decided. It
@@ -87,7 +87,8 @@ class Screening:
     events
         Events screened so far.
     found_in_graph, found_in_cache, asked
-        Distinct steps by where their answers came from.
+        Distinct steps by where their answers came from; the known steps that ship with canvass
+        count with those of graphs.
     """
 
     def __init__(
@@ -299,7 +300,7 @@ class Screening:
 
     @property
     def open_steps(self) -> Mapping[int, Example]:
-        """The steps that neither graph nor cache know, by their numbers."""
+        """The steps of which nothing is known, by their numbers."""
         return self._open
 
     def tell(self, answers: Mapping[int, int]) -> None:

@@ -71,14 +71,8 @@ class DrivenCluster(World):
         self._clocks[i] += self.rng.randrange(1, 1000)
         return self._clocks[i]
 
-    @property
-    def taken(self) -> int:
-        """How many steps were enabled."""
-        self._note_steps()
-        return self._taken
-
-    def _note_steps(self) -> None:
-        """Note of the steps since the last call how many were enabled and where entries end."""
+    def note_steps(self) -> int:
+        """Note where the entries of the steps since the last call end; count the enabled steps."""
         for step in self.steps[self._noted :]:
             if step.outcome is not None:
                 self._taken += 1
@@ -87,10 +81,11 @@ class DrivenCluster(World):
                     if isinstance(effect, AppendToLog | AppendNewLeadershipTermEvent):
                         self._ends[led].add(effect.position)
         self._noted = len(self.steps)
+        return self._taken
 
     def ends(self, log: Log, position: int) -> list[int]:
         """Where the entries of a log end that end beyond a position."""
-        self._note_steps()
+        self.note_steps()
         return [
             end
             for part in log
@@ -101,7 +96,7 @@ class DrivenCluster(World):
 
     def run(self, steps: int) -> None:
         """Take about so many steps."""
-        while self.taken < steps:
+        while self.note_steps() < steps:
             if self.rng.random() < 0.5:
                 self._deliver()
             else:

@@ -16,12 +16,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from canvass.cli.output import EXIT_ERROR, EXIT_UNEXPECTED
 from canvass.explanation.following import FollowedLogs
+
+if TYPE_CHECKING:
+    from canvass.conformance.report import Report
 
 MAX_BYTES: Final = 32 << 20
 """Of one member, a log of some 150,000 lines."""
@@ -123,6 +126,10 @@ class LiveCheck:
     def _verdict(self, paths: list[Path], folder: Path, *, is_whole: bool) -> tuple[str, str]:
         if not paths:
             return "", "no log is there"
+        from canvass.conformance.report import Report
+        from canvass.conformance.verdict import Verdict
+        from canvass.traces.alignment.outcome import ImportSummary
+
         run = str(folder / "run")
         begun = time.monotonic()
         words = ["import", "aeron", *map(str, paths), "--out", run, *self._settings]
@@ -131,22 +138,22 @@ class LiveCheck:
             return "", error
         contradiction = None
         if code == EXIT_UNEXPECTED:
-            contradiction = msgspec.json.decode(out)["contradiction"]
+            contradiction = msgspec.json.decode(out, type=ImportSummary).contradiction
         left_s = LIMIT_S - (time.monotonic() - begun)
         code, out, error = self._canvass(["verify", run, "--timing", "off"], left_s)
         try:
-            found = msgspec.json.decode(out, type=dict[str, Any])
+            found = msgspec.json.decode(out, type=Report)
         except msgspec.DecodeError:
             return "", error
-        (one,) = found["runs"]
+        (one,) = found.runs
         if code == EXIT_ERROR:
             # Of a log without its beginning there may be nothing to check.
-            return ("" if is_whole else "INCOMPLETE"), one.get("reason") or error
-        if one["verdict"] != "DIVERGES" and contradiction is not None:
+            return ("" if is_whole else "INCOMPLETE"), one.reason or error
+        if one.verdict is not Verdict.DIVERGES and contradiction is not None:
             # The run ends before the line. If earlier lines are gone this need not mean anything.
-            where = "{file}:{line}: {reason}".format(**contradiction)
+            where = f"{contradiction.file}:{contradiction.line}: {contradiction.reason}"
             return ("DIVERGES" if is_whole else "INCOMPLETE"), where
-        return one["verdict"], _sentence(found)
+        return one.verdict.value, _sentence(found)
 
     def _canvass(self, words: list[str], limit_s: float) -> tuple[int, bytes, str]:
         """Run a command; give its exit code, what it wrote, and the last line of its errors."""
@@ -164,16 +171,12 @@ class LiveCheck:
         return self._child.returncode, out, next((row for row in reversed(rows) if row), "")
 
 
-def _sentence(found: dict[str, Any]) -> str:
-    if not found.get("explanations"):
-        return str(found["runs"][0].get("reason", ""))
-    first, event = found["explanations"][0]["divergence"], found["explanations"][0].get("event")
-    at = ""
-    if event is not None:
-        seconds, nanos = divmod(event.get("timeNs", 0), 10**9)
-        at = f" at [{seconds}.{nanos:09d}]"
-    who = "" if first["member"] is None else f"member {first['member']}{at}: "
-    return f"{who}{first['name']}: {first['text']}"
+def _sentence(found: Report) -> str:
+    if not found.explanations:
+        return found.runs[0].reason
+    first, event = found.explanations[0].divergence, found.explanations[0].event
+    seconds, nanos = divmod(event.time_ns, 10**9)
+    return f"member {first.member} at [{seconds}.{nanos:09d}]: {first.name}: {first.text}"
 
 
 def _size(path: Path) -> int:
