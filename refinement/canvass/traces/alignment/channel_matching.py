@@ -9,13 +9,14 @@ to which the sender has to wait.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import (
@@ -27,8 +28,8 @@ from canvass.cluster.messages import (
     StopCatchup,
     sender_of,
 )
+from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper, bound_back, leads_closed
-from canvass.traces.alignment.live import accepts_at_least, accepts_exactly
 from canvass.traces.alignment.moves import TICKS
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
@@ -75,11 +76,18 @@ class Receipt(Struct):
     earliest: int = -1
     latest: int = -1
 
+    def accepts(self, other: Message) -> bool:
+        """Whether it can be the receipt of a message."""
+        m = self.message
+        if self.at_least and isinstance(other, AppendPosition | CommitPosition):
+            least = getattr(m, "log_position", UNBOUNDED)
+            if other.log_position >= least:
+                other = replace(other, log_position=least)
+        return other == m
 
-def accepts(receipt: Receipt) -> Callable[[Message], bool]:
-    """A test for the messages that a receipt can be of."""
-    m = receipt.message
-    return accepts_at_least(m) if receipt.at_least else accepts_exactly(m)
+    def is_among(self, outcome: Outcome, to: int) -> bool:
+        """Whether it can be the receipt of what a step sends to a member."""
+        return any(send.to == to and self.accepts(send.message) for send in outcome.sends)
 
 
 @dataclass(slots=True)
@@ -202,7 +210,7 @@ def _on_way(
     """The first receipts of a channel, as far as they are of messages that have been sent."""
     found = []
     for receipt, (number, m) in zip(receipts, sent, strict=False):
-        if not accepts(receipt)(m):
+        if not receipt.accepts(m):
             break
         found.append((receipt, number, m))
     return found

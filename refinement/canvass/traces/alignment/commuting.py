@@ -16,7 +16,7 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, RESUME, TICKS, Moves
-from canvass.traces.alignment.printing import printed_lines, said_lines
+from canvass.traces.alignment.printing import lines_met, printed_lines
 from canvass.traces.alignment.replay import Step, Trajectory
 
 _FIXED: Final = frozenset(
@@ -50,13 +50,7 @@ def moved_before(
         if not _swap(steps, index, moves, before):
             return None
         index -= 1
-    return Trajectory(
-        trajectory.lines,
-        steps,
-        trajectory.stopped,
-        list(trajectory.gaps),
-        list(trajectory.false_lines),
-    )
+    return trajectory.with_steps(steps)
 
 
 def begun_at_once(trajectory: Trajectory, moves: Moves, before: Member) -> Trajectory | None:
@@ -100,10 +94,7 @@ def begun_at_once(trajectory: Trajectory, moves: Moves, before: Member) -> Traje
         if taken is not None:
             steps[place : place + len(taken) - 1] = taken
             moved = True
-    if not moved:
-        return None
-    gaps, false_lines = list(trajectory.gaps), list(trajectory.false_lines)
-    return Trajectory(trajectory.lines, steps, trajectory.stopped, gaps, false_lines)
+    return trajectory.with_steps(steps) if moved else None
 
 
 def _inserted(steps: list[Step], place: int, lines: MemberLines, moves: Moves) -> list[Step] | None:
@@ -154,7 +145,10 @@ def _taken_first(
             return None
         ends = step.action == END_OF_LIFE
         outcome = Outcome(s) if ends else moves.take(s, step.action, step.given)
-        if outcome is None or not (ends or _prints(step, s, outcome, lines)):
+        if outcome is None:
+            return None
+        met = lines_met(lines, step.action, s, outcome, step.printed.start)
+        if met != len(step.printed) and not ends:
             return None
         taken.append(Step(step.action, step.given, outcome, step.lines, step.gap))
         s = outcome.next
@@ -162,15 +156,6 @@ def _taken_first(
         if more >= 0 and s == (step.state if more else reached):
             break
     return taken
-
-
-def _prints(step: Step, s: Member, outcome: Outcome, lines: MemberLines) -> bool:
-    """Whether a step, taken from another state, prints the lines that it accounts for."""
-    own = lines.records[step.lines.start : step.lines.stop]
-    own = own[1:] if step.given.message is not None else own
-    said = said_lines(lines.vocabulary, step.action, s, outcome)
-    agrees = all(line.agrees(record) for line, record in zip(said, own, strict=False))
-    return len(said) == len(own) and agrees
 
 
 def _control(s: Member) -> Member:

@@ -30,7 +30,6 @@ from canvass.traces.alignment.channel_matching import (
     Conflict,
     Matching,
     Receipt,
-    accepts,
     may_be_missing,
 )
 from canvass.traces.alignment.live import (
@@ -164,7 +163,7 @@ class DrivenCluster:
             if type(m).__name__ in self._hidden:
                 channel.unclaimed.append((number, m))
             return
-        if accepts(head)(m) and not self._comes_later(i, to, head):
+        if head.accepts(m) and not self._comes_later(i, to, head):
             channel.send(number, m)
             self.members[i].received += 1
         elif type(m).__name__ in self._hidden:

@@ -22,6 +22,7 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper
+from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.moves import TICKS
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import Windows, positions_in
@@ -211,16 +212,15 @@ class LiveMember:
     def find(  # noqa: C901  (one search, so that it is read as one)
         self,
         to: int,
-        m: Message,
-        accepts: Callable[[Message], bool],
+        wanted: Receipt,
         receipts: Callable[[], Iterable[Input]] = tuple,
     ) -> Steps:
-        """The shortest silent steps after which an accepted message goes to a member.
+        """The shortest silent steps after which the message of a receipt goes to a member.
 
         Parameters
         ----------
-        to, m, accepts
-            The receiver, the message wanted, and whether another one will do.
+        to, wanted
+            The receiver, and its receipt.
         receipts
             Messages that the member can receive without a line.
 
@@ -229,9 +229,10 @@ class LiveMember:
         Numbers that the message gives are put in where quantities are open; the election state
         stays as it is.
         """
+        m = wanted.message
         if isinstance(m, AppendPosition) and self.state.election_state is _CLOSED:
             reported = self.reports(to, AppendPosition, m.log_position)
-            if reported is not None and accepts(reported[1]):
+            if reported is not None and wanted.accepts(reported[1]):
                 return reported[0]
         upper, moves = self.upper, self.windows.moves
         start = self.state
@@ -249,7 +250,7 @@ class LiveMember:
                         continue
                     if action != "Terminate" and _PHASE(outcome.next) != _PHASE(s):
                         continue
-                    if any(send.to == to and accepts(send.message) for send in outcome.sends):
+                    if wanted.is_among(outcome, to):
                         return [*path, (action, given, outcome)]
                 if received is None:
                     received = list(receipts())
@@ -260,9 +261,7 @@ class LiveMember:
                     if outcome.next.commit_position > max(upper.committed, start.commit_position):
                         continue
                     grown = [*path, (action, given, outcome)]
-                    if given.message is not None and any(
-                        send.to == to and accepts(send.message) for send in outcome.sends
-                    ):
+                    if given.message is not None and wanted.is_among(outcome, to):
                         return grown
                     if outcome.next not in seen:
                         seen.add(outcome.next)
@@ -347,23 +346,3 @@ def _growth(s: Member, m: Message, upper: Upper) -> Iterator[tuple[str, int]]:
             yield "AppendEntry", position
         if s.commit_position < position <= upper.committed:
             yield "ConsumeLog", position
-
-
-def accepts_exactly(m: Message) -> Callable[[Message], bool]:
-    """A test for the message that a line shows."""
-    return lambda other: other == m
-
-
-def accepts_at_least(m: Message) -> Callable[[Message], bool]:
-    """A test for a message that no line shows: of its positions only a lower bound is known."""
-
-    def accepted(other: Message) -> bool:
-        if isinstance(other, AppendPosition) and isinstance(m, AppendPosition):
-            lowered: Message = replace(other, log_position=m.log_position)
-            return lowered == m and other.log_position >= m.log_position
-        if isinstance(other, CommitPosition) and isinstance(m, CommitPosition):
-            lowered = replace(other, log_position=m.log_position)
-            return lowered == m and other.log_position >= m.log_position
-        return other == m
-
-    return accepted

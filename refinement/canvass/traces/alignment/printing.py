@@ -16,6 +16,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ClusterEvent, Line, NewElection
 from canvass.traces.alignment.member_lines import (
     NODE_STARTED,
+    MemberLines,
     is_snapshot_end,
     is_start,
     is_termination,
@@ -137,6 +138,16 @@ def said_lines(
     if outcome.next.election_state is ElectionState.CANVASS:
         lines = [_with_leader(line, s.leader_member_id) for line in lines]
     return sorted(lines, key=lambda line: line.kind is records.RoleChange)
+
+
+def lines_met(lines: MemberLines, action: str, s: Member, outcome: Outcome, k: int) -> int:
+    """How many lines from ``k`` on a step prints, or -1 if they say something else."""
+    count = 0
+    for line in said_lines(lines.vocabulary, action, s, outcome):
+        if k + count >= len(lines.records) or not line.agrees(lines.records[k + count]):
+            return -1
+        count += 1
+    return count
 
 
 def _with_leader(line: PrintedLine, leader: int) -> PrintedLine:

@@ -24,7 +24,7 @@ from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import END_OF_LIFE, Moves
-from canvass.traces.alignment.printing import PrintedLine, said_lines
+from canvass.traces.alignment.printing import PrintedLine, lines_met, said_lines
 
 DEPTH: Final = 6
 """Silent steps between two lines; four are the most that captures need."""
@@ -76,6 +76,11 @@ class Step(Struct):
     def state(self) -> Member:
         """The state after the step."""
         return self.outcome.next
+
+    @property
+    def printed(self) -> range:
+        """Indexes of the records that it prints, its receipt aside."""
+        return self.lines if self.given.message is None else self.lines[1:]
 
     @property
     def is_inferred_receipt(self) -> bool:
@@ -152,6 +157,10 @@ class Trajectory:
     gaps: list[tuple[int, str]] = field(default_factory=list)
     false_lines: list[tuple[int, str]] = field(default_factory=list)
 
+    def with_steps(self, steps: list[Step]) -> Trajectory:
+        """The same with other steps, which meet the same lines."""
+        return Trajectory(self.lines, steps, self.stopped, list(self.gaps), list(self.false_lines))
+
 
 class Replay:
     """Replays one member.
@@ -183,17 +192,6 @@ class Replay:
         self._budget, self._repairs = BUDGET * effort, REPAIRS * effort
         self.spent = 0
 
-    def matched(self, action: str, s: Member, outcome: Outcome, k: int) -> int:
-        """How many lines from ``k`` on a step prints, or -1 if they say something else."""
-        count = 0
-        for line in said_lines(self.lines.vocabulary, action, s, outcome):
-            if k + count >= len(self.lines.records):
-                return -1
-            if not line.agrees(self.lines.records[k + count]):
-                return -1
-            count += 1
-        return count
-
     def receive(self, s: Member, k: int) -> Step | None:
         """The receipt that line ``k`` says, if what it causes is what follows."""
         message = self.lines.messages[k]
@@ -202,7 +200,7 @@ class Replay:
         outcome = self.moves.take(s, action, given)
         if outcome is None:
             return None
-        count = self.matched(action, s, outcome, k + 1)
+        count = lines_met(self.lines, action, s, outcome, k + 1)
         return None if count < 0 else Step(action, given, outcome, range(k, k + 1 + count))
 
     def meet(self, s: Member, k: int, depth: int = DEPTH) -> Iterator[Moved]:
@@ -222,7 +220,7 @@ class Replay:
                     outcome = self.moves.take(at, action, given)
                     if outcome is None:
                         continue
-                    count = self.matched(action, at, outcome, k)
+                    count = lines_met(lines, action, at, outcome, k)
                     if count > 0:
                         yield (*path, Step(action, given, outcome, range(k, k + count)))
                     elif count == 0 and outcome.next not in seen:
@@ -338,7 +336,8 @@ class Replay:
                     gap = self._missing_lines(action, at, given, outcome)
                     seen.add(outcome.next)
                     step = Step(action, given, outcome, gap=gap)
-                    if self.matched(action, at, outcome, k) > 0 and given.message is None:
+                    met = lines_met(self.lines, action, at, outcome, k)
+                    if met > 0 and given.message is None:
                         continue
                     grown = (*path, step)
                     following.append((outcome.next, grown))

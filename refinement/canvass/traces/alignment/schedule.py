@@ -25,14 +25,14 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.bounds import is_reported_by_quorum, leads_closed
-from canvass.traces.alignment.channel_matching import Conflict, Receipt, accepts
+from canvass.traces.alignment.channel_matching import Conflict, Receipt
 from canvass.traces.alignment.commits import Commits
 from canvass.traces.alignment.live import (
     LiveMember,
 )
-from canvass.traces.alignment.member_lines import FOREVER, MemberLines
+from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE
-from canvass.traces.alignment.printing import said_lines
+from canvass.traces.alignment.printing import lines_met
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import SLOTS
 
@@ -57,15 +57,6 @@ def _is_done(s: Member, step: Step) -> bool:
     if step.action == "InitiateTermination":
         return s.termination_position >= 0
     return step.action == END_OF_LIFE
-
-
-def _says(lines: MemberLines, step: Step, s: Member, outcome: Outcome) -> bool:
-    """Whether a live step prints what the lines of a step of a trajectory say."""
-    said = said_lines(lines.vocabulary, step.action, s, outcome)
-    start = step.lines.start + (step.given.message is not None)
-    own = lines.records[start : start + len(said)]
-    agrees = all(line.agrees(record) for line, record in zip(said, own, strict=False))
-    return agrees and len(own) == len(said)
 
 
 NO_ENDS: Final[Mapping[int, int]] = MappingProxyType({})
@@ -221,7 +212,7 @@ class Schedule(Commits):
                 return False
             if channel.head is not head:
                 return True
-        path = live.find(j, m, accepts(head), lambda: self._obtainable(live, j, m))
+        path = live.find(j, head, lambda: self._obtainable(live, j, m))
         self._adopt(live, path)
         return len(channel.sent) > before
 
@@ -334,7 +325,8 @@ class Schedule(Commits):
             outcome = live.windows.moves.take(s, step.action, given)
             if outcome is None or not live.agrees(step, outcome.next):
                 continue
-            if step.lines and not step.gap and not _says(lines, step, s, outcome):
+            own = step.printed.start
+            if step.lines and not step.gap and lines_met(lines, step.action, s, outcome, own) < 0:
                 continue
             sends = bool(outcome.effects)
             score = (self._met(i, t, outcome), -len(outcome.sends)) if sends else (0, 0)
@@ -369,7 +361,7 @@ class Schedule(Commits):
                 receipt = channel.receipts[place]
                 if self._comes_later(i, j, receipt):
                     continue
-                if accepts(receipt)(send.message) and receipt.earliest // SLOTS <= t:
+                if receipt.accepts(send.message) and receipt.earliest // SLOTS <= t:
                     place += 1
                     met += 1
         return met
