@@ -25,7 +25,7 @@ from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.moves import TICKS
 from canvass.traces.alignment.replay import Step
-from canvass.traces.alignment.windows import Windows, positions_in
+from canvass.traces.alignment.windows import Windows, positions_in, stays
 
 FIND_DEPTH: Final = 3
 """Silent steps before a send: at most one for each quantity that grows by itself."""
@@ -48,14 +48,6 @@ _CONTROL: Final = attrgetter(
     "snapshot_log_position",
 )
 """What a step of the trajectory and the live step have in common; positions may differ."""
-_PHASE: Final = attrgetter(
-    "election_state",
-    "role",
-    "module_state",
-    "leadership_term_id",
-    "module_leadership_term_id",
-    "replay_stop_position",
-)
 _NO_BOUND: Final = Upper(UNBOUNDED, UNBOUNDED, UNBOUNDED)
 _STREAMED: Final = frozenset(
     {
@@ -248,7 +240,7 @@ class LiveMember:
                         upper.committed, start.commit_position
                     ):
                         continue
-                    if action != "Terminate" and _PHASE(outcome.next) != _PHASE(s):
+                    if not stays(s, action, outcome):
                         continue
                     if wanted.is_among(outcome, to):
                         return [*path, (action, given, outcome)]
@@ -256,7 +248,7 @@ class LiveMember:
                     received = list(receipts())
                 for action, given in self._preparing(s, m, upper, received):
                     outcome = moves.take(s, action, given)
-                    if outcome is None or _PHASE(outcome.next) != _PHASE(s):
+                    if outcome is None or not stays(s, action, outcome):
                         continue
                     if outcome.next.commit_position > max(upper.committed, start.commit_position):
                         continue
@@ -298,7 +290,7 @@ class LiveMember:
                 s = outcome.next
         for action, given in self.windows.sending(s, kind):
             outcome = self.windows.moves.take(s, action, given)
-            if outcome is None or _PHASE(outcome.next) != _PHASE(s):
+            if outcome is None or not stays(s, action, outcome):
                 continue
             for send in outcome.sends:
                 if send.to == to and type(send.message) is kind:

@@ -121,6 +121,11 @@ def sends_message(outcome: Outcome | None, to: int, m: Message) -> int:
     return min(own.index(m), AFTER - 1) if m in own else -1
 
 
+def stays(s: Member, action: str, outcome: Outcome) -> bool:
+    """Whether a step leaves the election where it is, so that no line shows it."""
+    return action == "Terminate" or _PHASE(outcome.next) == _PHASE(s)
+
+
 def _may_send(step: Step) -> bool:
     """Whether a step itself sends something, or would with other numbers."""
     received = step.given.message
@@ -342,17 +347,13 @@ class Windows:
         for s in self.with_numbers(self.steps[t].state, self.bounds[t], m):
             for action, given in self.sending(s, type(m)):
                 outcome = self.moves.take(s, action, given)
-                if outcome is not None and outcome.effects and self._stays(s, action, outcome):
+                if outcome is not None and outcome.effects and stays(s, action, outcome):
                     found.update((send.to, send.message) for send in outcome.sends)
             for given in self.unlogged(s, to, m, self.hidden):
                 answered = self.moves.take(s, f"On{type(given.message).__name__}", given)
                 if answered is not None:
                     found.update((send.to, send.message) for send in answered.sends)
         return found
-
-    def _stays(self, s: Member, action: str, outcome: Outcome | None) -> bool:
-        """Whether a step leaves the election where it is, so that no line shows it."""
-        return outcome is not None and (action == "Terminate" or _PHASE(outcome.next) == _PHASE(s))
 
     def _fits(self, s: Member, m: Message) -> bool:
         """Whether a state sends messages of the terms that a message gives: those do not grow."""
