@@ -16,7 +16,7 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, RESUME, TICKS, Moves
-from canvass.traces.alignment.printing import lines_met, printed_lines
+from canvass.traces.alignment.printing import lines_met, printed_lines, said_lines
 from canvass.traces.alignment.replay import Step, Trajectory
 
 _FIXED: Final = frozenset(
@@ -147,7 +147,8 @@ def _taken_first(
         outcome = Outcome(s) if ends else moves.take(s, step.action, step.given)
         if outcome is None:
             return None
-        met = lines_met(lines, step.action, s, outcome, step.printed.start)
+        printed = said_lines(lines.vocabulary, step.action, s, outcome)
+        met = lines_met(lines, printed, step.printed.start)
         if met != len(step.printed) and not ends:
             return None
         taken.append(Step(step.action, step.given, outcome, step.lines, step.gap))

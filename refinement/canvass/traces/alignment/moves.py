@@ -182,7 +182,7 @@ class Moves:
                 yield from self._replayed(s)
             for m in self._receivable(s):
                 if (k, m) not in self.banned:
-                    yield _receive(m)
+                    yield receive(m)
 
     def _receivable(self, s: Member) -> Iterator[Message]:
         """Messages that others can have sent, as their lines show."""
@@ -336,7 +336,7 @@ class Moves:
         at = s.election_state
         if "Vote" in hidden and at is ElectionState.CANDIDATE_BALLOT:
             for vote in self._votes(s, k):
-                yield _receive(vote)
+                yield receive(vote)
         if "AppendPosition" in hidden and at in _LEADS:
             term, position = s.leadership_term_id, s.append_position
             followers = self.facts.reporting(self.member_id, term, position)
@@ -344,7 +344,7 @@ class Moves:
                 known = s.members[j]
                 behind = known.log_position < s.append_position
                 if behind or known.leadership_term_id != s.leadership_term_id:
-                    yield _receive(AppendPosition(s.leadership_term_id, s.append_position, j, 0))
+                    yield receive(AppendPosition(s.leadership_term_id, s.append_position, j, 0))
         if "CanvassPosition" in hidden:
             yield from self._canvasses(s, k)
         if "CommitPosition" in hidden and s.leader_member_id not in (self.member_id, -1):
@@ -377,7 +377,7 @@ class Moves:
         if at is ElectionState.CLOSED:
             for position in sorted(positions):
                 if position > s.module_notified_commit_position:
-                    yield _receive(CommitPosition(s.module_leadership_term_id, position, leader))
+                    yield receive(CommitPosition(s.module_leadership_term_id, position, leader))
         elif at.value.startswith("FOLLOWER"):
             terms = range(s.leadership_term_id, s.leadership_term_id + 1)
             if self.rules.is_149 and at is ElectionState.FOLLOWER_LOG_REPLICATION:
@@ -387,7 +387,7 @@ class Moves:
             for position in sorted(positions | {s.append_position}, reverse=True):
                 if position > s.notified_commit_position:
                     for term in terms:
-                        yield _receive(CommitPosition(term, position, leader))
+                        yield receive(CommitPosition(term, position, leader))
 
     def _canvasses(self, s: Member, k: int) -> Iterator[Move]:
         """Canvass positions of others, as their own election lines have them; in CANVASS also the
@@ -406,18 +406,18 @@ class Moves:
                     or (m.log_leadership_term_id, m.log_position) <= log
                 ):
                     unknown.remove(m.follower_member_id)
-                    yield _receive(m, self.all)
+                    yield receive(m, self.all)
         elif at in (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_READY):
             for j in self._others:
                 for *_, m in self.facts.canvasses.get(j, ()):
                     if m.log_leadership_term_id > s.leadership_term_id:
-                        yield _receive(m, self.all)
+                        yield receive(m, self.all)
                         return
             if at is ElectionState.LEADER_LOG_REPLICATION:
                 behind = [j for j in self._others if s.members[j].log_position < s.append_position]
                 for m in self._sent_by(behind, k):
                     if m.log_position >= s.append_position and (k, m) not in self.banned:
-                        yield _receive(m, self.all)
+                        yield receive(m, self.all)
 
     def _sent_by(
         self, members: Sequence[int], k: int, led: Member | None = None
@@ -456,5 +456,6 @@ def _entry(term: int, base: int, end: int) -> Move:
     return "OnReplayNewLeadershipTermEvent", entry
 
 
-def _receive(message: object, active: frozenset[int] = frozenset()) -> Move:
-    return f"On{type(message).__name__}", Input(message=message, active=active)  # type: ignore[arg-type]
+def receive(message: Message, active: frozenset[int] = frozenset()) -> Move:
+    """The receipt of a message."""
+    return f"On{type(message).__name__}", Input(message=message, active=active)

@@ -140,14 +140,12 @@ def said_lines(
     return sorted(lines, key=lambda line: line.kind is records.RoleChange)
 
 
-def lines_met(lines: MemberLines, action: str, s: Member, outcome: Outcome, k: int) -> int:
-    """How many lines from ``k`` on a step prints, or -1 if they say something else."""
-    count = 0
-    for line in said_lines(lines.vocabulary, action, s, outcome):
-        if k + count >= len(lines.records) or not line.agrees(lines.records[k + count]):
+def lines_met(lines: MemberLines, printed: list[PrintedLine], k: int) -> int:
+    """How many lines a step prints, or -1 if those from ``k`` on say something else."""
+    for index, line in enumerate(printed, k):
+        if index >= len(lines.records) or not line.agrees(lines.records[index]):
             return -1
-        count += 1
-    return count
+    return len(printed)
 
 
 def _with_leader(line: PrintedLine, leader: int) -> PrintedLine:

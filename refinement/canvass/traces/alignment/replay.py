@@ -7,7 +7,7 @@ the shortest sequence of silent steps is looked for that makes the next line pos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, TypeAlias
@@ -23,7 +23,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines
-from canvass.traces.alignment.moves import END_OF_LIFE, Moves
+from canvass.traces.alignment.moves import END_OF_LIFE, Move, Moves, receive
 from canvass.traces.alignment.printing import PrintedLine, lines_met, said_lines
 
 DEPTH: Final = 6
@@ -38,7 +38,7 @@ BUDGET: Final = 15_000
 """Steps tried for one line with all the choices before it."""
 REPAIRS: Final = 12
 """Repairs of one log; one that needs more is not taken for a log of this member."""
-LOOSE_DEPTH: Final = 4
+LOOSE_DEPTH: Final = 3
 MISSING_DEPTH: Final = 3
 """Lines of which one gap is made up, if they can be named one by one."""
 MISSING_FOUND: Final = 6
@@ -124,6 +124,7 @@ class Repair:
         return self.path[-1].lines.stop
 
 
+FindMoves: TypeAlias = Callable[[Member], Iterable[Move]]
 FindRepair: TypeAlias = Callable[[list[Step], Member, int], Repair | None]
 """Finds how a trajectory goes on that begins in a state, and cannot meet a line."""
 
@@ -192,74 +193,71 @@ class Replay:
         self._budget, self._repairs = BUDGET * effort, REPAIRS * effort
         self.spent = 0
 
-    def receive(self, s: Member, k: int) -> Step | None:
-        """The receipt that line ``k`` says, if what it causes is what follows."""
-        message = self.lines.messages[k]
-        action = f"On{type(message).__name__}"
-        given = Input(message=message, active=self.moves.all)
-        outcome = self.moves.take(s, action, given)
-        if outcome is None:
-            return None
-        count = lines_met(self.lines, action, s, outcome, k + 1)
-        return None if count < 0 else Step(action, given, outcome, range(k, k + 1 + count))
+    def _walk(
+        self,
+        s: Member,
+        moves: FindMoves,
+        passes: Callable[[Step, list[PrintedLine]], bool],
+        depth: int,
+    ) -> Iterator[tuple[Moved, Step, list[PrintedLine]]]:
+        """Sequences of steps, the shortest first: those before the last one, the last one, and the
+        lines that it prints.
 
-    def meet(self, s: Member, k: int, depth: int = DEPTH) -> Iterator[Moved]:
-        """Sequences of steps after which line ``k`` is met, the shortest first."""
-        lines = self.lines
-        receipt = lines.messages[k] is not None
+        Parameters
+        ----------
+        s, moves
+            The state before them, and the moves from a state.
+        passes
+            Whether a step that prints these lines may come before another one.
+        depth
+            The greatest number of steps before the last one.
+        """
         level: list[tuple[Member, Moved]] = [(s, ())]
         seen = {s}
         nodes = 0
-        for _ in range(depth + 1):
+        while level and depth >= 0 and nodes <= self._nodes:
             following: list[tuple[Member, Moved]] = []
             for at, path in level:
-                if receipt and (met := self.receive(at, k)) is not None:
-                    yield (*path, met)
-                for action, given in self.moves.silent(at, k, self._hidden):
+                for action, given in moves(at):
                     nodes += 1
                     outcome = self.moves.take(at, action, given)
                     if outcome is None:
                         continue
-                    count = lines_met(lines, action, at, outcome, k)
-                    if count > 0:
-                        yield (*path, Step(action, given, outcome, range(k, k + count)))
-                    elif count == 0 and outcome.next not in seen:
+                    step = Step(action, given, outcome)
+                    printed = said_lines(self.lines.vocabulary, action, at, outcome)
+                    yield path, step, printed
+                    if outcome.next not in seen and passes(step, printed):
                         seen.add(outcome.next)
-                        following.append((outcome.next, (*path, Step(action, given, outcome))))
+                        following.append((outcome.next, (*path, step)))
                 if nodes > self._nodes:
-                    self.spent += nodes
-                    return
-            level = following
-            if not level:
-                break
+                    break
+            level, depth = following, depth - 1
         self.spent += nodes
 
     def _first_printed(
-        self, s: Member, k: int, receipt: Message | None = None
+        self, s: Member, k: int, receipt: Message | None, depth: int
     ) -> Iterator[tuple[Moved, Step, list[PrintedLine]]]:
-        """Sequences of silent steps, each with a step after it that prints lines, or that receives
-        a message.
+        """Sequences of silent steps, each with a step after it, which may print lines or receive a
+        message.
         """
-        level: list[tuple[Member, Moved]] = [(s, ())]
-        seen = {s}
-        for _ in range(LOOSE_DEPTH):
-            following: list[tuple[Member, Moved]] = []
-            for at, path in level:
-                moves = self.moves.silent(at, k, self._hidden)
-                if receipt is not None:
-                    moves = chain([(f"On{type(receipt).__name__}", Input(message=receipt))], moves)
-                for action, given in moves:
-                    outcome = self.moves.take(at, action, given)
-                    if outcome is None:
-                        continue
-                    step = Step(action, given, outcome)
-                    printed = self._printed(action, at, outcome)
-                    if printed or (receipt is not None and given.message is receipt):
-                        yield path, step, printed
-                    elif outcome.next not in seen:
-                        seen.add(outcome.next)
-                        following.append((outcome.next, (*path, step)))
-            level = following
+        received = [] if receipt is None else [receive(receipt, self.moves.all)]
+
+        def moves(at: Member) -> Iterable[Move]:
+            return chain(received, self.moves.silent(at, k, self._hidden))
+
+        def passes(step: Step, printed: list[PrintedLine]) -> bool:
+            return not printed and (receipt is None or step.given.message is not receipt)
+
+        return self._walk(s, moves, passes, depth)
+
+    def meet(self, s: Member, k: int, depth: int = DEPTH) -> Iterator[Moved]:
+        """Sequences of steps after which line ``k`` is met, the shortest first."""
+        message = self.lines.messages[k]
+        for path, step, printed in self._first_printed(s, k, message, depth):
+            first = k + (message is not None and step.given.message is message)
+            count = lines_met(self.lines, printed, first)
+            if count > 0 or (count == 0 and first > k):
+                yield (*path, replace(step, lines=range(k, first + count)))
 
     def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Moved, int, int]]:
         """Sequences of steps of which one line from ``k`` on says something else.
@@ -270,7 +268,7 @@ class Replay:
             The steps, the index of that line, and in how many fields it differs.
         """
         message = self.lines.messages[k]
-        for path, step, printed in self._first_printed(s, k, message):
+        for path, step, printed in self._first_printed(s, k, message, LOOSE_DEPTH):
             first = k + (message is not None and step.given.message is message)
             if (found := self._differing(printed, first)) is not None:
                 lines = range(k, first + len(printed))
@@ -291,12 +289,9 @@ class Replay:
         fields = line.differing(record)
         return (at, fields) if fields else None
 
-    def _printed(self, action: str, s: Member, outcome: Outcome) -> list[PrintedLine]:
-        return said_lines(self.lines.vocabulary, action, s, outcome)
-
     def meet_partly(self, s: Member, k: int) -> Iterator[Moved]:
         """Sequences of steps of whose lines some are there, from line ``k`` on, and some not."""
-        for path, step, printed in self._first_printed(s, k):
+        for path, step, printed in self._first_printed(s, k, None, LOOSE_DEPTH):
             count, missing = self._some_matched(printed, k)
             if count and missing:
                 yield (*path, replace(step, lines=range(k, k + count), gap=missing))
@@ -322,37 +317,32 @@ class Replay:
 
     def meet_with_missing(self, s: Member, k: int) -> Iterator[Moved]:
         """Sequences after which line ``k`` is met if other lines are missing before it."""
-        level: list[tuple[Member, Moved]] = [(s, ())]
-        seen = {s}
-        nodes = found = 0
-        for _ in range(MISSING_DEPTH):
-            following: list[tuple[Member, Moved]] = []
-            for at, path in level:
-                for action, given in self.moves.possible(at, k):
-                    nodes += 1
-                    outcome = self.moves.take(at, action, given)
-                    if outcome is None or outcome.next in seen:
-                        continue
-                    gap = self._missing_lines(action, at, given, outcome)
-                    seen.add(outcome.next)
-                    step = Step(action, given, outcome, gap=gap)
-                    met = lines_met(self.lines, action, at, outcome, k)
-                    if met > 0 and given.message is None:
-                        continue
-                    grown = (*path, step)
-                    following.append((outcome.next, grown))
-                    if gap and (met := next(self.meet(outcome.next, k, depth=2), None)) is not None:
-                        yield (*grown, *met)
-                        found += 1
-                    if nodes > self._nodes or found >= MISSING_FOUND:
-                        return
-            level = following
+        tried, found = {s}, 0
 
-    def _missing_lines(self, action: str, s: Member, given: Input, outcome: Outcome) -> str:
+        def passes(step: Step, printed: list[PrintedLine]) -> bool:
+            return step.given.message is not None or lines_met(self.lines, printed, k) <= 0
+
+        def moves(at: Member) -> Iterable[Move]:
+            return self.moves.possible(at, k)
+
+        for path, step, printed in self._walk(s, moves, passes, MISSING_DEPTH - 1):
+            step.gap = self._missing_lines(step.given, printed)
+            if step.state in tried:
+                continue
+            tried.add(step.state)
+            if not step.gap or not passes(step, printed):
+                continue
+            if (met := next(self.meet(step.state, k, depth=2), None)) is not None:
+                yield (*path, step, *met)
+                found += 1
+            if found >= MISSING_FOUND:
+                return
+
+    def _missing_lines(self, given: Input, printed: list[PrintedLine]) -> str:
         """The events of the lines that a step should have printed."""
         names = [type(given.message).__name__] if given.message is not None else []
         names = [name for name in names if name not in self._hidden]
-        names += [line.kind.__name__ for line in self._printed(action, s, outcome)]
+        names += [line.kind.__name__ for line in printed]
         return " and ".join(names)
 
     def run(

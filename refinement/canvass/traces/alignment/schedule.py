@@ -32,7 +32,7 @@ from canvass.traces.alignment.live import (
 )
 from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE
-from canvass.traces.alignment.printing import lines_met
+from canvass.traces.alignment.printing import lines_met, said_lines
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import SLOTS
 
@@ -325,8 +325,8 @@ class Schedule(Commits):
             outcome = live.windows.moves.take(s, step.action, given)
             if outcome is None or not live.agrees(step, outcome.next):
                 continue
-            own = step.printed.start
-            if step.lines and not step.gap and lines_met(lines, step.action, s, outcome, own) < 0:
+            printed = said_lines(lines.vocabulary, step.action, s, outcome)
+            if step.lines and not step.gap and lines_met(lines, printed, step.printed.start) < 0:
                 continue
             sends = bool(outcome.effects)
             score = (self._met(i, t, outcome), -len(outcome.sends)) if sends else (0, 0)
