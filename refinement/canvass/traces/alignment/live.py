@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -201,7 +203,7 @@ class LiveMember:
             self.adopt(action, given, outcome)
         return outcome is not None
 
-    def find(  # noqa: C901  (one search, so that it is read as one)
+    def find(
         self,
         to: int,
         wanted: Receipt,
@@ -221,39 +223,23 @@ class LiveMember:
         Numbers that the message gives are put in where quantities are open; the election state
         stays as it is.
         """
-        m = wanted.message
-        if isinstance(m, AppendPosition) and self.state.election_state is _CLOSED:
-            reported = self.reports(to, AppendPosition, m.log_position)
-            if reported is not None and wanted.accepts(reported[1]):
-                return reported[0]
-        upper, moves = self.upper, self.windows.moves
-        start = self.state
+        m, upper, start = wanted.message, self.upper, self.state
+        committed = max(upper.committed, start.commit_position)
+        received = cache(lambda: list(receipts()))
         level: list[tuple[Member, Steps]] = [(start, [])]
         seen = {start}
-        received: list[Input] | None = None
         for _ in range(FIND_DEPTH + 1):
             following = []
             for s, path in level:
-                for action, given in self.windows.sending(s, type(m)):
-                    outcome = moves.take(s, action, given)
-                    if outcome is None or outcome.next.commit_position > max(
-                        upper.committed, start.commit_position
-                    ):
-                        continue
-                    if not stays(s, action, outcome):
-                        continue
-                    if wanted.is_among(outcome, to):
-                        return [*path, (action, given, outcome)]
-                if received is None:
-                    received = list(receipts())
-                for action, given in self._preparing(s, m, upper, received):
-                    outcome = moves.take(s, action, given)
+                preparing = self._preparing(s, m, upper, received)
+                for action, given in chain(self.windows.sending(s, type(m)), preparing):
+                    outcome = self.windows.moves.take(s, action, given)
                     if outcome is None or not stays(s, action, outcome):
                         continue
-                    if outcome.next.commit_position > max(upper.committed, start.commit_position):
+                    if outcome.next.commit_position > committed:
                         continue
                     grown = [*path, (action, given, outcome)]
-                    if given.message is not None and wanted.is_among(outcome, to):
+                    if wanted.is_among(outcome, to):
                         return grown
                     if outcome.next not in seen:
                         seen.add(outcome.next)
@@ -262,16 +248,24 @@ class LiveMember:
         return []
 
     def _preparing(
-        self, s: Member, m: Message, upper: Upper, received: list[Input]
+        self, s: Member, m: Message, upper: Upper, received: Callable[[], list[Input]]
     ) -> Iterator[tuple[str, Input]]:
-        """Silent steps that may have to be taken before a message is sent."""
-        for action, position in _growth(s, m, upper):
-            yield action, Input(position=position)
+        """Silent steps that may have to be taken before a message is sent: quantities grow by the
+        numbers that it gives, and messages are received.
+        """
+        for position in positions_in(m):
+            given = Input(position=position)
+            if s.recorded_position < position <= upper.recorded:
+                yield "RecordLog", given
+            if s.publication_position < position <= upper.published:
+                yield "AppendEntry", given
+            if s.commit_position < position <= upper.committed:
+                yield "ConsumeLog", given
         if isinstance(m, CommitPosition) and s.role is Role.LEADER and s.election_state is _CLOSED:
             yield "UpdateLeaderPosition", Input(active=self.windows.moves.all)
         elif s.role is Role.LEADER and s.election_state is not _CLOSED:
             yield TICKS[s.election_state], Input(active=self.windows.moves.all)
-        for given in received:
+        for given in received():
             yield f"On{type(given.message).__name__}", given
 
     def reports(self, to: int, kind: type[Message], position: int) -> tuple[Steps, Message] | None:
@@ -327,14 +321,3 @@ class LiveMember:
             return False
         replicates = planned.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
         return replicates or planned.append_position == after.append_position
-
-
-def _growth(s: Member, m: Message, upper: Upper) -> Iterator[tuple[str, int]]:
-    """How quantities may grow before a message is sent, by the numbers that it gives."""
-    for position in positions_in(m):
-        if s.recorded_position < position <= upper.recorded:
-            yield "RecordLog", position
-        if s.publication_position < position <= upper.published:
-            yield "AppendEntry", position
-        if s.commit_position < position <= upper.committed:
-            yield "ConsumeLog", position
