@@ -8,15 +8,14 @@ ranks, and the member is made member 0, as in every graph.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.compilation import Driver
@@ -32,32 +31,15 @@ from canvass.conformance.steps import StepChecker, StepResults, step_at
 from canvass.graph.artifact import StepArrays
 from canvass.steps.canonical import map_step, renumbered
 from canvass.steps.kernel import Status
-from canvass.steps.step import (
-    Sends,
-    Step,
-    entry_cells,
-    input_cells,
-    message_cells,
-    record_cells,
-    state_cells,
-)
-from canvass.traces.actions import ACTION_INPUTS, ACTIONS
+from canvass.steps.step import Sends, Step
+from canvass.traces.actions import ACTION_INPUTS
+from canvass.traces.column_builder import from_events
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
-from canvass.traces.layout import (
-    LOG_COLUMNS,
-    MEMBER_COLUMNS,
-    MESSAGE_COLUMNS,
-    MESSAGE_INDEX,
-    STATE_COLUMNS,
-    Kind,
-    kind,
-)
+from canvass.traces.layout import Kind, kind
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Run
-
-Ints = NDArray[np.int64]
+from canvass.traces.schema import Event, Run, Send, to_trace_input
 
 UNDRIVABLE: Final = {
     Status.UNKNOWN_BEFORE: Reason(
@@ -244,53 +226,33 @@ def as_driven(step: Step) -> Step:
 
 
 def table_of(found: DistinctSteps) -> StepArrays:
-    """Lay distinct steps out."""
-    steps = found.steps
-    count, peers = len(steps), found.rules.member_count
-    states = [state for step in steps for state in (step.before, step.after)]
-    logs = [[entry_cells(entry) for entry in state.recording_log] for state in states]
-    rows = np.arange(count, dtype=np.int64)
+    """Lay distinct steps out: two rows for each, its state before and the step itself."""
+    events = [event for step in found.steps for event in _events(step)]
+    columns = from_events("", 0, events)
+    before = np.arange(0, len(events), 2, dtype=np.int64)
     return StepArrays(
         rules=found.rules,
-        state=_cells([state_cells(state) for state in states], len(STATE_COLUMNS)),
-        members=_cells(
-            [record_cells(record) for state in states for record in state.members],
-            len(MEMBER_COLUMNS),
-        ).reshape(-1, peers, len(MEMBER_COLUMNS)),
-        log_offsets=_offsets([len(entries) for entries in logs]),
-        log=_cells([entry for entries in logs for entry in entries], len(LOG_COLUMNS)),
-        input_action=np.array([ACTIONS.index(step.action) for step in steps], dtype=np.int64),
-        inputs=np.array([input_cells(step.input) for step in steps], dtype=np.int64),
-        message=_cells(
-            [_in_columns(message_cells(step.input.message)) for step in steps],
-            len(MESSAGE_COLUMNS),
-        ),
-        send_offsets=_offsets([len(step.sends) for step in steps]),
-        sends=_cells(
-            [_in_columns(message_cells(sent), to) for step in steps for to, sent in step.sends],
-            len(MESSAGE_COLUMNS),
-        ),
-        source=2 * rows,
-        input=rows,
-        target=2 * rows + 1,
-        sent=rows,
+        state=columns.state,
+        members=columns.members,
+        log_offsets=columns.log_offsets,
+        log=columns.log,
+        input_action=columns.action,
+        inputs=columns.inputs,
+        message=columns.message,
+        send_offsets=columns.send_offsets,
+        sends=columns.sends,
+        source=before,
+        input=before + 1,
+        target=before + 1,
+        sent=before + 1,
     )
 
 
-def _cells(rows: Sequence[Sequence[int]], width: int) -> Ints:
-    return np.array(rows, dtype=np.int64).reshape(-1, width)
-
-
-def _offsets(counts: Sequence[int]) -> Ints:
-    return np.concatenate([[0], np.cumsum(np.array(counts, dtype=np.int64))]).astype(np.int64)
-
-
-def _in_columns(cells: Sequence[int], to: int = -1) -> list[Any]:
-    """Give the cells of a message as columns have them: with the peer and without an id."""
-    row: list[Any] = [-1] * len(MESSAGE_COLUMNS)
-    row[0], row[MESSAGE_INDEX["peer"]] = cells[0], to
-    row[MESSAGE_INDEX["id"] + 1 :] = cells[1:]
-    return row
+def _events(step: Step) -> Iterator[Event]:
+    """Give the state before a step, and the step, as events have them; messages have no ids."""
+    yield Event(0, 0, step.action, to_trace_input(NO_INPUT), (), step.before)
+    sends = tuple(Send(to, "", sent) for to, sent in step.sends)
+    yield Event(0, 0, step.action, to_trace_input(step.input), sends, step.after)
 
 
 _MAX_LINES: Final = 3

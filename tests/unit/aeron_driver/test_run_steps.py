@@ -87,12 +87,15 @@ def test_the_table_holds_the_steps(found: Collected) -> None:
         return message_of([int(cells[0]), *cells[3:].tolist()])
 
     for row, step in enumerate(distinct.steps):
-        sends = table.sends[table.send_offsets[row] : table.send_offsets[row + 1]]
+        given, sent = int(table.input[row]), int(table.sent[row])
+        sends = table.sends[table.send_offsets[sent] : table.send_offsets[sent + 1]]
         read = Step(
             0,
             state(int(table.source[row])),
-            ACTIONS[int(table.input_action[row])],
-            input_of(table.inputs[row].tolist(), [table.message[row][0], *table.message[row][3:]]),
+            ACTIONS[int(table.input_action[given])],
+            input_of(
+                table.inputs[given].tolist(), [table.message[given][0], *table.message[given][3:]]
+            ),
             state(int(table.target[row])),
             tuple((int(cells[MESSAGE_INDEX["peer"]]), message(cells)) for cells in sends),
         )
@@ -107,8 +110,8 @@ def answering(monkeypatch: pytest.MonkeyPatch, found: Collected, *, wrong: int =
     class Session:
         def take(self, requests: Iterator[Cells]) -> Iterator[Answers]:
             by_request = {
-                steps.requests(np.array([row]), np.array([row // 2])).tobytes(): row // 2
-                for row in range(0, 2 * len(distinct.steps), 2)
+                steps.requests(np.array([2 * row]), np.array([2 * row + 1])).tobytes(): row
+                for row in range(len(distinct.steps))
             }
             done = 0
             for batch in requests:
@@ -117,7 +120,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, found: Collected, *, wrong: int =
                 cells[:, 0] = OK
                 end = 1 + steps.layout.state_width
                 cells[:, 1:end] = steps.normal_states[steps.graph.target[rows]]
-                cells[:, end:] = steps.sends[rows]
+                cells[:, end:] = steps.sends[steps.graph.sent[rows]]
                 if done <= wrong < done + len(rows):
                     cells[wrong - done, 1] += 7
                 done += len(rows)
