@@ -83,8 +83,6 @@ class _Seen:
 class _Keeper:
     """Keeps the steps of a member in memory."""
 
-    recording = True
-
     def __init__(self) -> None:
         self.steps: list[Taken] = []
         self._numbers = 0

@@ -61,8 +61,6 @@ class RecordedScenario:
 class _Lazy:
     """Records the steps of a member in a stream that begins with the first of them."""
 
-    recording = True
-
     def __init__(self, recorder: RunRecorder, member: int) -> None:
         self._recorder, self._member = recorder, member
         self.steps = 0

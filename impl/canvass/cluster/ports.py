@@ -22,11 +22,6 @@ StepFunction: TypeAlias = Callable[[Rules, int, Member, str, Input], Outcome | N
 class StepRecorder(Protocol):
     """Where the steps of one member are recorded."""
 
-    @property
-    def recording(self) -> bool:
-        """Whether steps are kept. If not, a member need not put together what `record` takes."""
-        ...
-
     def record(
         self,
         time_ns: int,
@@ -62,7 +57,7 @@ class StepRecorder(Protocol):
         Returns
         -------
         int
-            The number of the first message sent; the others follow it. -1 if steps are not kept.
+            The number of the first message sent; the others follow it.
         """
         ...
 

@@ -102,7 +102,7 @@ class MemberPort:
     ) -> None:
         self._id, self._archive, self._streams, self._module = i, archive, streams, module
         self._transport, self._draw = transport, draw
-        self._recorder = recorder if recorder is not None and recorder.recording else None
+        self._recorder = recorder
         self._observer = observer
         self.received: deque[Received] = deque()
         self.ended = False

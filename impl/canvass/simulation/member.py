@@ -50,8 +50,6 @@ class HeldRecorder:
         The states after the last step and after the one before.
     """
 
-    recording = True
-
     def __init__(self, recorder: StepRecorder | None) -> None:
         self._recorder = recorder
         self._held: Callable[[], int] | None = None

@@ -67,8 +67,6 @@ class StreamRecorder:
         As the file system says.
     """
 
-    recording: Final = True
-
     def __init__(
         self,
         path: Path,
