@@ -200,7 +200,7 @@ def test_a_follower_that_the_leader_does_not_hear_of_may_be_cut_off(
     assert len(list(missing_receipts(members))) == lost
 
 
-STARTED = records.LifeStart(0, 1, 0, 0, 0, ())
+STARTED = records.LifeStart(0, 1, 0, 0, ())
 
 
 @pytest.mark.parametrize(

@@ -409,7 +409,6 @@ def parse_header(file: int, number: int, text: str) -> LifeStart:
         raise LineProblem(
             LogCode.BAD_HEADER, 1, f"not the header of a log: {shown(text)}"
         ) from None
-    offset = moment.utcoffset() or timedelta(0)
     loggers = _LOGGERS.fullmatch(found[2] or "")
     parts = (
         [part.partition(": ") for part in loggers[1].split(", ")] if loggers and loggers[1] else []
@@ -419,6 +418,5 @@ def parse_header(file: int, number: int, text: str) -> LifeStart:
         number,
         stamp[0],
         wall_time_ms,
-        offset // timedelta(minutes=1),
         tuple((component, version) for component, _, version in parts),
     )

@@ -18,7 +18,6 @@ from canvass.traces.aeron_log.records import (
     DamagedLine,
     ElectionStateChange,
     LifeStart,
-    LogContinued,
     LogRecord,
     NewElection,
     ServiceAck,
@@ -173,9 +172,6 @@ class LifeStream:
             self._out.append(header)
         else:
             self._settle(DamagedLine)
-            self._out.append(
-                LogContinued(header.file, header.line, header.time_ns, header.wall_time_ms)
-            )
         self.counts.headers += 1
 
 

@@ -79,23 +79,12 @@ class LifeStart(Line, frozen=True, gc=False):
     wall_time_ms
         The wall clock at ``time_ns``, in ms since the Unix epoch. Where the first file begins
         with the header of a rolled file it may be the start of the process instead.
-    utc_offset_minutes
-        Of the host's time zone.
     loggers
         Component and version, as far as the header names them.
     """
 
     wall_time_ms: int
-    utc_offset_minutes: int
     loggers: tuple[tuple[str, str], ...]
-
-
-class LogContinued(Line, frozen=True, gc=False):
-    """The header of a file that the agent opened when it rolled the last one; the process is the
-    same.
-    """
-
-    wall_time_ms: int
 
 
 class TruncatedLine(Line, frozen=True, gc=False):
@@ -388,4 +377,4 @@ class Start(ClusterEvent, frozen=True, gc=False):
     version: Text
 
 
-LogRecord: TypeAlias = ClusterEvent | LifeStart | LogContinued | TruncatedLine | DamagedLine
+LogRecord: TypeAlias = ClusterEvent | LifeStart | TruncatedLine | DamagedLine
