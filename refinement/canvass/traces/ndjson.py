@@ -26,7 +26,7 @@ import zstandard
 
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
-from canvass.traces.scanner import ScanError, scan
+from canvass.traces.scanner import scan
 from canvass.traces.schema import Event, Run, encode, encode_lines, event_problem
 from canvass.traces.streams import Source
 
@@ -217,10 +217,7 @@ def decode_document(decoder: msgspec.json.Decoder[_T], data: bytes, name: str, l
     if data == canonical and b"\\" not in data:
         return value
     if b"\\" in data or _may_repeat(data, canonical):
-        try:
-            scan(data)
-        except ScanError as error:
-            raise TraceError(error.code, name, line, error.column, error.reason) from None
+        scan(data, name, line)
     return value
 
 
@@ -246,10 +243,7 @@ def _may_repeat(data: bytes, canonical: bytes) -> bool:
 
 def _explain(data: bytes, name: str, line: int, error: Exception) -> TraceError:
     """Find out why and where a document was refused."""
-    try:
-        places = scan(data)
-    except ScanError as found:
-        return TraceError(found.code, name, line, found.column, found.reason)
+    places = scan(data, name, line)
     reason = str(error)
     if not isinstance(error, msgspec.ValidationError):
         return TraceError(Code.BAD_SYNTAX, name, line, 1, reason)
@@ -268,10 +262,7 @@ def decode_run(data: bytes, name: str) -> Run:
     TraceError
         If it is not one. The line is always 1 and the column counts from the start of the file.
     """
-    try:
-        scan(data)
-    except ScanError as error:
-        raise TraceError(error.code, name, 1, error.column, error.reason) from None
+    scan(data, name, 1)
     return decode_document(_RUN, data, name, 1)
 
 

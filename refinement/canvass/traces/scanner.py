@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Final
 
-from canvass.traces.errors import Code
+from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_DEPTH, MAX_INT, MAX_STRING_LENGTH, MAX_TOKENS, MIN_INT
 
 _TOKEN: Final = re.compile(
-    r"""[ \t\r\n]*+(?:
-        (?P<mark>[{}\[\],:])
-      | (?P<text>"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")
-      | (?P<number>-?(?:0|[1-9][0-9]*+)(?P<fraction>(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+))
-      | (?P<word>true|false|null)
-    )""",
+    r"""[{}\[\],:]
+      | "(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"
+      | -?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+
+      | true|false|null
+    """,
     re.VERBOSE,
 )
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
@@ -33,30 +31,14 @@ _WORDS: Final = ("true", "false", "null", "-")
 _INT_DIGITS: Final = 20
 
 
-class ScanError(Exception):
-    """The first thing wrong: code, column from 1 and reason."""
-
-    def __init__(self, code: Code, column: int, reason: str) -> None:
-        super().__init__(code, column, reason)
-        self.code = code
-        self.column = column
-        self.reason = reason
+def _space_end(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()
 
 
-@dataclass(slots=True)
-class _Open:
-    """An object or array that is not closed yet."""
-
-    path: str
-    keys: set[str] | None
-    """None for an array."""
-    count: int = 0
-    expects: str = "value"
-    """One of ``value``, ``key``, ``colon``, ``comma``."""
-
-
-def scan(data: bytes) -> dict[str, int]:
-    """Check a document and tell the column of each value.
+def scan(data: bytes, name: str, line: int) -> dict[str, int]:
+    """Check a document and tell the column of each value; ``name`` and ``line`` are for errors.
 
     Returns
     -------
@@ -66,7 +48,7 @@ def scan(data: bytes) -> dict[str, int]:
 
     Raises
     ------
-    ScanError
+    TraceError
         At the first fault. ``ENDS_EARLY`` if the document is the beginning of a sound one.
     """
     try:
@@ -75,141 +57,133 @@ def scan(data: bytes) -> dict[str, int]:
         good = data[: error.start].decode()
         cut = error.end == len(data) and error.reason == "unexpected end of data"
         if not cut:
-            raise ScanError(Code.BAD_UTF8, len(good) + 1, "not UTF-8") from None
+            raise TraceError(Code.BAD_UTF8, name, line, len(good) + 1, "not UTF-8") from None
         text = good + "\ufffd"
-    return _Scanner(text).run()
+    return _Scanner(text, name, line).run()
 
 
 class _Scanner:
-    """One pass over one document, without recursion."""
+    """One pass over one document, by recursive descent; the depth is bounded."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, name: str, line: int) -> None:
         self.text = text
         self.places: dict[str, int] = {}
-        self.stack: list[_Open] = []
-        self.done = False
-        self.key = ""
+        self._place = name, line
+        self._at = self._tokens = 0
 
     def run(self) -> dict[str, int]:
-        position = tokens = 0
-        while match := _TOKEN.match(self.text, position):
-            kind = match.lastgroup if match.lastgroup != "fraction" else "number"
-            assert kind is not None
-            start = match.start(kind)
-            tokens += 1
-            if tokens > MAX_TOKENS:
-                raise ScanError(Code.TOO_MANY_TOKENS, start + 1, f"more than {MAX_TOKENS} tokens")
-            if self.done:
-                raise ScanError(Code.BAD_SYNTAX, start + 1, "text after the document")
-            if kind == "mark":
-                self._mark(match["mark"], start)
-            elif kind == "text":
-                self._text(match["text"], start)
-            else:
-                if kind == "number":
-                    _check_number(match["number"], bool(match["fraction"]), start)
-                self._value(start)
-            position = match.end()
-        self._stop(_SPACE.match(self.text, position).end())  # type: ignore[union-attr]
+        self._value(*self._token(), "$", 0)
+        end = _space_end(self.text, self._at)
+        if end < len(self.text):
+            if _TOKEN.match(self.text, end):
+                raise self._error(Code.BAD_SYNTAX, end + 1, "text after the document")
+            raise self._no_token(end, may_end_early=False)
         return self.places
 
-    def _stop(self, position: int) -> None:
+    def _token(self) -> tuple[str, int]:
+        """Give the next token, and where it begins."""
+        start = _space_end(self.text, self._at)
+        match = _TOKEN.match(self.text, start)
+        if match is None:
+            raise self._no_token(start, may_end_early=True)
+        self._tokens += 1
+        if self._tokens > MAX_TOKENS:
+            reason = f"more than {MAX_TOKENS} tokens"
+            raise self._error(Code.TOO_MANY_TOKENS, start + 1, reason)
+        self._at = match.end()
+        return match[0], start
+
+    def _no_token(self, position: int, *, may_end_early: bool) -> TraceError:
         """Explain why there is no token here."""
         rest = self.text[position : position + MAX_STRING_LENGTH + 2]
         column = position + 1
         if not rest:
-            if not self.done:
-                raise ScanError(Code.ENDS_EARLY, column, "ends within the document")
-            return
+            return self._error(Code.ENDS_EARLY, column, "ends within the document")
         if rest[0] == "\ufeff":
-            raise ScanError(Code.BAD_CHARACTER, column, "a byte order mark")
+            return self._error(Code.BAD_CHARACTER, column, "a byte order mark")
         if _NO_NUMBER.match(rest):
-            raise ScanError(Code.BAD_NUMBER, column, "not a number that JSON has")
-        if not self.done and (
+            return self._error(Code.BAD_NUMBER, column, "not a number that JSON has")
+        if may_end_early and (
             _OPEN_TEXT.match(self.text, position) or any(word.startswith(rest) for word in _WORDS)
         ):
-            raise ScanError(Code.ENDS_EARLY, column, "ends within a value")
+            return self._error(Code.ENDS_EARLY, column, "ends within a value")
         if rest[0] == '"':
             bad = re.search(r"[\x00-\x1f]", rest)
             if bad:
-                raise ScanError(
+                return self._error(
                     Code.BAD_CHARACTER, column + bad.start(), "a control character in a string"
                 )
-            raise ScanError(Code.BAD_SYNTAX, column, "a string with an unknown escape")
+            return self._error(Code.BAD_SYNTAX, column, "a string with an unknown escape")
         if rest[0] < " ":
-            raise ScanError(Code.BAD_CHARACTER, column, "a control character")
-        raise ScanError(Code.BAD_SYNTAX, column, f"unexpected {rest[0]!r}")
+            return self._error(Code.BAD_CHARACTER, column, "a control character")
+        return self._error(Code.BAD_SYNTAX, column, f"unexpected {rest[0]!r}")
 
-    def _value(self, start: int) -> str:
-        """Enter a value into its container; give its path."""
-        if not self.stack:
-            path = "$"
-            self.done = True
-        else:
-            top = self.stack[-1]
-            if top.expects != "value":
-                raise ScanError(
-                    Code.BAD_SYNTAX, start + 1, f"a {top.expects} was expected, not a value"
-                )
-            path = f"{top.path}[{top.count}]" if top.keys is None else f"{top.path}.{self.key}"
-            top.count += 1
-            top.expects = "comma"
+    def _value(self, token: str, start: int, path: str, depth: int) -> None:
         self.places[path] = start + 1
-        return path
+        if token in ("{", "["):
+            if depth == MAX_DEPTH:
+                raise self._error(Code.TOO_DEEP, start + 1, f"nested deeper than {MAX_DEPTH}")
+            (self._object if token == "{" else self._array)(path, depth + 1)
+        elif token[0] == '"':
+            self._string(token, start)
+        elif token[0] in "-0123456789":
+            self._check_number(token, start)
+        elif token in "}],:":
+            raise self._unexpected(token, start)
 
-    def _text(self, token: str, start: int) -> None:
+    def _object(self, path: str, depth: int) -> None:
+        keys = set[str]()
+        token, start = self._token()
+        while token != "}":
+            if keys:
+                self._expect(",", token, start)
+                token, start = self._token()
+            if token[0] != '"':
+                raise self._unexpected(token, start)
+            key = self._string(token, start)
+            if key in keys:
+                raise self._error(Code.DUPLICATE_KEY, start + 1, f"a second {key!r}")
+            keys.add(key)
+            self.places[f"{path}.{key}="] = start + 1
+            self._expect(":", *self._token())
+            self._value(*self._token(), f"{path}.{key}", depth)
+            token, start = self._token()
+
+    def _array(self, path: str, depth: int) -> None:
+        index = 0
+        token, start = self._token()
+        while token != "]":
+            if index:
+                self._expect(",", token, start)
+                token, start = self._token()
+            self._value(token, start, f"{path}[{index}]", depth)
+            token, start = self._token()
+            index += 1
+
+    def _expect(self, mark: str, token: str, start: int) -> None:
+        if token != mark:
+            raise self._unexpected(token, start)
+
+    def _unexpected(self, token: str, start: int) -> TraceError:
+        return self._error(Code.BAD_SYNTAX, start + 1, f"unexpected {token!r}")
+
+    def _string(self, token: str, start: int) -> str:
         if len(token) - 2 > MAX_STRING_LENGTH:
-            raise ScanError(
-                Code.STRING_TOO_LONG, start + 1, f"more than {MAX_STRING_LENGTH} characters"
-            )
-        text = token[1:-1]
-        if "\\" in text:
-            text = json.loads(token)
-            if any(c == "\x00" or "\ud800" <= c <= "\udfff" for c in text):
-                raise ScanError(Code.BAD_STRING, start + 1, "NUL or a lone surrogate in a string")
-        top = self.stack[-1] if self.stack else None
-        if top is None or top.expects != "key" or top.keys is None:
-            self._value(start)
-            return
-        if text in top.keys:
-            raise ScanError(Code.DUPLICATE_KEY, start + 1, f"a second {text!r}")
-        top.keys.add(text)
-        top.expects = "colon"
-        self.key = text
-        self.places[f"{top.path}.{text}="] = start + 1
+            reason = f"more than {MAX_STRING_LENGTH} characters"
+            raise self._error(Code.STRING_TOO_LONG, start + 1, reason)
+        if "\\" not in token:
+            return token[1:-1]
+        text: str = json.loads(token)
+        if any(c == "\x00" or "\ud800" <= c <= "\udfff" for c in text):
+            raise self._error(Code.BAD_STRING, start + 1, "NUL or a lone surrogate in a string")
+        return text
 
-    def _mark(self, mark: str, start: int) -> None:
-        column = start + 1
-        if mark in "{[":
-            path = self._value(start)
-            self.done = False
-            if len(self.stack) == MAX_DEPTH:
-                raise ScanError(Code.TOO_DEEP, column, f"nested deeper than {MAX_DEPTH}")
-            opened = _Open(path, set() if mark == "{" else None)
-            opened.expects = "key" if mark == "{" else "value"
-            self.stack.append(opened)
-            return
-        top = self.stack[-1] if self.stack else None
-        if top is None:
-            raise ScanError(Code.BAD_SYNTAX, column, f"unexpected {mark!r}")
-        if mark in "}]":
-            fits = (mark == "}") == (top.keys is not None)
-            empty = top.count == 0 and top.expects in ("key", "value") and not top.keys
-            if not fits or not (top.expects == "comma" or empty):
-                raise ScanError(Code.BAD_SYNTAX, column, f"unexpected {mark!r}")
-            self.stack.pop()
-            self.done = not self.stack
-        elif mark == ":" and top.expects == "colon":
-            top.expects = "value"
-        elif mark == "," and top.expects == "comma":
-            top.expects = "value" if top.keys is None else "key"
-        else:
-            raise ScanError(Code.BAD_SYNTAX, column, f"unexpected {mark!r}")
+    def _check_number(self, token: str, start: int) -> None:
+        if any(mark in token for mark in ".eE"):
+            if len(token) > 2 * _INT_DIGITS or not abs(float(token)) < float("inf"):
+                raise self._error(Code.BAD_NUMBER, start + 1, "a number out of range")
+        elif len(token) > _INT_DIGITS or not MIN_INT <= int(token) <= MAX_INT:
+            raise self._error(Code.BAD_NUMBER, start + 1, "an integer that is not signed 64-bit")
 
-
-def _check_number(token: str, fraction: bool, start: int) -> None:
-    if fraction:
-        if len(token) > 2 * _INT_DIGITS or not abs(float(token)) < float("inf"):
-            raise ScanError(Code.BAD_NUMBER, start + 1, "a number out of range")
-    elif len(token) > _INT_DIGITS or not MIN_INT <= int(token) <= MAX_INT:
-        raise ScanError(Code.BAD_NUMBER, start + 1, "an integer that is not signed 64-bit")
+    def _error(self, code: Code, column: int, reason: str) -> TraceError:
+        return TraceError(code, *self._place, column, reason)

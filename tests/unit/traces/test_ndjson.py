@@ -25,7 +25,7 @@ from canvass.traces.limits import (
     RATIO_FREE_BYTES,
 )
 from canvass.traces.ndjson import EventReader, EventWriter, Gap, Truncation, decode_run
-from canvass.traces.scanner import ScanError, scan
+from canvass.traces.scanner import scan
 from canvass.traces.schema import Event, Send, Source, encode, encode_lines
 from canvass.traces.streams import Decompressor, StreamFile
 from support.trace_events import plain_event, run_of, streams
@@ -357,7 +357,7 @@ def test_scanner_takes_what_json_writes(value: Any, indent: int | None) -> None:
     if "\\u0000" in text or "\\ud" in text.lower():
         return
 
-    assert scan(text.encode())["$"] == 1
+    assert scan(text.encode(), "s", 1)["$"] == 1
 
 
 @given(st.text('{}[]",:\\ntrue0123.eE-+ u"d8', max_size=40))
@@ -367,7 +367,7 @@ def test_scanner_takes_nothing_that_json_refuses(text: str) -> None:
         return dict(pairs)
 
     try:
-        scan(text.encode())
-    except ScanError:
+        scan(text.encode(), "s", 1)
+    except TraceError:
         return
     json.loads(text, object_pairs_hook=unique)
