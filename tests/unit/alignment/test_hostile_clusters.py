@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.alignment import solving
+from canvass.traces.alignment import importer, solving
 from canvass.traces.alignment.importer import ImportFault, import_logs
 from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED, INCOMPLETE
 from support.aeron_hostile_clusters import hostile_cluster, hostile_clusters
@@ -91,3 +92,19 @@ def test_a_search_that_meets_its_bound_accuses_nobody(
 
     summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
     assert summary.outcome in (EXPLAINED, INCOMPLETE)
+
+
+@pytest.mark.parametrize("kept", [importer.KEPT_LINES, 50], ids=["in memory", "read twice"])
+@pytest.mark.parametrize("member_id", [-30, 96])
+def test_an_id_that_no_member_has_is_refused_where_it_is_named(
+    member_id: int, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importer, "KEPT_LINES", kept)
+    logs = {i: list(lines_of(CALM, i)) for i in range(3)}
+    leader = next(i for i in range(3) if any(" APPEND_POSITION " in line for line in logs[i]))
+    found = [k for k, line in enumerate(logs[leader]) if " APPEND_POSITION " in line]
+    line = logs[leader][found[-1]]
+    logs[leader][found[-1]] = re.sub(r"followerMemberId=\d", f"followerMemberId={member_id}", line)
+
+    with pytest.raises(ImportFault, match=rf":{found[-1] + 1}: member {member_id} is named"):
+        import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")

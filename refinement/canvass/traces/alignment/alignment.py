@@ -282,15 +282,16 @@ def _highest_member(logs: ClusterLogs) -> int:
         file = logs.members[NULL_VALUE].files[0]
         raise ImportFault(f"{file}: no line of the logs is an event of a cluster's member")
     highest = max([*known, *logs.missing])
-    if highest < MAX_MEMBERS:
+    wrong = next((i for i in logs.missing if i < 0), highest)
+    if 0 <= wrong < MAX_MEMBERS:
         return highest
     place = next(
         f"{log.files[record.file]}:{record.line}"
         for log in logs.members.values()
-        for record in log.records
-        if highest in members_named([record])
+        for record in log.every_record()
+        if wrong in members_named([record])
     )
-    reason = f"member {highest} is named; a run has at most {MAX_MEMBERS} members"
+    reason = f"member {wrong} is named; members are numbered from 0 to {MAX_MEMBERS - 1}"
     raise ImportFault(f"{place}: {reason}")
 
 
