@@ -15,9 +15,10 @@ from typing import Final
 from canvass.explanation.evidence import Evidence, Sentence
 from canvass.explanation.leaderships import sentence_of
 from canvass.explanation.report import Explanation, explain
-from canvass.explanation.timeline import make_timeline, named_members
-from canvass.traces.aeron_log.logs import MemberLog
+from canvass.explanation.timeline import make_timeline
+from canvass.traces.aeron_log.logs import MemberLog, members_named
 from canvass.traces.aeron_log.records import (
+    NULL_VALUE,
     AppendPosition,
     CanvassPosition,
     CommitPosition,
@@ -167,8 +168,8 @@ class Picture:
             )
             for member_id, kept in self._members.items()
         }
-        named = set().union(*(named_members(log.records) for log in logs.values()))
-        timeline = make_timeline(logs, tuple(sorted(named - logs.keys())))
+        named = set().union(*(members_named(log.records) for log in logs.values()))
+        timeline = make_timeline(logs, tuple(sorted(named - logs.keys() - {NULL_VALUE})))
         if not timeline.members:
             return []
         self.explanation = explain(timeline, None, self._settings)

@@ -96,7 +96,7 @@ def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[LogRecord]:
     for number, event in enumerate(events, 1):
         place = (0, number, event.time_ns)
         if event.action is Action.RESTART:
-            yield records.LifeStart(*place, event.time_ns // 1_000_000, 0, ())
+            yield records.LifeStart(*place, event.time_ns // 1_000_000, ())
         if event.input.message is not None:
             yield _received(place, member_id, event.input.message)
         yield from _changes(place, member_id, event, before)

@@ -6,7 +6,7 @@ Here is what the lines say, in order; what it means for the cluster is in the ot
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,7 +24,6 @@ from canvass.traces.aeron_log.records import (
     ElectionStateChange,
     LifeStart,
     Line,
-    LogRecord,
     NewElection,
     RoleChange,
     StateChange,
@@ -224,7 +223,7 @@ def make_timeline(
     timeouts
         As far as they are known beside the logs, in ns by property.
     """
-    found = {member_id: _lines_of(log) for member_id, log in logs.items()}
+    found = {member_id: list[Line](log.records) for member_id, log in logs.items()}
     known = {member_id: lines for member_id, lines in found.items() if lines}
     offsets = align_clocks(known) if len(known) > 1 else dict.fromkeys(known, 0)
     members = {}
@@ -241,24 +240,11 @@ def make_timeline(
     return Timeline(members, ids, absent, timeouts or {})
 
 
-def _lines_of(log: MemberLog) -> list[Line]:
-    """The lines of the cluster component, process headers, and what cannot be read."""
-    kinds = (ClusterEvent, LifeStart, TruncatedLine, DamagedLine)
-    return [record for record in log.records if isinstance(record, kinds)]
-
-
 def is_stamped(record: Line) -> bool:
     """Whether the stamp of a record says when it was written."""
     if not isinstance(record, TruncatedLine):
         return True
     return not isinstance(record, DamagedLine) and record.time_ns != 0
-
-
-def named_members(records: Iterable[LogRecord]) -> set[int]:
-    """The members that messages name as senders, voters or leaders."""
-    names = ("follower_member_id", "leader_member_id", "candidate_member_id")
-    found = {getattr(record, name, NULL_VALUE) for record in records for name in names}
-    return found - {NULL_VALUE}
 
 
 def _times(records: Sequence[Line], offset_ns: int) -> list[int]:
