@@ -113,7 +113,6 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
                     _note_vote_again(facts, i, change, time_ns, message)
             elif isinstance(message, NewLeadershipTerm):
                 announced[message.leadership_term_id][message] = None
-    entries.pop(NULL_VALUE, None)  # No leader has written an entry without a term.
     for m in (one for several in announced.values() for one in several):
         base = m.term_base_log_position
         entries.setdefault(m.leadership_term_id, Counter([(base, base + TERM_ENTRY_BYTES)]))

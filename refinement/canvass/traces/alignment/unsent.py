@@ -301,7 +301,8 @@ def settle_entries(windows: Mapping[int, Windows]) -> bool:
 
     Notes
     -----
-    What is in a log a leader has written. False if nothing is decided.
+    What is in a log a leader has written. Lines that are missing after the line do not matter, if
+    nobody has announced that term. False if nothing is decided.
     """
     written = {
         (effect.leadership_term_id, effect.term_base_log_position)
@@ -311,14 +312,17 @@ def settle_entries(windows: Mapping[int, Windows]) -> bool:
         if isinstance(effect, AppendNewLeadershipTermEvent)
     }
     terms, bases = {term for term, _ in written}, {base for _, base in written}
-    count = next(iter(windows.values())).moves.rules.member_count
-    known = len(windows) == count and not any(_is_open(one) for one in windows.values())
-    for one in windows.values():
+    unknown = {i for i, one in windows.items() if _is_open(one)}
+    for i, one in windows.items():
+        is_known = len(windows) == one.moves.rules.member_count and unknown <= {i}
         for step in one.steps:
+            if step.gap and i in unknown:
+                is_known = False
             if step.action != "OnReplayNewLeadershipTermEvent" or not step.lines or step.false:
                 continue
             term, base = step.given.leadership_term_id, step.given.term_base_log_position
-            other = term in terms or (known and base in bases)
+            is_led = i in unknown and term in one.moves.facts.announcements
+            other = term in terms or (is_known and not is_led and base in bases)
             if (term, base) not in written and other:
                 _end_with(one, step.lines.start, f"no leader has begun term {term} at {base}")
                 return True
