@@ -124,6 +124,7 @@ HARD = {
     "two members that wake at one time": ("late-requests", 7, 5, 2_500),
     "a wait without anything to replay": ("late-requests", 300, 5, 3_000),
     "what is recorded before an error and shown long after": ("everything-fails", 8, 5, 1_500),
+    "snapshots that members take while they replay": ("few-requests", 18, 3, 2_500),
     "a commit position that comes long before the log": ("late-ends", 306, 5, 2_000),
 }
 
