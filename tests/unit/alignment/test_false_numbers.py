@@ -51,7 +51,7 @@ def said_of(logs: dict[int, list[str]], folder: Path) -> ImportSummary:
         slow("1.45.2-behind", 2, 354, "logPosition", 25664, id="above what was reported"),
         slow("1.48.11-calm", 0, 614, "logPosition", 256960, id="below the report before"),
         slow("1.45.2-behind", 0, 12, "termBaseLogPosition", -768, id="no vote decides it"),
-        slow("s1-with-sends", 1, 814, "leadershipTermId", 5, id="a term that nobody has led"),
+        slow("s1-with-sends", 1, 814, "leadershipTermId", 5, id="a term without a leader"),
         slow("1.50.4-behind-production", 0, 47, "leadershipTermId", 0, id="its sender has ended"),
     ],
 )

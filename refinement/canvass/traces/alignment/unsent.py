@@ -302,7 +302,7 @@ def settle_entries(windows: Mapping[int, Windows]) -> bool:
     Notes
     -----
     What is in a log a leader has written. Lines that are missing after the line do not matter, if
-    nobody has announced that term. False if nothing is decided.
+    no line announces that term. False if nothing is decided.
     """
     written = {
         (effect.leadership_term_id, effect.term_base_log_position)
