@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from canvass.traces.column_builder import ColumnReader
+from canvass.traces.column_builder import read_columns
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES
@@ -50,7 +50,7 @@ class RangeReader:
             self._source = StreamFile(path)
             self.context = False
         self.reader = EventReader(self._source, str(path), member_id, member_count)
-        self._columns = ColumnReader(self.reader, run_id, member_count)
+        self._columns = read_columns(self.reader, run_id, member_count)
 
     def batches(self) -> Iterator[EventColumns]:
         """Give the events; the context line is a context row.
@@ -60,7 +60,7 @@ class RangeReader:
         TraceError
             At the first line that is no event. Its line is not that of the file.
         """
-        for number, columns in enumerate(self._columns.batches()):
+        for number, (columns, _) in enumerate(self._columns):
             own = columns
             if self.context and not number:
                 own = replace(columns, context=1)

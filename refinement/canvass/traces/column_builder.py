@@ -1,5 +1,5 @@
 """Events as columns: `ColumnBuilder` takes them as they are read, `from_events` all at once, and
-`ColumnReader` gives a member's stream in batches.
+`read_columns` gives a member's stream in batches.
 
 The builder packs the rows of each event at once, while the event is in the processor's cache, and
 makes arrays of them at the end of a batch. To pack integers is three times as fast as numpy's
@@ -243,49 +243,34 @@ def from_events(
     return builder.build()
 
 
-class ColumnReader:
-    """Events of one member's stream, in batches of columns.
+def read_columns(
+    reader: EventReader, run_id: str, member_count: int
+) -> Iterator[tuple[EventColumns, list[Source | None] | None]]:
+    """Give the events of a stream in batches of columns, each with the sources of its events.
+
+    Each batch but the first begins with the last event before it, whose source is left out. The
+    sources are None if no event of the batch has one.
 
     Parameters
     ----------
     reader
         The strict reader of the stream, from which nothing was read yet.
-    run_id
-        The run that the stream is of.
-    member_count
-        How many members the cluster has.
+    run_id, member_count
+        The run that the stream is of, and how many members its cluster has.
 
-    Attributes
-    ----------
-    sources
-        The sources of the events in the last batch, context row left out; None if no event of it
-        has a source.
+    Raises
+    ------
+    TraceError
+        At the first line that is not an event.
     """
-
-    def __init__(self, reader: EventReader, run_id: str, member_count: int) -> None:
-        self._reader = reader
-        self._run_id, self._member_count = run_id, member_count
-        self.sources: list[Source | None] | None = None
-
-    def batches(self) -> Iterator[EventColumns]:
-        """Give the events in batches. Each but the first begins with the last event before it.
-
-        Raises
-        ------
-        TraceError
-            At the first line that is not an event.
-        """
-        builder, sources = self._builder(None), []
-        for events in self._reader.batches():
-            builder.add(events)
-            sources += [event.source for event in events]
-            if len(sources) >= COLUMN_EVENTS:
-                self.sources = sources if any(sources) else None
-                yield builder.build()
-                builder, sources = self._builder(events[-1]), []
-        if sources:
-            self.sources = sources if any(sources) else None
-            yield builder.build()
-
-    def _builder(self, before: Event | None) -> ColumnBuilder:
-        return ColumnBuilder(self._run_id, self._reader.member_id, self._member_count, before)
+    builder = ColumnBuilder(run_id, reader.member_id, member_count)
+    sources: list[Source | None] = []
+    for events in reader.batches():
+        builder.add(events)
+        sources += [event.source for event in events]
+        if len(sources) >= COLUMN_EVENTS:
+            yield builder.build(), sources if any(sources) else None
+            builder = ColumnBuilder(run_id, reader.member_id, member_count, events[-1])
+            sources = []
+    if sources:
+        yield builder.build(), sources if any(sources) else None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from canvass.traces.aeron_log.source import is_log_name
-from canvass.traces.column_builder import ColumnReader
+from canvass.traces.column_builder import read_columns
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_RUN_JSON_BYTES, MAX_RUNS
@@ -137,9 +137,7 @@ class RunFolder:
         The context row has none; the sources are None if no event of the batch has one.
         """
         with self._reader(member_id) as reader:
-            stream = ColumnReader(reader, self.run.run_id, self.run.member_count)
-            for batch in stream.batches():
-                yield batch, stream.sources
+            yield from read_columns(reader, self.run.run_id, self.run.member_count)
         self._note(reader)
 
     def load(self) -> LoadedRun:

@@ -14,7 +14,7 @@ from canvass.cluster.member import TermEntry
 from canvass.cluster.messages import CommitPosition
 from canvass.traces import column_builder
 from canvass.traces.actions import Action
-from canvass.traces.column_builder import ColumnReader
+from canvass.traces.column_builder import read_columns
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.ndjson import EventReader
@@ -31,7 +31,7 @@ def reader_of(data: bytes, block: int = 1 << 20) -> EventReader:
 
 
 def columns_of(data: bytes, block: int = 1 << 20) -> list[EventColumns]:
-    return list(ColumnReader(reader_of(data, block), "r", 3).batches())
+    return [batch for batch, _ in read_columns(reader_of(data, block), "r", 3)]
 
 
 def outcome(data: bytes, *, in_columns: bool) -> Any:
@@ -39,7 +39,7 @@ def outcome(data: bytes, *, in_columns: bool) -> Any:
     reader = reader_of(data)
     try:
         if in_columns:
-            batches = list(ColumnReader(reader, "r", 3).batches())
+            batches = [batch for batch, _ in read_columns(reader, "r", 3)]
             found = [b.event(row) for b in batches for row in range(b.context, len(b))]
         else:
             found = [replace(event, source=None) for event in reader]
