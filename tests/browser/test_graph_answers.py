@@ -203,6 +203,37 @@ def test_states_are_found_by_what_holds_in_them(
     assert (part.count, len(part.shown)) == (len(graph), 3)
 
 
+def same_words(named: Iterator[tuple[str, str]]) -> list[str]:
+    """The words that stand for more than one state."""
+    states: dict[str, set[str]] = {}
+    for identity, words in named:
+        states.setdefault(words, set()).add(identity)
+    return [words for words, found in states.items() if len(found) > 1]
+
+
+def test_no_two_states_of_a_list_have_the_same_words(server: Asked) -> None:
+    graph = f"/graph/{server.ids[1]}"
+    start = server.get(api.GraphInfo, graph).initial[0]
+    found = server.get(api.Found, f"{graph}/find", where="true", limit=300)
+    assert same_words((one.id, one.label) for one in found.shown) == []
+    components = server.get(api.Components, f"{graph}/components").largest
+    assert same_words((one.example, one.label) for one in components) == []
+    untaken = server.get(api.Untaken, f"{graph}/untaken", action="OnVote").shown
+    ends = [((one.source, one.source_label), (one.target, one.target_label)) for one in untaken]
+    assert same_words(end for pair in ends for end in pair) == []
+    for one in found.shown[::20]:
+        state = server.get(api.StateView, f"{graph}/state/{one.id}")
+        assert same_words((edge.source, edge.source_label) for edge in state.entering) == []
+        targets = ((edge.target, edge.target_label) for edge in state.out)
+        assert same_words(each for each in targets if each[0] != one.id) == []
+        around = server.get(api.Around, f"{graph}/around/{one.id}", depth=1)
+        assert same_words((node.id, node.label) for node in around.nodes) == []
+    path = server.get(api.PathView, f"{graph}/path", **{"from": start, "to": found.shown[-1].id})
+    hops = [(path.start.id, path.start.label)]
+    hops += [(hop.target, hop.target_label) for hop in path.hops]
+    assert same_words(iter(hops)) == []
+
+
 def test_a_predicate_that_holds_nowhere_says_what_no_state_has(server: Asked) -> None:
     where = 'electionState = "LEADER_REDY"'
     answer = server.get(api.Found, f"{at(server)}/find", where=where)

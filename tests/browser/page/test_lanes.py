@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -40,7 +42,7 @@ CHANGED = """async () => {
 def test_an_arrow_key_changes_two_boxes_of_the_lanes_and_one_line_of_the_strip(
     open_page: Open, ids: Ids
 ) -> None:
-    page = open_page(f"/run/{ids['sample']}?at=300&view=lanes")
+    page = open_page(f"/run/{ids['sample']}?at=300&view=lanes&show=all")
     expect(page.locator('.event.is-chosen[data-event="300"]')).to_be_visible()
     expect(page.locator(".waiting, [data-pending]")).to_have_count(0)
     expect(page.locator(".head")).not_to_contain_text("being checked")
@@ -49,6 +51,21 @@ def test_an_arrow_key_changes_two_boxes_of_the_lanes_and_one_line_of_the_strip(
         assert changed["lanes"] <= 6
         assert changed["strip"] <= 2
         assert changed["all"] <= 120
+
+
+def test_no_two_arrows_lie_on_each_other_however_many_there_are(open_page: Open, ids: Ids) -> None:
+    """At the start of the sample more messages are under way than a gutter has tracks at least."""
+    page = open_page(f"/run/{ids['sample']}?at=6&view=lanes&show=all")
+    expect(page.locator('.event.is-chosen[data-event="6"]')).to_be_visible()
+    page.locator(".lanes-scroll").evaluate("(one) => { one.scrollTop = 62 * 28 }")
+    expect(page.locator('.event[data-event="40"]')).to_be_visible()
+    drawn = page.locator(".arrow.is-delivered .arrow-line")
+    paths = drawn.evaluate_all("(all) => all.map((one) => one.getAttribute('d'))")
+    found = [re.findall(r"-?[\d.]+", path) for path in paths]
+    down = sorted((float(x), float(top), float(end)) for _, top, x, end, _ in found)
+    assert len(down) > 24
+    for (x, _, end), (other, top, _) in pairwise(down):
+        assert other - x > 2 or top > end
 
 
 def test_the_next_step_is_there_before_the_key_is_pressed(
@@ -62,7 +79,7 @@ def test_the_next_step_is_there_before_the_key_is_pressed(
     page = open_page("/")
     expect(page.locator("[data-when]")).to_be_visible()
     with page.expect_response(lambda answer: with_next in answer.url):
-        page.evaluate(f"location.hash = '#/run/{ids['sample']}?at=300&view=lanes'")
+        page.evaluate(f"location.hash = '#/run/{ids['sample']}?at=300&view=lanes&show=all'")
     expect(page.locator(f'[data-step="{events[0].reference}"]')).to_be_visible()
 
     def hold(route: Route) -> None:
@@ -75,7 +92,7 @@ def test_the_next_step_is_there_before_the_key_is_pressed(
 
 def test_what_was_looked_at_is_forgotten_in_time(open_page: Open, ids: Ids) -> None:
     """Going through a run asks for its beginning again: not all of it is kept."""
-    page = open_page(f"/run/{ids['sample']}?at=0&view=lanes")
+    page = open_page(f"/run/{ids['sample']}?at=0&view=lanes&show=all")
     scroll = page.locator(".lanes-scroll")
     expect(page.locator('.event[data-event="0"]')).to_be_visible()
     last = 5000
@@ -96,8 +113,8 @@ def test_events_that_are_alike_are_one_and_say_how_many(
     assert folded.total + folded.hidden == whole
     assert folded.total < whole / 4
     page = open_page(f"/run/{ids['sample']}?at=2000&view=lanes")
-    expect(page.locator('.event.is-chosen[data-event="2000"]')).to_be_visible()
-    page.get_by_role("button", name="Alike as one").click()
+    alike = page.get_by_role("button", name="Alike as one")
+    expect(alike).to_have_attribute("aria-pressed", "true")
     chosen = page.locator(".event.is-chosen")
     expect(chosen).to_have_attribute("data-event", str(folded.chosen))
     event = next(one for one in folded.events if one.number == folded.chosen)
@@ -128,3 +145,16 @@ def test_each_event_stands_for_those_of_its_member_up_to_the_next_one(
         steps = by_lane.setdefault(event.lane, [])
         assert step == (steps[-1] if steps else 0)
         steps.append(step + more + 1)
+
+
+def test_no_vote_is_hidden_by_the_one_before(server: Asked, ids: Ids) -> None:
+    path = f"/run/{ids['sample']}/lanes"
+    whole = server.get(api.Lanes, path, count=1000).events
+    folded = server.get(api.Lanes, path, show="alike", count=1000).events
+
+    def votes(events: tuple[api.LaneEvent, ...]) -> list[int]:
+        changed = [one.event for one in events if any(".vote: " in each for each in one.changes)]
+        return [number for number in changed if number < 1000]
+
+    assert len(votes(whole)) > 2
+    assert votes(folded) == votes(whole)

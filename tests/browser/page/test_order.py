@@ -81,7 +81,7 @@ def test_what_answers_another_question_is_not_shown_for_this_one(open_page: Open
 def test_lanes_that_are_answered_late_stay_where_they_were_scrolled_to(
     open_page: Open, ids: Ids
 ) -> None:
-    page = open_page(f"/run/{ids['sample']}?at=2000&view=lanes")
+    page = open_page(f"/run/{ids['sample']}?at=2000&view=lanes&show=all")
     expect(page.locator('.event.is-chosen[data-event="2000"]')).to_be_visible()
     page.evaluate(HOLD, "/lanes?from=")
     page.locator(".lanes-scroll").evaluate("(one) => { one.scrollTop = one.scrollHeight }")

@@ -127,7 +127,7 @@ def test_a_step_says_what_was_given_sent_and_changed(
 
 
 def test_lanes_draw_only_what_is_in_sight_of_a_long_run(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['sample']}?at=2000&view=lanes")
+    page = open_page(f"/run/{ids['sample']}?at=2000&view=lanes&show=all")
     expect(page.locator('.event.is-chosen[data-event="2000"]')).to_be_visible()
     assert page.locator("svg.lanes .event").count() < 60
     height = page.locator(".lanes-scroll").evaluate("(one) => one.scrollHeight")
@@ -143,7 +143,7 @@ def test_lanes_have_messages_as_arrows_and_faults_as_marks(
 ) -> None:
     strip = server.get(api.RunStrip, f"/run/{ids['sample']}/strip")
     restart = next(mark for mark in strip.marks if mark.kind == "RESTART")
-    page = open_page(f"/run/{ids['sample']}?at={restart.number}&view=lanes")
+    page = open_page(f"/run/{ids['sample']}?at={restart.number}&view=lanes&show=all")
     expect(page.locator(f'.is-restart[data-event="{restart.number}"]')).to_contain_text("↻")
     expect(page.locator(".arrow.is-delivered").first).to_be_attached()
     page.keyboard.press("v")
@@ -153,7 +153,7 @@ def test_lanes_have_messages_as_arrows_and_faults_as_marks(
 
 
 def test_a_click_in_the_lanes_chooses_the_event(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['sample']}?at=20&view=lanes")
+    page = open_page(f"/run/{ids['sample']}?at=20&view=lanes&show=all")
     page.locator('[data-event="22"]').click()
     expect(page.locator("output.place")).to_have_attribute("data-place", "22")
 
@@ -189,7 +189,7 @@ def test_a_divergence_has_observed_beside_allowed(open_page: Open, server: Asked
         "data-place", str(divergence.event_number)
     )
     page.keyboard.press("2")
-    expect(page.locator(f'.is-diverges[data-event="{divergence.event_number}"]')).to_be_visible()
+    expect(page.locator(".is-diverges.is-chosen[data-event]")).to_be_visible()
 
 
 def test_the_run_is_followed_in_the_member_graph_step_by_step(

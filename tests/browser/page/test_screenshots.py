@@ -24,7 +24,7 @@ MOST_BYTES = 150_000
 VIEWS = {
     "browse-story": ("/run/{sample}", "light", ".elections"),
     "browse-election": ("/run/{sample}?view=election", "light", ".machine [data-member]"),
-    "browse-lanes": ("/run/{sample}?view=lanes&at=26", "light", "svg.lanes .event.is-chosen"),
+    "browse-lanes": ("/run/{sample}?view=lanes&at=74", "light", "svg.lanes .event.is-chosen"),
     "browse-in-graph": ("/run/{sample}?view=graph", "dark", ".graph-canvas canvas[data-words]"),
     "browse-graph": (
         "/graph/{graph}/state/{state}?depth=1&from={start}",

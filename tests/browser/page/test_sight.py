@@ -69,7 +69,7 @@ def test_a_stretch_of_the_strip_has_its_whole_word_if_there_is_room(
 
 
 def test_the_actions_of_three_members_are_read_in_their_boxes(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['sample']}?view=lanes&at=2200")
+    page = open_page(f"/run/{ids['sample']}?view=lanes&show=all&at=2200")
     expect(page.locator(".event.is-chosen")).to_be_visible()
     titles = page.locator(".event-title").all_text_contents()
     assert "UpdateLeaderPosition" in titles

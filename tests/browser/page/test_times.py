@@ -52,7 +52,7 @@ def test_an_inferred_step_says_so_and_names_no_line(
 ) -> None:
     events = server.get(api.Lanes, f"/run/{ids['sample']}/lanes", count=200).events
     event = next(one for one in events if one.origin == "INFERRED")
-    page = open_page(f"/run/{ids['sample']}?at={event.number}&view=lanes")
+    page = open_page(f"/run/{ids['sample']}?at={event.number}&view=lanes&show=all")
     expect(page.locator("[data-when] .is-inferred")).to_have_text("inferred")
     expect(page.locator("[data-source]")).to_have_count(0)
     box = page.locator(f'[data-event="{event.number}"]')
@@ -119,11 +119,10 @@ def test_lanes_without_routine_have_the_elections_and_lead_to_the_same_events(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
     first = server.get(api.RunStrip, f"/run/{ids['sample']}/strip").bands[0]
-    page = open_page(f"/run/{ids['sample']}?at={first.start}&view=lanes")
+    page = open_page(f"/run/{ids['sample']}?at={first.start}&view=lanes&show=all")
     chosen = page.locator("svg.lanes .event.is-chosen")
     expect(chosen).to_have_attribute("data-event", str(first.start))
     title = chosen.locator(".event-title").text_content()
-    page.keyboard.press("f")
     page.keyboard.press("f")
     expect(page.get_by_role("button", name="No routine")).to_have_attribute("aria-pressed", "true")
     hidden = page.locator("[data-hidden]")
@@ -135,7 +134,7 @@ def test_lanes_without_routine_have_the_elections_and_lead_to_the_same_events(
     place = page.locator("output.place")
     expect(place).not_to_have_attribute("data-place", str(first.start))
     after = int(place.get_attribute("data-place") or "")
-    page.keyboard.press("f")
+    page.get_by_role("button", name="All events").click()
     expect(chosen).to_have_attribute("data-event", str(after))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import Refusal, bad_request
-from canvass.browser.labels import edge_words
+from canvass.browser.labels import edge_words, labels_of
 from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import DRAWN_EDGES, QUOTIENT_NODES, shortened
 from canvass.graph import GraphError
@@ -52,9 +52,10 @@ def find(graph: OpenGraph, where: str, limit: int) -> api.Found:
     """Find the states in which a predicate holds."""
     predicate = parse(where)
     rows = predicate.rows(graph.view)
-    shown = tuple(graph.ref(row) for row in rows[:limit].tolist())
+    shown = graph.labels(rows[:limit].tolist())
     hints = () if len(rows) else tuple(map(shortened, predicate.unknown_names(graph.view)))
-    return api.Found(count=len(rows), shown=shown, hints=hints)
+    refs = tuple(api.StateRef(graph.view.id_of(row), label) for row, label in shown.items())
+    return api.Found(count=len(rows), shown=refs, hints=hints)
 
 
 def path(
@@ -81,19 +82,19 @@ def path(
         If there is none.
     """
     hops, first = find_path(graph, start, end, where, actions)
+    trees = {row: graph.view.tree(row) for row in (first, *(hop.target for hop in hops))}
+    labels = labels_of(trees)
     return api.PathView(
-        start=graph.ref(first),
+        start=api.StateRef(graph.view.id_of(first), labels[first]),
         hops=tuple(
             api.Hop(
                 edge=hop.edge,
                 action=hop.action,
                 source=graph.view.id_of(hop.source),
                 target=graph.view.id_of(hop.target),
-                source_label=graph.label(hop.source),
-                target_label=graph.label(hop.target),
-                words=edge_words(
-                    graph.view.tree(hop.source), graph.view.tree(hop.target), hop.action
-                ),
+                source_label=labels[hop.source],
+                target_label=labels[hop.target],
+                words=edge_words(trees[hop.source], trees[hop.target], hop.action),
             )
             for hop in hops
         ),
@@ -164,15 +165,12 @@ def _roots(graph: OpenGraph, found: Quotient) -> list[int]:
 
 def strong_components(graph: OpenGraph, found: Components) -> api.Components:
     """Describe the strongly connected components."""
+    largest = graph.labels(found.examples[:LARGEST].tolist())
     return api.Components(
         count=len(found),
         largest=tuple(
-            api.Component(
-                size=int(found.sizes[k]),
-                example=graph.view.id_of(int(found.examples[k])),
-                label=graph.label(int(found.examples[k])),
-            )
-            for k in range(min(LARGEST, len(found)))
+            api.Component(size=size, example=graph.view.id_of(row), label=label)
+            for size, (row, label) in zip(found.sizes.tolist(), largest.items(), strict=False)
         ),
         terminal=int(found.terminal.sum()),
     )

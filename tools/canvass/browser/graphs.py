@@ -15,7 +15,7 @@ import numpy as np
 
 from canvass.browser import api
 from canvass.browser.guard import Refusal, bad_request, not_found
-from canvass.browser.labels import edge_words, label_of, tree_changes
+from canvass.browser.labels import edge_words, label_of, labels_of, tree_changes
 from canvass.browser.limits import LISTED, bounded, shortened
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.sources import Lazy
@@ -78,13 +78,9 @@ class OpenGraph:
             raise not_found(f"no state of the graph has an id that begins with {state}")
         return row
 
-    def label(self, row: int) -> str:
-        """Name a state for a person."""
-        return label_of(self.view.tree(row))
-
-    def ref(self, row: int) -> api.StateRef:
-        """Name a state by its id and for a person."""
-        return api.StateRef(id=self.view.id_of(row), label=self.label(row))
+    def labels(self, rows: Iterable[int]) -> dict[int, str]:
+        """Name states for a person, each by another name."""
+        return labels_of({row: self.view.tree(row) for row in rows})
 
     # --- the graph, and one state -----------------------------------------------------------------
 
@@ -119,7 +115,9 @@ class OpenGraph:
         leaving = [view.edge(int(one)) for one in view.out_edge[first + order]]
         start, end = int(view.in_offsets[row]), int(view.in_offsets[row + 1])
         back = np.argsort(view.in_source[start:end] == row, kind="stable")[:limit]
-        entering = (start + back).tolist()
+        entering = view.in_source[start + back].tolist()
+        trees = {one: view.tree(one) for one in [row, *(e.target for e in leaving), *entering]}
+        labels = labels_of(trees)
         counts = np.bincount(view.out_action[first:last], minlength=len(view.actions)).tolist()
         return api.StateView(
             id=view.id_of(row),
@@ -127,21 +125,17 @@ class OpenGraph:
             initial=self.is_initial(row),
             expanded=bool(view.expanded[row]),
             tree=bounded(tree),
-            out=tuple(self._leaving(tree, leaving)),
+            out=tuple(self._leaving(tree, leaving, labels)),
             out_total=last - first,
             entering=tuple(
                 api.InEdge(
                     edge=int(view.in_edge[at]),
-                    action=view.actions[int(view.in_action[at])],
-                    source=view.id_of(int(view.in_source[at])),
-                    source_label=self.label(int(view.in_source[at])),
-                    words=edge_words(
-                        view.tree(int(view.in_source[at])),
-                        tree,
-                        view.actions[int(view.in_action[at])],
-                    ),
+                    action=(action := view.actions[int(view.in_action[at])]),
+                    source=view.id_of(source),
+                    source_label=labels[source],
+                    words=edge_words(trees[source], tree, action),
                 )
-                for at in entering
+                for at, source in zip((start + back).tolist(), entering, strict=True)
             ),
             in_total=end - start,
             enabled=tuple(
@@ -156,20 +150,21 @@ class OpenGraph:
         at = int(np.searchsorted(self.view.initial, row))
         return at < len(self.view.initial) and int(self.view.initial[at]) == row
 
-    def _leaving(self, tree: dict[str, Any], edges: Sequence[EdgeView]) -> Iterable[api.OutEdge]:
+    def _leaving(
+        self, tree: dict[str, Any], edges: Sequence[EdgeView], labels: dict[int, str]
+    ) -> Iterable[api.OutEdge]:
         targets = {edge.target: self.view.tree(edge.target) for edge in edges}
-        shown = {row: (label_of(to), tree_changes(tree, to)) for row, to in targets.items()}
+        changes = {row: tree_changes(tree, to) for row, to in targets.items()}
         for edge in edges:
-            label, changes = shown[edge.target]
             yield api.OutEdge(
                 edge=edge.edge,
                 action=edge.action,
                 target=self.view.id_of(edge.target),
-                target_label=label,
+                target_label=labels[edge.target],
                 words=edge_words(tree, targets[edge.target], edge.action),
                 given=bounded(edge.given),
                 sends=bounded(list(edge.sends)),
-                changes=changes,
+                changes=changes[edge.target],
             )
 
 

@@ -5,7 +5,8 @@ Texts of trees of plain JSON values; nothing here knows where they come from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from canvass.browser import api
@@ -55,6 +56,60 @@ def near_label(tree: dict[str, Any], centre: dict[str, Any]) -> str:
     parts = [f"{one.path} {one.after}" for one in changes[:_DIFFERENCES]]
     more = f" +{len(changes) - _DIFFERENCES}" if len(changes) > _DIFFERENCES else ""
     return shortened(", ".join(parts) + more, LABEL_CHARS) or label
+
+
+def labels_of(trees: Mapping[int, dict[str, Any]]) -> dict[int, str]:
+    """Name states so that no two that differ have the same name."""
+    return told_apart({row: label_of(tree) for row, tree in trees.items()}, trees)
+
+
+def told_apart(labels: Mapping[int, str], trees: Mapping[int, dict[str, Any]]) -> dict[int, str]:
+    """Add to names that several states share the fields in which these states differ.
+
+    Fields are added until a state is told from all others, those that split most states first.
+    """
+    found, alike = dict(labels), defaultdict[str, list[int]](list)
+    for row, label in labels.items():
+        alike[label].append(row)
+    for rows in alike.values():
+        if len(rows) == 1:
+            continue
+        values = {row: dict(_leaves("", trees[row])) for row in rows}
+        paths = list(dict.fromkeys(path for one in values.values() for path in one))
+        parts = dict.fromkeys(rows, 0)
+        """Rows with the same number are not told apart yet."""
+        words: dict[int, list[str]] = {row: [] for row in rows}
+        while paths:
+            splits = {
+                path: {(part, values[row].get(path, ABSENT)) for row, part in parts.items()}
+                for path in paths
+            }
+            path = max(paths, key=lambda one: len(splits[one]))
+            if len(splits[path]) == len(set(parts.values())):
+                break
+            number = {key: place for place, key in enumerate(splits[path])}
+            sizes = Counter(parts.values())
+            for row, part in parts.items():
+                value = values[row].get(path, ABSENT)
+                parts[row] = number[part, value]
+                if sizes[part] > 1:
+                    words[row].append(f"{path} {value}")
+            paths.remove(path)
+        for row, said in words.items():
+            found[row] += f" · {shortened(', '.join(said))}" if said else ""
+    return found
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Give the values of a tree with their places; lists of plain values are values."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from _leaves(f"{path}.{name}" if path else str(name), one)
+    elif isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):
+        for place, one in enumerate(value):
+            yield from _leaves(f"{path}[{place}]", one)
+    elif value or not isinstance(value, (list, tuple)):
+        yield path, value_text(value)
 
 
 def edge_words(before: dict[str, Any], after: dict[str, Any], action: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.labels import label_of
+from canvass.browser.labels import labels_of
 from canvass.browser.limits import bounded
 from canvass.browser.simulated_steps import SimulatedSearch
 from canvass.browser.sources import Lazy
@@ -185,28 +185,29 @@ class MemberSteps:
         found = self._simulated.found
         unseen = np.array([one not in found for one in wanted.tolist()], dtype=np.bool_)
         order = np.lexsort((np.where(away < 0, len(self._keys), away), unseen))
-        rows = []
-        for place in order[:most].tolist():
-            edge, source = int(edges[wanted[place]]), int(sources[place])
-            shown = view.edge(edge)
-            rows.append(
-                api.UntakenStep(
-                    edge=edge,
-                    source=view.id_of(source),
-                    source_label=label_of(view.tree(source)),
-                    target=view.id_of(shown.target),
-                    target_label=label_of(view.tree(shown.target)),
-                    given=bounded(shown.given),
-                    away=int(away[place]),
-                    simulated=found.get(int(wanted[place])),
-                )
-            )
+        places = order[:most].tolist()
+        shown = [view.edge(int(edges[wanted[place]])) for place in places]
+        labels = labels_of(
+            {row: view.tree(row) for one in shown for row in (one.source, one.target)}
+        )
         return api.Untaken(
             action=action,
             count=len(wanted),
             simulated_runs=self._simulated.runs,
             searching=searching,
-            shown=tuple(rows),
+            shown=tuple(
+                api.UntakenStep(
+                    edge=one.edge,
+                    source=view.id_of(one.source),
+                    source_label=labels[one.source],
+                    target=view.id_of(one.target),
+                    target_label=labels[one.target],
+                    given=bounded(one.given),
+                    away=int(away[place]),
+                    simulated=found.get(int(wanted[place])),
+                )
+                for place, one in zip(places, shown, strict=True)
+            ),
         )
 
     def _measure(self) -> NDArray[np.int64]:

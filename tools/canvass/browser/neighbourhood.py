@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.cluster_words import is_cluster, moved_member
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.labels import edge_words, label_of, near_label
+from canvass.browser.labels import edge_words, label_of, near_label, told_apart
 from canvass.browser.layout import place
 from canvass.browser.limits import DRAWN_EDGES
 from canvass.graph.walks import Arrow, Neighbourhood, around, arrows_among
@@ -112,8 +112,18 @@ def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
     lowest = int(near.layers.min())
     placed = place([int(one) - lowest for one in near.layers.tolist()], pairs)
     trees = {one: graph.view.tree(one) for one in rows}
+    named = {one: near_label(tree, trees[row]) for one, tree in trees.items() if one != row}
+    labels = told_apart(named, trees) | {row: label_of(trees[row])}
     nodes = tuple(
-        _node(graph, one, trees[one], None if one == row else trees[row], spot, int(near.more[k]))
+        _node(
+            graph,
+            one,
+            labels[one],
+            trees[one],
+            None if one == row else trees[row],
+            spot,
+            int(near.more[k]),
+        )
         for k, (one, *spot) in enumerate(zip(rows, placed.x, placed.y, strict=True))
     )
     shown, cut = near.arrows[:DRAWN_EDGES], near.arrows[DRAWN_EDGES:]
@@ -143,6 +153,7 @@ def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
 def _node(
     graph: OpenGraph,
     row: int,
+    label: str,
     tree: dict[str, Any],
     centre: dict[str, Any] | None,
     spot: Sequence[float],
@@ -158,7 +169,7 @@ def _node(
     election = shown.get("electionState") if graph.view.kind == "member" or sign else None
     return api.Node(
         id=graph.view.id_of(row),
-        label=label_of(tree) if centre is None else near_label(tree, centre),
+        label=label,
         x=x,
         y=y,
         initial=graph.is_initial(row),

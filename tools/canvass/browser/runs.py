@@ -23,7 +23,7 @@ from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import LoadedRun, load
 from canvass.lanes.model import Diagram, LaneEvent, LaneMessage
 from canvass.lanes.of_run import RunLanes, state_changes
-from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
+from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_ENUMS, STATE_INDEX
 from canvass.traces.schema import Run
 
 _ELECTION: Final = STATE_ENUMS["election_state"]
@@ -38,6 +38,11 @@ ROUTINE: Final = (
 )
 """What members do all the time while nobody is elected."""
 _ROUTINE: Final = [ACTION_NAMES.index(name) for name in ROUTINE]
+_TOLD: Final = [place for name, place in STATE_INDEX.items() if not name.endswith("position")]
+_TOLD_OF_MEMBER: Final = [
+    place for name, place in MEMBER_INDEX.items() if not name.endswith("position")
+]
+"""What tells steps of one action apart: all of the state but positions, which grow all the time."""
 FOLDS: Final = ("alike", "events")
 """Fewer events: one for several of a member that are alike; or no routine at all."""
 
@@ -220,9 +225,18 @@ class OpenRun:
             owner = np.maximum(0, np.searchsorted(places, every, side="right") - 1)
             return Shown(places, owner, every)
         kind = np.where(routine, -1, columns.action[rows].astype(np.int64))
+        told = np.concatenate(
+            [
+                columns.state[rows][:, _TOLD],
+                columns.members[rows][:, :, _TOLD_OF_MEMBER].reshape(len(rows), -1),
+                np.diff(columns.log_offsets)[rows, np.newaxis],
+            ],
+            axis=1,
+        )
         leader, last = every.copy(), every.copy()
         for own in self.places:
             begins = np.diff(kind[own], prepend=-2) != 0
+            begins[1:] |= (told[own[1:]] != told[own[:-1]]).any(axis=1) & (kind[own[1:]] >= 0)
             begins |= np.diff(state[own], prepend=-1) != 0
             begins |= keep[own] | np.concatenate([[False], keep[own][:-1]])
             first = np.flatnonzero(begins)

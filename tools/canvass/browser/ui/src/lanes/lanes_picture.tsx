@@ -4,14 +4,15 @@ import { useMemo } from "preact/hooks";
 import type { LaneEvent, LaneMessage, Lanes } from "../api/types";
 import { phaseOf, signOf } from "../words/election";
 import { shortened } from "../words/visible";
-import { BOX, ROW, routesOf, topOf, type Columns } from "./geometry";
+import { BOX, ROW, routesOf, topOf, type Columns, type Tracks } from "./geometry";
 import { messagesOf, markSign } from "./event_messages";
 
 const CHARACTER = 6.6;
 
 export function LanesPicture(
-  { lanes, columns, at, choose, from, to }: {
+  { lanes, tracks, columns, at, choose, from, to }: {
     lanes: Lanes;
+    tracks: Tracks;
     columns: Columns;
     at: number;
     choose: (number: number) => void;
@@ -23,7 +24,7 @@ export function LanesPicture(
   const offset = topOf(from);
   const first = lanes.events[0]?.number ?? 0;
   const messages = useMemo(() => messagesOf(lanes), [lanes]);
-  const routes = useMemo(() => routesOf(lanes, columns, 0), [lanes, columns]);
+  const routes = useMemo(() => routesOf(tracks, columns), [tracks, columns]);
   // Arrows and times are drawn anew only when other rows come into sight.
   const around = useMemo(() => {
     const ends = (message: LaneMessage): readonly [number, number] => [

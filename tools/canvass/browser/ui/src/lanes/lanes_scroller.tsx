@@ -3,7 +3,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Lanes } from "../api/types";
 import { useSize } from "../parts/use_size";
-import { columnsOf, HEAD, ROW } from "./geometry";
+import { columnsOf, HEAD, ROW, tracksOf } from "./geometry";
 import { LanesPicture } from "./lanes_picture";
 
 const NEAR = 25; // So near to the end of what is known, more is asked for.
@@ -21,9 +21,10 @@ export function LanesScroller(
 ) {
   const holder = useRef<HTMLDivElement>(null);
   const { width, height } = useSize(holder);
+  const tracks = useMemo(() => tracksOf(lanes), [lanes]);
   const columns = useMemo(
-    () => columnsOf(lanes.lanes.length, width, lanes.events.some((event) => event.time !== "")),
-    [lanes, width],
+    () => columnsOf(lanes.lanes.length, width, tracks, lanes.events.some((event) => event.time !== "")),
+    [lanes, tracks, width],
   );
   const first = lanes.events[0]?.number ?? 0;
   const end = first + lanes.events.length;
@@ -77,6 +78,7 @@ export function LanesScroller(
       <div style={{ height: `${lanes.total * ROW + 12}px`, width: `${columns.width}px`, position: "relative" }}>
         <LanesPicture
           lanes={lanes}
+          tracks={tracks}
           columns={columns}
           at={at}
           choose={choose}

@@ -15,11 +15,11 @@ import { LanesScroller } from "./lanes_scroller";
 const COUNT = 150;
 const STEP = 50; // Windows begin at multiples of it, so that few are asked for.
 
-/** Which events are drawn, as the server names it. */
+/** Which events are drawn: as the address and as the server names it. The first is the default. */
 const SHOWN = [
-  { id: "", title: "All events", about: "every step of every member" },
-  { id: "alike", title: "Alike as one", about: "steps of a member in a row that are alike, or routine, as one" },
-  { id: "events", title: "No routine", about: "without RecordLog, AppendEntry, positions and commits of members that follow or lead" },
+  { id: "", asked: "alike", title: "Alike as one", about: "steps of a member in a row that are alike, or routine, as one" },
+  { id: "all", asked: undefined, title: "All events", about: "every step of every member" },
+  { id: "events", asked: "events", title: "No routine", about: "without RecordLog, AppendEntry, positions and commits of members that follow or lead" },
 ] as const;
 
 /** Gives the event so many drawn events further; undefined if the next one of the run is meant. */
@@ -39,21 +39,22 @@ export function LanesView(
   const [asked, ask] = useState<{ from?: number; around?: number }>({ around: at });
   const [list, choice] = useListChoice("Lanes", "Picture");
   const place = Math.max(0, SHOWN.findIndex((one) => one.id === show));
+  const shown = SHOWN[place]?.asked;
   useKeys("Lanes", [
-    { keys: ["f"], does: "all events, alike as one, no routine", run: () => setShow(SHOWN[(place + 1) % SHOWN.length]?.id ?? "") },
+    { keys: ["f"], does: "alike as one, all events, no routine", run: () => setShow(SHOWN[(place + 1) % SHOWN.length]?.id ?? "") },
   ]);
-  const answer = useQuery<Lanes>(apiPath(path, { ...asked, count: COUNT, show: SHOWN[place]?.id }));
+  const answer = useQuery<Lanes>(apiPath(path, { ...asked, count: COUNT, show: shown }));
   const lanes = answer.data;
   const rows = useMemo(() => new Map(lanes?.events.map((event) => [event.event, event.number])), [lanes]);
   useLayoutEffect(() => {
     if (!rows.has(at)) ask({ around: at });
-  }, [at, show]);
+  }, [at, shown]);
   // An event that is not drawn itself is found by the server.
   const row = rows.get(at) ?? (asked.around === at && !answer.loading ? lanes?.chosen : undefined) ?? -1;
   const first = lanes?.events[0]?.number ?? 0;
   const to = (number: number): number | undefined => lanes?.events[number - first]?.event;
   useLayoutEffect(() => {
-    along.current = (by) => (show && row >= 0 ? to(row + by) : undefined);
+    along.current = (by) => (shown && row >= 0 ? to(row + by) : undefined);
     return () => {
       along.current = null;
     };
