@@ -12,6 +12,7 @@ import sys
 import types
 import typing
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,16 +71,18 @@ def render() -> str:
     return "\n".join([_HEAD, *aliases, *("\n".join(_interface(one)) for one in structs())])
 
 
-def structs() -> Iterator[type[api.Data]]:
-    """Give the Structs in the order in which they are defined."""
+def structs() -> Iterator[type[msgspec.Struct]]:
+    """Give the Structs in the order in which they are defined or named first."""
+    found: dict[type[msgspec.Struct], None] = {}
     for module in (api_base, api_graphs, api_explanations, api_runs, api_reports):
         for value in vars(module).values():
-            own = inspect.isclass(value) and value.__module__ == module.__name__
-            if own and issubclass(value, api.Data) and value is not api.Data:
-                yield value
+            if inspect.isclass(value) and issubclass(value, msgspec.Struct):
+                found[value] = None
+    del found[api.Data], found[msgspec.Struct]
+    yield from found
 
 
-def _interface(struct: type[api.Data]) -> Iterator[str]:
+def _interface(struct: type[msgspec.Struct]) -> Iterator[str]:
     lines = inspect.cleandoc(struct.__doc__ or "").splitlines()
     yield f"/** {' '.join(lines)} */"
     yield f"export interface {struct.__name__} {{"
@@ -106,6 +109,8 @@ def _type(kind: Any) -> str:
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Literal:
         return _union(kind)
+    if inspect.isclass(kind) and issubclass(kind, Enum):
+        return " | ".join(f'"{one.value}"' for one in kind)
     if origin is tuple:
         assert inside[1:] == (...,), f"{kind}: only tuples of any length"
         element = " | ".join(_type(one) for one in _parts(inside[0]))

@@ -315,8 +315,8 @@ def test_components_are_those_of_the_graph(server: Asked, graph: nx.MultiDiGraph
 
 
 def test_coverage_counts_each_event_once(server: Asked, member_graph: Path, good_run: Path) -> None:
-    graph_id, run_id = server.ids[1:]
-    answer = server.get(api.GraphCoverage, f"/graph/{graph_id}/coverage", run=run_id)
+    graph_id = server.ids[1]
+    answer = server.get(api.GraphCoverage, f"/graph/{graph_id}/coverage")
     loaded, keys = load(good_run, "good"), open_keys(member_graph)
     rules = loaded.run.rules
     taken: Counter[int] = Counter()
@@ -336,14 +336,13 @@ def test_coverage_counts_each_event_once(server: Asked, member_graph: Path, good
 def test_drawn_edges_are_hot_where_a_run_went(server: Asked) -> None:
     graph_id, run_id = server.ids[1:]
     steps = server.store.content("graph", graph_id).steps
-    steps.classes()
+    steps.classes.get()
     step = server.get(api.StepView, f"/run/{run_id}/step/0/2")
     assert step.graph is not None
     query: dict[str, object] = {"depth": 1, "limit": 200}
     answer = server.get(
         api.GraphCoverage,
         f"/graph/{graph_id}/coverage",
-        run=run_id,
         around=step.graph.source,
         include=step.graph.target,
         **query,

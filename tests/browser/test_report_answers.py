@@ -90,7 +90,7 @@ def test_the_summary_is_reported(server: Asked) -> None:
     assert report.counts == {"CONFORMS": MORE + 1, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
     assert (report.events, report.divergences, report.events_per_second) == (1000, 3, 500.0)
     assert report.never_taken == ("Terminate",)
-    assert [(one.action, one.events, one.covered, one.total) for one in report.coverage] == [
+    assert [(one.name, one.events, one.covered, one.total) for one in report.coverage] == [
         ("Canvass", 9, 6, 24),
         ("Restart", 3, 0, 0),
     ]

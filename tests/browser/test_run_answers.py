@@ -230,7 +230,7 @@ def test_a_step_lies_in_the_graph_between_states_like_its_own(server: Asked) -> 
     # Until all edges are canonicalised, the page is asked to try again.
     first = server.get(api.StepView, "/run/good/step/0/0")
     assert first.graph is None or not first.graph_pending
-    server.store.content("graph", graph_id).steps.classes()
+    server.store.content("graph", graph_id).steps.classes.get()
     found = 0
     for place in range(0, 60, 3):
         step = server.get(api.StepView, f"/run/good/step/0/{place}")
@@ -260,7 +260,7 @@ def test_a_step_lies_in_the_graph_between_states_like_its_own(server: Asked) -> 
 
 
 def test_a_step_that_the_spec_does_not_allow_is_not_in_the_graph(server: Asked) -> None:
-    server.store.content("graph", server.ids[-1]).steps.classes()
+    server.store.content("graph", server.ids[-1]).steps.classes.get()
     answer = settled(server, "bad").divergence
     assert answer is not None
     step = server.get(api.StepView, f"/run/bad/step/{answer.member}/{answer.step}")

@@ -62,8 +62,8 @@ class Stepping:
     def take_up_recording(self) -> bool:
         """Take note of what the archive has recorded; false if there is nothing new.
 
-        Every step that may begin an election comes after this. It would truncate what the archive
-        has recorded and the module has not noted.
+        Every step that may begin an election comes after this: the election would truncate what the
+        archive has recorded and the module has not noted.
         """
         position = self._port.recorded_position()
         if position <= self.member.recorded_position:

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.browser.labels import MAX_CHANGES, label_of, tree_changes, value_text
-from canvass.browser.limits import LABEL_CHARS, TEXT_CHARS, TREE_ITEMS, bounded, shortened
+from canvass.browser.limits import (
+    LABEL_CHARS,
+    TEXT_CHARS,
+    TREE_ITEMS,
+    bounded,
+    encoded,
+    shortened,
+)
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 TREES = st.recursive(
@@ -30,6 +37,25 @@ def test_long_texts_say_how_much_is_missing() -> None:
 
 def test_what_utf_8_cannot_hold_is_replaced() -> None:
     assert shortened("a\ud800b") == "a?b"
+
+
+class Answer(msgspec.Struct):
+    """Stands for an answer of the server."""
+
+    found: Any
+
+
+@given(TREES)
+def test_an_answer_with_short_texts_is_written_as_it_is(tree: Any) -> None:
+    assert encoded(Answer(tree)) == msgspec.json.encode(Answer(tree))
+
+
+def test_an_answer_has_the_beginning_of_each_long_text_and_no_lone_surrogate() -> None:
+    long = '"\\' * TEXT_CHARS
+    shown = shortened(long)
+    assert shown.endswith("more characters)")
+    found = msgspec.json.decode(encoded(Answer({long: [long, 1], "\ud800": None})))
+    assert found == {"found": {shown: [shown, 1], "?": None}}
 
 
 @given(TREES)

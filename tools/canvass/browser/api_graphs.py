@@ -244,6 +244,7 @@ class ActionCoverage(Data, frozen=True):
     name: str
     covered: int
     total: int
+    """Steps that the graphs have of it; 0 if there is no graph."""
     events: int
 
 

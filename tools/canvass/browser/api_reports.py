@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from canvass.browser.api_base import Data
-from canvass.browser.api_graphs import FieldChange
+from canvass.browser.api_graphs import ActionCoverage, FieldChange
 from canvass.browser.api_runs import Lanes
 
 
@@ -23,16 +23,6 @@ class ReportCluster(Data, frozen=True):
     member: int
     step: int
     message: str
-
-
-class ReportAction(Data, frozen=True):
-    """What of an action was taken."""
-
-    action: str
-    events: int
-    covered: int
-    total: int
-    """Steps that the graphs of the report have of it; 0 if there was no graph."""
 
 
 class ReportRun(Data, frozen=True):
@@ -80,7 +70,7 @@ class ReportView(Data, frozen=True):
     events_per_second: float
     clusters: tuple[ReportCluster, ...]
     cluster_count: int
-    coverage: tuple[ReportAction, ...]
+    coverage: tuple[ActionCoverage, ...]
     never_taken: tuple[str, ...]
     runs: ReportRuns
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET, UnsetType
-
 from canvass.browser.api_base import Data
 from canvass.browser.api_graphs import FieldChange
+from canvass.conformance.explain import Difference
+from canvass.conformance.operators import Operator
+from canvass.lanes import model
+from canvass.lanes.model import LaneMessage
 
 
 class MemberInfo(Data, frozen=True):
@@ -16,23 +18,6 @@ class MemberInfo(Data, frozen=True):
     id: int
     steps: int
     events: int
-
-
-class Difference(Data, frozen=True):
-    """A field in which what was observed differs from what is allowed."""
-
-    field: str
-    before: str
-    observed: str
-    allowed: str
-
-
-class SourceLines(Data, frozen=True):
-    """A definition of the spec."""
-
-    module: str
-    line: int
-    lines: tuple[str, ...]
 
 
 class Receipt(Data, frozen=True):
@@ -93,7 +78,7 @@ class Divergence(Data, frozen=True):
     enabled: tuple[str, ...]
     failing: tuple[str, ...]
     """Parts of the guard that keep the action from being enabled."""
-    operator: SourceLines | None
+    operator: Operator | None
     words: tuple[str, ...]
     """What was expected and what was seen, in a line for each field."""
     receipt: Receipt | None
@@ -133,21 +118,13 @@ class RunView(Data, frozen=True):
     events: int
 
 
-class LaneEvent(Data, frozen=True):
-    """One event of one lane."""
+class LaneEvent(model.LaneEvent, frozen=True, kw_only=True):
+    """One event of one lane, with its place in the run."""
 
     number: int
-    """Its place in the causal order."""
-    lane: int
-    title: str
-    reference: str
-    given: str
-    aside: tuple[str, ...]
-    changes: tuple[str, ...]
-    mark: str | None
-    remark: str
-    skipped: int
-    election_state: str | UnsetType = UNSET
+    """Its place among the events that are drawn."""
+    election_state: str = ""
+    """Of the member of a run after the event."""
     time: str = ""
     """When it happened, in seconds of the member's own clock."""
     since: str = ""
@@ -160,19 +137,6 @@ class LaneEvent(Data, frozen=True):
     """Its place in the causal order of all events; -1 if the diagram is of no run."""
     alike: str = ""
     """Which further events of the member it stands for, if it does."""
-
-
-class LaneMessage(Data, frozen=True):
-    """A message between two lanes."""
-
-    name: str
-    sender: int
-    receiver: int
-    sent: int | None
-    """Index of the event that sends it, in this answer; null if it is not in it."""
-    received: int | None
-    fate: str
-    text: str
 
 
 class Lanes(Data, frozen=True):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio.to_thread
-import msgspec
 from anyio import CapacityLimiter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,7 +20,7 @@ from starlette.types import ASGIApp
 from canvass.browser import api
 from canvass.browser.arguments import Arguments
 from canvass.browser.guard import Access, Guard, not_found
-from canvass.browser.limits import WORKERS
+from canvass.browser.limits import WORKERS, encoded
 from canvass.browser.overview import overview
 from canvass.browser.page_files import PageFile
 from canvass.browser.sources import Store
@@ -100,7 +99,7 @@ def _answer(ask: Ask, arguments: Arguments) -> Response:
     found = ask(arguments)
     if isinstance(found, Response):
         return found
-    return Response(msgspec.json.encode(found), media_type=JSON)
+    return Response(encoded(found), media_type=JSON)
 
 
 async def _nothing(*_: object) -> None:

@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from canvass.browser import api
-from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun
 from canvass.browser.tracks import DOWN, ENDED
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
+from canvass.conformance.explain import Difference
 from canvass.conformance.verdict import MESSAGE_CAUSALITY, Divergence, DivergenceClass
 from canvass.lanes.of_run import value_text
 from canvass.traces.layout import MESSAGE_INDEX
@@ -36,7 +36,7 @@ def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
     who = f"member {divergence.member}"
     kind = _named(message)
     nearest = _nearest(opened, sender, divergence.member, message)
-    rows: tuple[api.Difference, ...] = ()
+    rows: tuple[Difference, ...] = ()
     if nearest is None:
         text = f"Member {sender} never sent {who} a {kind[0]}."
     else:
@@ -50,11 +50,9 @@ def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
             f" under another id or at another time."
         )
     return api.Receipt(
-        received=shortened(
-            f"Member {divergence.member} received {' '.join(kind)} from member {sender}"
-            f" at {_place(opened, row)}, as message {event.input.id or '?'}."
-        ),
-        nearest=shortened(text),
+        received=f"Member {divergence.member} received {' '.join(kind)} from member {sender}"
+        f" at {_place(opened, row)}, as message {event.input.id or '?'}.",
+        nearest=text,
         nearest_event=None if nearest is None else opened.lanes.place[nearest[1]],
         rows=rows,
     )
@@ -100,11 +98,11 @@ def _nearest(
     return None if best is None else (best[2], best[1])
 
 
-def _compared(received: Message, sent: Message) -> Iterator[api.Difference]:
+def _compared(received: Message, sent: Message) -> Iterator[Difference]:
     for name in received.__struct_fields__:
         seen, there = getattr(received, name), getattr(sent, name)
         if seen != there:
-            yield api.Difference(
+            yield Difference(
                 field=wire_name(name),
                 before="",
                 observed=value_text(seen),
@@ -135,7 +133,7 @@ def levels_of(opened: OpenRun, divergence: Divergence) -> tuple[api.MemberLevel,
                 member=place.member,
                 state=doing or f"{place.election_state} {place.role}",
                 log_end=str(state.recorded_position),
-                terms=shortened(", ".join(terms) or "none"),
+                terms=", ".join(terms) or "none",
                 committed=str(state.commit_position),
                 event=opened.lanes.place[row],
             )
@@ -143,8 +141,6 @@ def levels_of(opened: OpenRun, divergence: Divergence) -> tuple[api.MemberLevel,
     return tuple(found)
 
 
-def expected_words(rows: Sequence[api.Difference]) -> tuple[str, ...]:
+def expected_words(rows: Sequence[Difference]) -> tuple[str, ...]:
     """Say of the nearest outcome that the spec allows what it has instead of what was seen."""
-    return tuple(
-        shortened(f"{row.field}: expected {row.allowed}, saw {row.observed}") for row in rows[:3]
-    )
+    return tuple(f"{row.field}: expected {row.allowed}, saw {row.observed}" for row in rows[:3])

@@ -20,7 +20,6 @@ from canvass.browser.clock_texts import seconds_text
 from canvass.browser.cluster_words import is_cluster
 from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
-from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun, changes_of, tree_of
 from canvass.browser.tracks import bands_of
 from canvass.cluster.member import ElectionState, Role
@@ -100,10 +99,10 @@ def _state_changes(
             yield api.ComparedStep(
                 event=number,
                 step=number + 1,
-                action=shortened(actions[number]) or "the first state",
+                action=actions[number] or "the first state",
                 time="",
                 given={},
-                label=shortened(label),
+                label=label,
             )
         before = label
 

@@ -13,7 +13,6 @@ from typing import Final
 
 from canvass.browser import api
 from canvass.browser.guard import bad_request
-from canvass.browser.limits import shortened
 from canvass.browser.reports import PAGE, placed, run_name
 from canvass.browser.sources import Source
 from canvass.corpus.summary import VERDICTS
@@ -81,7 +80,7 @@ class OpenCorpus:
         names = (*VERDICTS, UNCHECKED)
         return api.CorpusView(
             id=source_id,
-            title=shortened(self._title),
+            title=self._title,
             counts={name: counts[name] for name in names},
         )
 
@@ -118,10 +117,10 @@ class OpenCorpus:
         path, run_id = self._places[number]
         verdict, events, reason = known or (UNCHECKED, None, "")
         return api.ReportRun(
-            run_id=shortened(run_id),
+            run_id=run_id,
             verdict=verdict,
             events=events,
-            reason=shortened(reason),
-            source=shortened(placed(str(path))),
+            reason=reason,
+            source=placed(str(path)),
             run=run_name(source_id, number),
         )

@@ -19,7 +19,7 @@ from canvass.browser.cluster_lanes import cluster_diagram
 from canvass.browser.cluster_words import PREFIX, acting_member, is_cluster
 from canvass.browser.hazards import hazards_in
 from canvass.browser.labels import tree_changes, value_text
-from canvass.browser.limits import LISTED, bounded, shortened
+from canvass.browser.limits import LISTED, bounded
 from canvass.browser.runs import lanes_of
 from canvass.lanes.model import Diagram
 from canvass.tlc.convert import to_itf_value
@@ -78,15 +78,15 @@ class OpenCounterexample:
         before: Sequence[dict[str, Any] | None] = (None, *shown[:-1])
         return api.CounterexampleView(
             id=source_id,
-            title=shortened(content.title),
-            claim=shortened(content.claim),
-            explanation=tuple(map(shortened, content.explanation)),
+            title=content.title,
+            claim=content.claim,
+            explanation=content.explanation,
             loop=content.loop,
             stuttering=content.stuttering,
             states=tuple(
                 api.CounterexampleState(
                     number=number,
-                    action=shortened(_plain_action(content.actions[number - 1], diagram)),
+                    action=_plain_action(content.actions[number - 1], diagram),
                     acting=acting(old, new, content.actions[number - 1]),
                     changes=() if old is None else tree_changes(old, new),
                     tree=bounded(new),
@@ -244,4 +244,4 @@ def acting(before: dict[str, Any] | None, after: dict[str, Any], action: str) ->
     """Say whose step of a cluster it was."""
     if before is None or not (is_cluster(before) and is_cluster(after)):
         return ""
-    return shortened(f"member {acting_member(before, after, action)}")
+    return f"member {acting_member(before, after, action)}"

@@ -1,4 +1,4 @@
-"""Which steps of a graph the runs that were opened take; counted once for each graph and choice.
+"""Which steps of a graph the runs that were opened take; counted once for each graph.
 
 Runs are read one after the other, and not kept.
 """
@@ -18,7 +18,7 @@ from canvass.traces.errors import TraceError
 
 
 class Coverages:
-    """Counts by graph and run.
+    """Counts by graph.
 
     Parameters
     ----------
@@ -29,30 +29,26 @@ class Coverages:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._found: dict[tuple[str, str], Lazy[Taken]] = {}
+        self._found: dict[str, Lazy[Taken]] = {}
 
-    def taken(self, graph_id: str, run_id: str) -> Taken:
-        """Count the steps of a graph that a run takes, or all runs if none is named.
+    def taken(self, graph_id: str) -> tuple[MemberSteps, Taken]:
+        """Give the steps of a graph, and how often the runs that are open take each of them.
 
         Raises
         ------
         Refusal
-            If the graph or the run is not open, or the graph is not of a member.
+            If the graph is not open, or not of a member.
         """
         graph: OpenGraph = self._store.content("graph", graph_id)
         steps = graph.steps
         if steps is None:
             raise bad_request("steps of runs are found in graphs of `canvass graph build` only")
-        sources = [self._store.get("run", run_id)] if run_id else self._all()
-        key = (graph_id, run_id)
         with self._lock:
-            if key not in self._found:
-                self._found[key] = Lazy(lambda: steps.take(_batches(sources, steps)))
-            lazy = self._found[key]
-        return lazy.get()
-
-    def _all(self) -> list[Source]:
-        return [source for _, source in self._store.of_kind("run")]
+            if graph_id not in self._found:
+                sources = [source for _, source in self._store.of_kind("run")]
+                self._found[graph_id] = Lazy(lambda: steps.take(_batches(sources, steps)))
+            lazy = self._found[graph_id]
+        return steps, lazy.get()
 
 
 def _batches(sources: list[Source], steps: MemberSteps) -> Iterator[Batch]:

@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from canvass.browser.limits import shortened
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.source import LogSource
 from canvass.traces.arrow import sources_of
@@ -82,7 +81,7 @@ def place_text(source: Source) -> str:
     """Write where a source is: the file without its packing, and the first and last line."""
     name = source.file.removesuffix(".gz").removesuffix(".zst")
     first, last = source.lines[0], source.lines[-1]
-    return shortened(f"{name}:{first}" if first == last else f"{name}:{first}-{last}")
+    return f"{name}:{first}" if first == last else f"{name}:{first}-{last}"
 
 
 def _of_folder(path: Path) -> Iterator[tuple[int, int, Source]]:
@@ -115,9 +114,9 @@ def _lines_of(log: Path, wanted: tuple[int, ...]) -> Iterator[str]:
     for piece in LogSource(log).pieces():
         *lines, rest = (rest + piece).split(b"\n")
         while waiting and waiting[0] <= number + len(lines):
-            yield shortened(lines[waiting.pop(0) - number - 1].decode("utf-8", "replace"))
+            yield lines[waiting.pop(0) - number - 1].decode("utf-8", "replace")
         number += len(lines)
         if not waiting:
             return
     if waiting and waiting[0] == number + 1 and rest:
-        yield shortened(rest.decode("utf-8", "replace"))
+        yield rest.decode("utf-8", "replace")

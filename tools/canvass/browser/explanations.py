@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
 from canvass.browser import api
-from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun
 from canvass.explanation.ballots import BallotReport
 from canvass.explanation.elections import ElectionReport
@@ -57,7 +56,7 @@ class _Rows:
     def line(self, text: str, evidence: Sequence[Evidence]) -> api.EvidenceLine:
         """Give a text with its evidence."""
         places = ", ".join(dict.fromkeys(map(self._place, evidence)))
-        return api.EvidenceLine(shortened(text), shortened(places), self._event(evidence))
+        return api.EvidenceLine(text, places, self._event(evidence))
 
     def sentence(self, one: Sentence) -> api.EvidenceLine:
         """Give a sentence."""

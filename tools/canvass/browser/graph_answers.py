@@ -41,11 +41,11 @@ def asked() -> Iterator[None]:
     try:
         yield
     except NoPath as error:
-        raise Refusal(404, "no-path", shortened(str(error))) from None
+        raise Refusal(404, "no-path", str(error)) from None
     except PredicateError as error:
-        raise Refusal(400, "expression", shortened(str(error)), error.column) from None
+        raise Refusal(400, "expression", str(error), error.column) from None
     except GraphError as error:
-        raise bad_request(shortened(str(error))) from None
+        raise bad_request(str(error)) from None
 
 
 def find(graph: OpenGraph, where: str, limit: int) -> api.Found:
@@ -53,7 +53,7 @@ def find(graph: OpenGraph, where: str, limit: int) -> api.Found:
     predicate = parse(where)
     rows = predicate.rows(graph.view)
     shown = graph.labels(rows[:limit].tolist())
-    hints = () if len(rows) else tuple(map(shortened, predicate.unknown_names(graph.view)))
+    hints = () if len(rows) else tuple(predicate.unknown_names(graph.view))
     refs = tuple(api.StateRef(graph.view.id_of(row), label) for row, label in shown.items())
     return api.Found(count=len(rows), shown=refs, hints=hints)
 

@@ -11,7 +11,7 @@ from canvass.browser.exports import checked_format, export_part, export_path
 from canvass.browser.graph_answers import asked, find, find_path, path, quotient, strong_components
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import bad_request
-from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED, shortened
+from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED
 from canvass.browser.neighbourhood import Extent, draw, drawn_edges, find_near
 from canvass.browser.sources import Store
 from canvass.traces.layout import ACTION_NAMES
@@ -51,22 +51,23 @@ class GraphRoutes:
 
     def coverage(self, arguments: Arguments) -> Answer:
         """Say how much of the graph runs take, and which of the drawn edges."""
-        taken = self._coverages.taken(arguments.part("graph"), arguments.text("run"))
+        steps, taken = self._coverages.taken(arguments.part("graph"))
         if not arguments.text("around"):
-            return taken.coverage()
+            return steps.coverage(taken)
         graph = self._graph(arguments)
         with asked():
             row = graph.row(arguments.text("around"))
-            return taken.with_edges(drawn_edges(graph, row, _extent(graph, arguments)))
+            return steps.coverage(taken, drawn_edges(graph, row, _extent(graph, arguments)))
 
     def untaken(self, arguments: Arguments) -> Answer:
         """List the steps of an action that no run takes."""
-        graph_id, action = arguments.part("graph"), arguments.required("action")
+        action = arguments.required("action")
         if action not in ACTION_NAMES:
-            raise bad_request(f"there is no action {shortened(action)}")
-        taken = self._coverages.taken(graph_id, arguments.text("run"))
+            raise bad_request(f"there is no action {action}")
+        steps, taken = self._coverages.taken(arguments.part("graph"))
         limit = arguments.number("limit", 50, LISTED, 1)
-        return taken.untaken(action, limit, simulate=arguments.number("simulate", 0, 1) == 1)
+        simulate = arguments.number("simulate", 0, 1) == 1
+        return steps.untaken(taken.counts, action, limit, simulate=simulate)
 
     def find(self, arguments: Arguments) -> Answer:
         """Find the states in which a predicate holds."""
@@ -137,6 +138,6 @@ def graph_questions(store: Store) -> list[Question]:
         Question("/graph/{graph}/project", ("by", "actions"), routes.project),
         Question("/graph/{graph}/export", EXPORT, routes.export),
         Question("/graph/{graph}/components", (), routes.components),
-        Question("/graph/{graph}/untaken", ("action", "run", "limit", "simulate"), routes.untaken),
-        Question("/graph/{graph}/coverage", ("run", "around", *EXTENT), routes.coverage),
+        Question("/graph/{graph}/untaken", ("action", "limit", "simulate"), routes.untaken),
+        Question("/graph/{graph}/coverage", ("around", *EXTENT), routes.coverage),
     ]

@@ -16,7 +16,7 @@ import numpy as np
 from canvass.browser import api
 from canvass.browser.guard import Refusal, bad_request, not_found
 from canvass.browser.labels import edge_words, label_of, labels_of, tree_changes
-from canvass.browser.limits import LISTED, bounded, shortened
+from canvass.browser.limits import LISTED, bounded
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.sources import Lazy
 from canvass.graph import GraphError
@@ -60,7 +60,7 @@ class OpenGraph:
         try:
             return self._steps.get()
         except GraphError as error:
-            raise Refusal(422, "unreadable", shortened(str(error))) from None
+            raise Refusal(422, "unreadable", str(error)) from None
 
     def row(self, state: str) -> int:
         """Find a state by its id or the beginning of it.
@@ -90,7 +90,7 @@ class OpenGraph:
         counts = view.action_counts.tolist()
         return api.GraphInfo(
             id=source_id,
-            title=shortened(view.title),
+            title=view.title,
             kind=view.kind,
             states=view.state_count,
             edges=view.edge_count,
@@ -101,8 +101,8 @@ class OpenGraph:
                 for name, count in zip(view.actions, counts, strict=True)
                 if count
             ),
-            fields=tuple(map(shortened, view.fields)),
-            detail={shortened(str(k)): _text(v) for k, v in view.detail.items()},
+            fields=view.fields,
+            detail={str(k): _text(v) for k, v in view.detail.items()},
         )
 
     def state(self, row: int, limit: int) -> api.StateView:
@@ -170,5 +170,5 @@ class OpenGraph:
 
 def _text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        return shortened(", ".join(str(one) for one in islice(value, LISTED)))
-    return shortened("" if value is None else str(value))
+        return ", ".join(str(one) for one in islice(value, LISTED))
+    return "" if value is None else str(value)

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from canvass.browser.api import Failure, Problem
-from canvass.browser.limits import HEAD_BYTES
+from canvass.browser.limits import HEAD_BYTES, encoded
 
 TOKEN_HEADER: Final = b"x-canvass-token"
 API: Final = "/api/"
@@ -64,9 +64,7 @@ class Refusal(Exception):
         column = msgspec.UNSET if self.column is None else self.column
         body = Failure(error=Problem(code=self.code, message=self.message, column=column))
         headers = {"allow": "GET"} if self.status == 405 else None
-        return Response(
-            msgspec.json.encode(body), self.status, headers, media_type="application/json"
-        )
+        return Response(encoded(body), self.status, headers, media_type="application/json")
 
 
 def not_found(what: str) -> Refusal:

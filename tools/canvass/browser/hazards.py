@@ -9,7 +9,6 @@ from typing import Final
 
 from canvass.browser import api
 from canvass.browser.guard import not_found
-from canvass.browser.limits import shortened
 
 _HERE: Final = Path(__file__).resolve().parent
 _FOLDERS: Final = (_HERE / "findings", _HERE.parents[2] / "docs" / "findings")
@@ -56,7 +55,7 @@ def _blocks(lines: list[str]) -> list[api.TextBlock]:
     def close(kind: str) -> None:
         text = "\n".join(part) if kind == "code" else _plain(" ".join(part))
         if text.strip():
-            found.append(api.TextBlock(kind=kind, text=shortened(text)))
+            found.append(api.TextBlock(kind=kind, text=text))
         part.clear()
 
     for line in lines:

@@ -96,7 +96,7 @@ def told_apart(labels: Mapping[int, str], trees: Mapping[int, dict[str, Any]]) -
                     words[row].append(f"{path} {value}")
             paths.remove(path)
         for row, said in words.items():
-            found[row] += f" · {shortened(', '.join(said))}" if said else ""
+            found[row] += f" · {', '.join(said)}" if said else ""
     return found
 
 
@@ -139,9 +139,7 @@ def tree_changes(before: Any, after: Any) -> tuple[api.FieldChange, ...]:
         if len(found) == MAX_CHANGES:
             found.append(api.FieldChange(path="…", before="", after="(shortened: more changes)"))
             break
-        found.append(
-            api.FieldChange(path=shortened(path), before=shortened(old), after=shortened(new))
-        )
+        found.append(api.FieldChange(path=path, before=old, after=new))
     return tuple(found)
 
 

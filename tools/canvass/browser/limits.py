@@ -1,11 +1,13 @@
 """How much of anything the server takes and gives, each number with its reason.
 
-Only numbers, and the function that shortens a text and says so.
+Numbers, and how an answer is written within them.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
+
+import msgspec
 
 HEAD_BYTES: Final = 16 * 1024
 """Of a request: browsers send less than 2 KiB, and a predicate in the query is at most 4 KiB."""
@@ -56,13 +58,11 @@ def shortened(text: str, limit: int = TEXT_CHARS) -> str:
 
 
 def bounded(value: Any, depth: int = TREE_DEPTH) -> Any:
-    """Give a tree of plain JSON values whose texts, lists and depth have bounds.
+    """Give a tree of plain JSON values whose lists and depth have bounds; `encoded` bounds texts.
 
     What was cut off is said where it was. Integers that JavaScript cannot hold become texts.
     """
-    if isinstance(value, str):
-        return shortened(value)
-    if isinstance(value, bool) or value is None or isinstance(value, float):
+    if value is None or isinstance(value, (str, bool, float)):
         return value
     if isinstance(value, int):
         return value if abs(value) < 1 << 53 else str(value)
@@ -70,7 +70,7 @@ def bounded(value: Any, depth: int = TREE_DEPTH) -> Any:
         return "… (shortened: nested too deep to be shown)"
     if isinstance(value, dict):
         items = list(value.items())
-        found = {shortened(str(key)): bounded(one, depth - 1) for key, one in items[:TREE_ITEMS]}
+        found = {str(key): bounded(one, depth - 1) for key, one in items[:TREE_ITEMS]}
         if len(items) > TREE_ITEMS:
             found["…"] = f"(shortened: {len(items) - TREE_ITEMS:,} more)"
         return found
@@ -80,4 +80,25 @@ def bounded(value: Any, depth: int = TREE_DEPTH) -> Any:
         if len(listed) > TREE_ITEMS:
             shown.append(f"… (shortened: {len(listed) - TREE_ITEMS:,} more)")
         return shown
-    return shortened(str(value))
+    return str(value)
+
+
+def encoded(answer: msgspec.Struct) -> bytes:
+    """Write an answer; of a text that is too long, the beginning and how much is missing."""
+    try:
+        found = msgspec.json.encode(answer)
+    except UnicodeEncodeError:
+        pass  # A lone surrogate.
+    else:
+        # Few answers have a long text: nothing else is written twice.
+        if max(map(len, found.replace(rb"\"", b"__").split(b'"'))) <= TEXT_CHARS:
+            return found
+    return msgspec.json.encode(_shortened(msgspec.to_builtins(answer)))
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str):
+        return shortened(value)
+    if isinstance(value, dict):
+        return {shortened(str(key)): _shortened(one) for key, one in value.items()}
+    return list(map(_shortened, value)) if isinstance(value, (list, tuple)) else value

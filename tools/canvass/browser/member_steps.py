@@ -7,10 +7,10 @@ to the numbering of terms, positions and peers. Nothing here says whether a step
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,7 +50,8 @@ class MemberSteps:
         self._class_of_key = np.full(len(view.graph.target), NONE, dtype=np.int64)
         """For an edge that stands for its canonical form in the table: its place there."""
         self._class_of_key[self._keys.edges] = np.arange(len(self._keys))
-        self._classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
+        self.classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
+        """For each edge its canonical step, by its place in the table of keys."""
         self._distances: Lazy[NDArray[np.int64]] = Lazy(self._measure)
         self._simulated = SimulatedSearch(self.rules, self._taken_first)
         self._by_class: NDArray[np.int64] | None = None
@@ -60,14 +61,14 @@ class MemberSteps:
     @property
     def ready(self) -> bool:
         """Whether steps are found at once; else `begin` makes it so."""
-        return self._classes.made
+        return self.classes.made
 
     def begin(self) -> None:
         """Begin to canonicalise all edges, so that steps are found."""
         with self._lock:
             if not self._begun:
                 self._begun = True
-                threading.Thread(target=self.classes, daemon=True).start()
+                threading.Thread(target=self.classes.get, daemon=True).start()
 
     def fits(self, rules: Rules) -> bool:
         """Whether runs under some rules can have steps of the graph."""
@@ -110,7 +111,7 @@ class MemberSteps:
 
     def _edges_alike(self, edge: int) -> NDArray[np.int64]:
         """Give all edges with the canonical form of an edge."""
-        classes = self.classes()
+        classes = self.classes.get()
         if self._by_class is None:
             self._by_class = np.argsort(classes, kind="stable")
         wanted = (classes[edge], classes[edge] + 1)
@@ -122,7 +123,7 @@ class MemberSteps:
     def take(self, batches: Iterable[Batch]) -> Taken:
         """Count how often events take each canonical step."""
         counts = np.zeros(len(self._keys), dtype=np.int64)
-        taken = Taken(self, counts)
+        taken = Taken(counts)
         for batch in batches:
             checker = StepChecker()
             numbers = checker.check(batch).numbers
@@ -135,23 +136,12 @@ class MemberSteps:
             taken.outside += len(batch.columns) - batch.columns.context - int(often[known].sum())
         return taken
 
-    def classes(self) -> NDArray[np.int64]:
-        """Give for each edge of the artifact its canonical step, by its place in the table of keys.
-
-        All edges are canonicalised, once, by the kernel that made the table.
-        """
-        return self._classes.get()
-
-    def classes_of(self, edges: Sequence[int]) -> NDArray[np.int64]:
-        """Give for some edges their canonical steps, without looking at all others for that."""
-        rows = np.array(edges, dtype=np.int64)
-        return self._classes.get()[rows] if self._classes.made else self._find(rows)
-
     def _canonicalise(self) -> NDArray[np.int64]:
         graph = self._view.graph
         rows = np.flatnonzero(graph.target != NONE)
         classes = np.full(len(graph.target), NONE, dtype=np.int64)
-        for chunk in _chunks(rows):
+        for start in range(0, len(rows), _CHUNK):
+            chunk = rows[start : start + _CHUNK]
             classes[chunk] = self._find(chunk)
         return classes
 
@@ -235,71 +225,45 @@ class MemberSteps:
         arrays = {name: getattr(graph, name) for name in Graph.__dataclass_fields__}
         return self._class_of_key[self._keys.lookup(keys_of_edges(arrays, rows, self.rules))]
 
-    def by_action(self, counts: NDArray[np.int64]) -> tuple[api.ActionCoverage, ...]:
-        """Say how much of each action was taken."""
-        graph = self._view.graph
+    def coverage(
+        self, taken: Taken, drawn: Sequence[tuple[int, Sequence[int]]] = ()
+    ) -> api.GraphCoverage:
+        """Say how much of the graph was taken, and how often each drawn edge, with its like."""
+        graph, counts = self._view.graph, taken.counts
         action = graph.input_action[graph.input[np.asarray(self._keys.edges)]]
         kinds = len(ACTION_NAMES)
         total = np.bincount(action, minlength=kinds).tolist()
         covered = np.bincount(action[counts > 0], minlength=kinds).tolist()
         events = np.bincount(action, weights=counts, minlength=kinds).tolist()
-        return tuple(
-            api.ActionCoverage(
-                name=name, covered=covered[code], total=total[code], events=int(events[code])
-            )
-            for code, name in enumerate(ACTION_NAMES)
-            if total[code]
-        )
-
-
-class Taken:
-    """Which canonical steps of a graph some runs take, and how often.
-
-    Parameters
-    ----------
-    steps
-        Those of the graph.
-    counts
-        Events by canonical step.
-    """
-
-    def __init__(self, steps: MemberSteps, counts: NDArray[np.int64]) -> None:
-        self._steps = steps
-        self.counts = counts
-        self.runs = 0
-        self.events = 0
-        self.outside = 0
-
-    def untaken(self, action: str, most: int, *, simulate: bool) -> api.Untaken:
-        """List the steps of an action that none of the runs takes."""
-        return self._steps.untaken(self.counts, action, most, simulate=simulate)
-
-    def coverage(self) -> api.GraphCoverage:
-        """Give the coverage of the whole graph."""
+        alike = np.array([edge for _, each in drawn for edge in each], dtype=np.int64)
+        # All edges are canonicalised in the background: these few need not wait for that.
+        classes = self.classes.get()[alike] if self.ready else self._find(alike)
+        ends = np.cumsum([len(each) for _, each in drawn])
+        often = [int(counts[np.unique(own)].sum()) for own in np.split(classes, ends)[: len(drawn)]]
         return api.GraphCoverage(
-            runs=self.runs,
-            covered=int((self.counts > 0).sum()),
-            total=len(self.counts),
-            events=self.events,
-            outside=self.outside,
-            actions=self._steps.by_action(self.counts),
-            edges={},
+            runs=taken.runs,
+            covered=int((counts > 0).sum()),
+            total=len(counts),
+            events=taken.events,
+            outside=taken.outside,
+            actions=tuple(
+                api.ActionCoverage(
+                    name=name, covered=covered[code], total=total[code], events=int(events[code])
+                )
+                for code, name in enumerate(ACTION_NAMES)
+                if total[code]
+            ),
+            edges={str(edge): n for (edge, _), n in zip(drawn, often, strict=True) if n},
         )
 
-    def with_edges(self, drawn: Sequence[tuple[int, Sequence[int]]]) -> api.GraphCoverage:
-        """Give the coverage with the events of drawn edges and of all that they stand for."""
-        edges = {}
-        classes = self._steps.classes_of([edge for _, each in drawn for edge in each])
-        start = 0
-        for shown, stands_for in drawn:
-            own = classes[start : start + len(stands_for)]
-            start += len(stands_for)
-            events = int(self.counts[np.unique(own)].sum())
-            if events:
-                edges[str(shown)] = events
-        return msgspec.structs.replace(self.coverage(), edges=edges)
 
+@dataclass
+class Taken:
+    """Which canonical steps of a graph some runs take, and how often."""
 
-def _chunks(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    for start in range(0, len(rows), _CHUNK):
-        yield rows[start : start + _CHUNK]
+    counts: NDArray[np.int64]
+    """Events by canonical step."""
+    runs: int = 0
+    events: int = 0
+    outside: int = 0
+    """Events whose steps the graph does not have."""

@@ -15,7 +15,6 @@ import pyarrow.dataset as ds
 
 from canvass.browser import api
 from canvass.browser.guard import Refusal, bad_request
-from canvass.browser.limits import shortened
 from canvass.browser.opening import shown
 from canvass.browser.sources import Lazy
 from canvass.conformance.report import natural
@@ -63,7 +62,7 @@ class OpenReport:
             except (pa.ArrowException, OSError, ValueError, KeyError) as error:
                 reason = (str(error).splitlines() or ["?"])[0]
                 message = f"{verdicts}: not the table of runs of a report: {reason}"
-                raise Refusal(422, "unreadable", shortened(message)) from None
+                raise Refusal(422, "unreadable", message) from None
         else:
             rows = [{name: getattr(one, name) for name in _COLUMNS} for one in self.summary.listed]
             table = pa.Table.from_pylist(rows, schema=schema)
@@ -101,7 +100,7 @@ class OpenReport:
         events = {one.action: one.events for one in summary.coverage}
         return api.ReportView(
             id=source_id,
-            title=shortened(self.folder.resolve().name),
+            title=self.folder.resolve().name,
             counts={name: summary.verdicts.get(name, 0) for name in VERDICTS},
             events=summary.events,
             divergences=summary.divergences,
@@ -110,31 +109,31 @@ class OpenReport:
             clusters=tuple(self._cluster(one, source_id) for one in summary.clusters),
             cluster_count=summary.cluster_count,
             coverage=tuple(
-                api.ReportAction(
-                    action=shortened(name),
+                api.ActionCoverage(
+                    name=name,
                     events=events.get(name, 0),
                     covered=steps.get(name, (0, 0))[0],
                     total=steps.get(name, (0, 0))[1],
                 )
                 for name in dict.fromkeys((*events, *steps))
             ),
-            never_taken=tuple(map(shortened, summary.never_taken)),
+            never_taken=tuple(summary.never_taken),
             runs=self.runs(source_id, "", 0),
         )
 
     def _cluster(self, cluster: Cluster, source_id: str) -> api.ReportCluster:
         number = self._number_of(cluster.example_source, cluster.example_run_id)
         return api.ReportCluster(
-            signature=shortened(f"{cluster.divergence_class}: {cluster.name}"),
-            divergence_class=shortened(cluster.divergence_class),
-            action=shortened(cluster.name),
+            signature=f"{cluster.divergence_class}: {cluster.name}",
+            divergence_class=cluster.divergence_class,
+            action=cluster.name,
             count=cluster.count,
             runs=cluster.runs,
             example=None if number is None else run_name(source_id, number),
-            example_run_id=shortened(cluster.example_run_id),
+            example_run_id=cluster.example_run_id,
             member=cluster.example_member_id,
             step=cluster.example_step,
-            message=shortened(cluster.example_reason),
+            message=cluster.example_reason,
         )
 
     def _number_of(self, source: str, run_id: str) -> int | None:
@@ -169,11 +168,11 @@ class OpenReport:
             total=len(numbers),
             runs=tuple(
                 api.ReportRun(
-                    run_id=shortened(row["run_id"] or ""),
-                    verdict=shortened(row["verdict"] or ""),
+                    run_id=row["run_id"] or "",
+                    verdict=row["verdict"] or "",
                     events=int(row["events"] or 0),
-                    reason=shortened(row["reason"] or ""),
-                    source=shortened(placed(row["source"] or "")),
+                    reason=row["reason"] or "",
+                    source=placed(row["source"] or ""),
                     run=run_name(source_id, number) if self._place(row) else None,
                 )
                 for number, row in zip(shown.tolist(), rows, strict=True)

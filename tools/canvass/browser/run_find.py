@@ -125,7 +125,7 @@ def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> a
         count=len(found),
         events=int(holds.sum()),
         shown=tuple(_stretch(opened, *one, of_run=of_run) for one in found[:limit]),
-        hints=tuple(map(shortened, hints)),
+        hints=hints,
         fields=FIELDS,
         actions=ACTIONS,
     )
@@ -205,4 +205,4 @@ def _values(opened: OpenRun, path: str, rows: NDArray[np.int64]) -> NDArray[np.i
                 found = columns.members[rows, int(place), _RECORD[name]]
     if found is not None:
         return found
-    raise bad_request(shortened(f"no field {path} whose changes can be found"))
+    raise bad_request(f"no field {path} whose changes can be found")

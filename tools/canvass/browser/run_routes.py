@@ -73,7 +73,7 @@ class RunRoutes:
         if row is None:
             raise not_found(f"the run has no step {step} of member {member}")
         answer = run.opened.step(row, run.wrong_at(member, step))
-        found = run.graph(self._store, arguments.text("graph"))
+        found = run.graph(self._store)
         if found is None:
             return answer
         if not found[2].ready:
@@ -191,7 +191,7 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/compare", ("other",), routes.compare),
         Question("/run/{run}/strip", (), routes.strip),
         Question("/run/{run}/explanation", (), routes.explanation),
-        Question("/run/{run}/step/{member}/{step}", ("graph",), routes.step),
+        Question("/run/{run}/step/{member}/{step}", (), routes.step),
         Question("/hazard/{hazard}", (), routes.hazard),
         Question("/report/{report}", (), routes.report),
         Question("/report/{report}/runs", ("verdict", "page", "text"), routes.report_runs),

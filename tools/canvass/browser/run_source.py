@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from canvass.browser import api
 from canvass.browser.explanations import explanation_of
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import Refusal, not_found
-from canvass.browser.limits import shortened
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.run_find import RunStates
 from canvass.browser.runs import OpenRun
@@ -44,24 +44,14 @@ class RunSource:
         self.states: Lazy[RunStates] = Lazy(lambda: RunStates(self.opened))
         self._explanation: api.ExplanationView | None = None
 
-    def graph(self, store: Store, name: str = "") -> tuple[str, OpenGraph, MemberSteps] | None:
-        """Give the graph of a name, or the first whose member has the rules of the run.
-
-        Raises
-        ------
-        Refusal
-            If there is none of that name.
-        """
-        for found in [name] if name else [one for one, _ in store.of_kind("graph")]:
-            try:
-                graph: OpenGraph = store.content("graph", found)
-                steps = graph.steps
-            except Refusal:
-                if name:
-                    raise
-                continue  # The routes of the graph say what is wrong with it.
-            if steps is not None and (name or self._fits(steps)):
-                return found, graph, steps
+    def graph(self, store: Store) -> tuple[str, OpenGraph, MemberSteps] | None:
+        """Give the first graph whose member has the rules of the run."""
+        for name, _ in store.of_kind("graph"):
+            # The routes of a graph that cannot be read say what is wrong with it.
+            with suppress(Refusal):
+                graph: OpenGraph = store.content("graph", name)
+                if graph.steps is not None and self._fits(graph.steps):
+                    return name, graph, graph.steps
         return None
 
     def _fits(self, steps: MemberSteps) -> bool:
@@ -76,12 +66,12 @@ class RunSource:
         verdict = checked.verdict
         note = checked.note
         if verdict is not None and not note and not verdict.divergences:
-            note = shortened(about(verdict))
+            note = about(verdict)
         case = checked.case
         return api.RunView(
             id=source_id,
             run_id=run.run_id,
-            title=shortened(self.title),
+            title=self.title,
             revision=run.revision,
             verdict=None if verdict is None else verdict.verdict.value,
             checking=not checked.done.is_set(),
@@ -117,6 +107,4 @@ class RunSource:
         """Say what is wrong at a step, if something is."""
         verdict = self.checked.verdict
         found = () if verdict is None else verdict.divergences
-        return shortened(
-            "; ".join(one.text for one in found if (one.member, one.step) == (member, step))
-        )
+        return "; ".join(one.text for one in found if (one.member, one.step) == (member, step))

@@ -5,7 +5,6 @@ Whether it conforms is found out in `canvass.browser.verdicts`; here nothing is 
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,12 +15,12 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.clock_texts import seconds_text, since_text
 from canvass.browser.event_sources import EventSources, place_text
-from canvass.browser.limits import LANE_EVENTS, bounded, shortened
+from canvass.browser.limits import LANE_EVENTS, bounded
 from canvass.browser.tracks import Track
 from canvass.cluster.member import Member
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.lanes.model import Diagram, LaneEvent, LaneMessage
+from canvass.lanes.model import Diagram
 from canvass.lanes.of_run import RunLanes, state_changes
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_ENUMS, STATE_INDEX
 from canvass.traces.schema import Run
@@ -287,8 +286,8 @@ class OpenRun:
             place=place_text(source),
             lines=lines,
             left_out=len(source.lines) - len(lines) if lines else 0,
-            observed=tuple(map(shortened, source.observed)),
-            reason=shortened(source.reason),
+            observed=source.observed,
+            reason=source.reason,
         )
 
     def step(self, row: int, divergence: str) -> api.StepView:
@@ -335,7 +334,7 @@ def tree_of(value: Any) -> Any:
 def changes_of(before: Member, after: Member) -> tuple[api.FieldChange, ...]:
     """Say what a step changed."""
     return tuple(
-        api.FieldChange(path=one.field, before=shortened(one.before), after=shortened(one.after))
+        api.FieldChange(path=one.field, before=one.before, after=one.after)
         for one in state_changes(before, after)
     )
 
@@ -343,26 +342,13 @@ def changes_of(before: Member, after: Member) -> tuple[api.FieldChange, ...]:
 def lanes_of(diagram: Diagram, start: int, total: int) -> api.Lanes:
     """Give a diagram in the form of the page; its events have the numbers from ``start`` on."""
     return api.Lanes(
-        lanes=tuple(map(shortened, diagram.lanes)),
+        lanes=diagram.lanes,
         events=tuple(
-            api.LaneEvent(number=start + place, **_shown(event))
-            for place, event in enumerate(diagram.events)
+            api.LaneEvent(number=number, **msgspec.structs.asdict(event))
+            for number, event in enumerate(diagram.events, start)
         ),
-        messages=tuple(api.LaneMessage(**_shown(one)) for one in diagram.messages),
+        messages=diagram.messages,
         before=diagram.before,
         after=diagram.after,
         total=total,
     )
-
-
-def _shown(part: LaneEvent | LaneMessage) -> dict[str, Any]:
-    """Give the fields of a part of a diagram, with texts of a bounded length."""
-    return {name: _bounded(value) for name, value in msgspec.structs.asdict(part).items()}
-
-
-def _bounded(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(_bounded, value))
-    if isinstance(value, Enum):
-        return value.value
-    return shortened(value) if isinstance(value, str) else value

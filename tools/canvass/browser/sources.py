@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 
 from canvass.browser.api import Kind, SourceInfo
 from canvass.browser.guard import Refusal, not_found
-from canvass.browser.limits import shortened
 
 _T = TypeVar("_T")
 _UNFIT = re.compile(r"[^a-z0-9_.-]+")
@@ -164,7 +163,7 @@ class Store:
         except Exception as error:
             if type(error).__module__.partition(".")[0] == "canvass" or isinstance(error, OSError):
                 message = " ".join(str(error).split())
-                raise Refusal(422, "unreadable", shortened(message)) from None
+                raise Refusal(422, "unreadable", message) from None
             raise
 
     def listed(self) -> tuple[SourceInfo, ...]:
@@ -174,8 +173,8 @@ class Store:
                 SourceInfo(
                     id=name,
                     kind=source.kind,
-                    title=shortened(source.title),
-                    detail=shortened(source.detail),
+                    title=source.title,
+                    detail=source.detail,
                 )
                 for name, source in self._sources.items()
             )

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun
 from canvass.browser.tracks import bands_of, times_of
 from canvass.lanes.model import Mark
@@ -68,7 +67,7 @@ def _marks(
                 number=place,
                 member=int(columns.member[row]),
                 kind=kind.value,
-                text=shortened(text),
+                text=text,
             )
         )
     return found

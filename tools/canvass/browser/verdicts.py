@@ -15,11 +15,10 @@ from typing import TypeVar
 from canvass.browser import api
 from canvass.browser.causes import expected_words, levels_of, receipt_of
 from canvass.browser.hazards import hazards_in
-from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun
 from canvass.conformance.check import check_units
 from canvass.conformance.diagnose import diagnose
-from canvass.conformance.explain import Difference, Explanation, explain
+from canvass.conformance.explain import Explanation, explain
 from canvass.conformance.report import CLASS_TEXTS, Case, draw, place_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
@@ -79,7 +78,7 @@ def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
             found.verdict = verdict
     except Exception as error:  # noqa: BLE001 - whatever is wrong is reported where the verdict would be
         reason = " ".join(str(error).split())
-        found.note = shortened(f"not checked: {type(error).__name__}: {reason}")
+        found.note = f"not checked: {type(error).__name__}: {reason}"
     finally:
         found.done.set()
 
@@ -122,50 +121,33 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
     """Give the first divergence of a run."""
     content: Explanation = case.explanation
     first = content.divergence
-    operator = content.operator
-    expected = tuple(_differences(one) for one in content.alternatives)
+    expected = content.alternatives
     return api.Divergence(
         member=first.member,
         step=first.step,
         event_number=opened.number_of(first.member, first.step) or 0,
         kind=first.kind.value,
         name=first.name,
-        message=shortened(first.text),
+        message=first.text,
         about=CLASS_TEXTS[first.kind],
-        changed=_differences(content.changed),
+        changed=content.changed,
         expected=expected,
         words=expected_words(expected[0]) if expected else (),
         receipt=_first_of(receipt_of(opened, one) for one in case.run.divergences),
         levels=_first_of(levels_of(opened, one) for one in case.run.divergences) or (),
         hazards=hazards_in(*(one.text for one in case.run.divergences)),
         enabled=content.enabled,
-        failing=tuple(map(shortened, content.failing)),
-        operator=None
-        if operator is None
-        else api.SourceLines(
-            module=operator.module, line=operator.line, lines=tuple(map(shortened, operator.lines))
-        ),
-        note=shortened(content.note),
-        place=shortened(str(case.place)),
-        commands=tuple(map(shortened, case.commands)),
+        failing=content.failing,
+        operator=content.operator,
+        note=content.note,
+        place=str(case.place),
+        commands=case.commands,
     )
 
 
 def _first_of(found: Iterable[_T]) -> _T | None:
     """Give the first that is something."""
     return next((one for one in found if one), None)
-
-
-def _differences(found: tuple[Difference, ...]) -> tuple[api.Difference, ...]:
-    return tuple(
-        api.Difference(
-            field=one.field,
-            before=shortened(one.before),
-            observed=shortened(one.observed),
-            allowed=shortened(one.allowed),
-        )
-        for one in found
-    )
 
 
 def findings_of(verdict: RunVerdict) -> tuple[api.Finding, ...]:
@@ -176,7 +158,7 @@ def findings_of(verdict: RunVerdict) -> tuple[api.Finding, ...]:
             name=one.name,
             member=one.member,
             step=one.step,
-            message=shortened(one.text),
+            message=one.text,
         )
         for one in verdict.divergences
     ]
@@ -186,7 +168,7 @@ def findings_of(verdict: RunVerdict) -> tuple[api.Finding, ...]:
             name=fact.kind.value,
             member=fact.member_id,
             step=fact.step,
-            message=shortened(fact.detail),
+            message=fact.detail,
         )
         for fact in verdict.facts
     ]

@@ -1,7 +1,7 @@
 """Several members, the channels between them, and what their logs hold.
 
-A step of a member happens here and nowhere else: `World.take` runs the core, carries out the
-effects that concern disk and log, puts what is sent into the channels and looks at safety. Channels
+A step of a member happens here and nowhere else: `World.take` runs the core, keeps the log that the
+state after the step speaks of, puts what is sent into the channels and looks at safety. Channels
 are first in, first out; a message waits in its channel until it is delivered or dropped. What a
 scenario says, and how results are printed, does not belong here.
 """
@@ -17,7 +17,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from canvass.cluster import core
-from canvass.cluster.effects import TruncateLog
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, Message, sender_of
 from canvass.cluster.outcome import Outcome
@@ -166,11 +165,9 @@ class World:
         return taken
 
     def _carry_out(self, i: int, before: Member, outcome: Outcome, term: int | None) -> None:
-        """Let happen to the log what the step does to it."""
+        """Let the log be what the state after the step says: shorter, longer or as it was."""
         recorded = outcome.next.recorded_position
-        for effect in outcome.effects:
-            if isinstance(effect, TruncateLog):
-                self.logs[i] = cut(self.logs[i], effect.position)
+        self.logs[i] = cut(self.logs[i], recorded)
         if recorded > before.recorded_position:
             source = self.source(i)
             if term is not None:

@@ -349,14 +349,7 @@ export interface ExplanationView {
   readonly leftOut: number;
 }
 
-/** A member of a run. */
-export interface MemberInfo {
-  readonly id: number;
-  readonly steps: number;
-  readonly events: number;
-}
-
-/** A field in which what was observed differs from what is allowed. */
+/** A field in which two states or lists of messages differ. */
 export interface Difference {
   readonly field: string;
   readonly before: string;
@@ -365,10 +358,28 @@ export interface Difference {
 }
 
 /** A definition of the spec. */
-export interface SourceLines {
+export interface Operator {
   readonly module: string;
   readonly line: number;
   readonly lines: readonly string[];
+}
+
+/** A message between two lanes. */
+export interface LaneMessage {
+  readonly name: string;
+  readonly sender: number;
+  readonly receiver: number;
+  readonly sent: number | null;
+  readonly received: number | null;
+  readonly fate: "DELIVERED" | "LOST" | "UNSENT";
+  readonly text: string;
+}
+
+/** A member of a run. */
+export interface MemberInfo {
+  readonly id: number;
+  readonly steps: number;
+  readonly events: number;
 }
 
 /** A message that was received and that nobody sent, beside the nearest one that was sent. */
@@ -415,7 +426,7 @@ export interface Divergence {
   readonly expected: readonly (readonly Difference[])[];
   readonly enabled: readonly string[];
   readonly failing: readonly string[];
-  readonly operator: SourceLines | null;
+  readonly operator: Operator | null;
   readonly words: readonly string[];
   readonly receipt: Receipt | null;
   readonly levels: readonly MemberLevel[];
@@ -449,36 +460,25 @@ export interface RunView {
   readonly events: number;
 }
 
-/** One event of one lane. */
+/** One event of one lane, with its place in the run. */
 export interface LaneEvent {
-  readonly number: number;
   readonly lane: number;
   readonly title: string;
   readonly reference: string;
   readonly given: string;
   readonly aside: readonly string[];
   readonly changes: readonly string[];
-  readonly mark: string | null;
+  readonly mark: "DIVERGES" | "RESTART" | "ERROR" | "ENDS" | "GAP" | null;
   readonly remark: string;
   readonly skipped: number;
-  readonly electionState?: string;
+  readonly number: number;
+  readonly electionState: string;
   readonly time: string;
   readonly since: string;
   readonly place: string;
   readonly origin: string;
   readonly event: number;
   readonly alike: string;
-}
-
-/** A message between two lanes. */
-export interface LaneMessage {
-  readonly name: string;
-  readonly sender: number;
-  readonly receiver: number;
-  readonly sent: number | null;
-  readonly received: number | null;
-  readonly fate: string;
-  readonly text: string;
 }
 
 /** A window of a diagram of lanes. */
@@ -672,14 +672,6 @@ export interface ReportCluster {
   readonly message: string;
 }
 
-/** What of an action was taken. */
-export interface ReportAction {
-  readonly action: string;
-  readonly events: number;
-  readonly covered: number;
-  readonly total: number;
-}
-
 /** A run of a report or corpus. */
 export interface ReportRun {
   readonly runId: string;
@@ -716,7 +708,7 @@ export interface ReportView {
   readonly eventsPerSecond: number;
   readonly clusters: readonly ReportCluster[];
   readonly clusterCount: number;
-  readonly coverage: readonly ReportAction[];
+  readonly coverage: readonly ActionCoverage[];
   readonly neverTaken: readonly string[];
   readonly runs: ReportRuns;
 }

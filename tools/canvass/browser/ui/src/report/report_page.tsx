@@ -79,9 +79,6 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
 }
 
 function Coverage({ report }: { report: ReportView }) {
-  const rows = report.coverage.map((row) => ({
-    name: row.action, covered: row.covered, total: row.total, events: row.events,
-  }));
   return (
     <>
       {report.neverTaken.length > 0 ? (
@@ -90,7 +87,7 @@ function Coverage({ report }: { report: ReportView }) {
           <ul class="words">{report.neverTaken.map((name) => <li key={name}><code>{name}</code></li>)}</ul>
         </section>
       ) : null}
-      {rows.length > 0 ? <CoverageTable rows={rows} /> : <Empty title="The report says nothing of coverage." />}
+      {report.coverage.length > 0 ? <CoverageTable rows={report.coverage} /> : <Empty title="The report says nothing of coverage." />}
     </>
   );
 }
