@@ -10,7 +10,6 @@ import pytest
 
 from canvass.browser.counterexamples import (
     CounterexampleError,
-    OpenCounterexample,
     plain,
     read_counterexample,
 )
@@ -45,7 +44,7 @@ def test_what_canvass_check_exports_is_read(tmp_path: Path, violation: Violation
     reported = Counterexample(
         "MCSmall", violation, (Step(one, None), Step(two, changes)), ("why",), None, "MCSmall.tla"
     )
-    view = OpenCounterexample(write(tmp_path / "c.json", reported.document())).view("c")
+    view = read_counterexample(write(tmp_path / "c.json", reported.document())).view("c")
 
     assert (view.title, view.claim, view.explanation) == ("MCSmall", "Small is violated", ("why",))
     assert [one.action for one in view.states] == ["", "Grow"]
@@ -59,9 +58,9 @@ def test_what_canvass_check_exports_is_read(tmp_path: Path, violation: Violation
 
 
 def test_itf_is_read(tmp_path: Path, violation: Violation) -> None:
-    view = OpenCounterexample(write(tmp_path / "c.itf.json", violation.to_itf("MCSmall.tla"))).view(
-        "c"
-    )
+    view = read_counterexample(
+        write(tmp_path / "c.itf.json", violation.to_itf("MCSmall.tla"))
+    ).view("c")
 
     assert (view.title, view.claim) == ("c.itf.json", "a behaviour of MCSmall.tla")
     assert [one.tree["x"] for one in view.states] == [0, 1]
@@ -71,7 +70,7 @@ def test_itf_is_read(tmp_path: Path, violation: Violation) -> None:
 def test_what_tlc_prints_is_read(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     path.write_text((FIXTURES / "safety.txt").read_text())
-    view = OpenCounterexample(path).view("c")
+    view = read_counterexample(path).view("c")
 
     assert (view.title, view.claim) == ("Lights", "OneMoves is violated")
     assert [one.action for one in view.states] == ["", "Go", "Go"]

@@ -13,7 +13,7 @@ from typing import Final
 
 from canvass.browser import api
 from canvass.browser.guard import bad_request
-from canvass.browser.reports import PAGE, placed, run_name
+from canvass.browser.reports import PAGE, page_of, placed, run_name
 from canvass.browser.sources import Source
 from canvass.corpus.summary import VERDICTS
 
@@ -104,12 +104,8 @@ class OpenCorpus:
             if wanted in name and (not verdict or known.get(number, (UNCHECKED,))[0] == verdict)
         ]
         shown = numbers[page * PAGE : (page + 1) * PAGE]
-        return api.ReportRuns(
-            page=page,
-            pages=max(1, -(-len(numbers) // PAGE)),
-            total=len(numbers),
-            runs=tuple(self._row(source_id, number, known.get(number)) for number in shown),
-        )
+        rows = (self._row(source_id, number, known.get(number)) for number in shown)
+        return page_of(page, len(numbers), rows)
 
     def _row(
         self, source_id: str, number: int, known: tuple[str, int, str] | None

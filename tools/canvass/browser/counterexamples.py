@@ -39,8 +39,8 @@ class CounterexampleError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
-    """A counterexample as a file tells it."""
+class Counterexample:
+    """A counterexample, read from a file."""
 
     title: str
     claim: str
@@ -52,54 +52,35 @@ class Content:
     """The action that led to each state, empty for the first."""
     states: tuple[dict[str, Any], ...]
 
-
-class OpenCounterexample:
-    """A counterexample.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    CounterexampleError
-        If it is none.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.content = read_counterexample(path)
-
     def view(self, source_id: str) -> api.CounterexampleView:
         """Give everything of it."""
-        content = self.content
-        diagram = cluster_diagram(content.states, content.actions, content.claim)
-        shown = content.states[:LISTED]
+        diagram = cluster_diagram(self.states, self.actions, self.claim)
+        shown = self.states[:LISTED]
         before: Sequence[dict[str, Any] | None] = (None, *shown[:-1])
         return api.CounterexampleView(
             id=source_id,
-            title=content.title,
-            claim=content.claim,
-            explanation=content.explanation,
-            loop=content.loop,
-            stuttering=content.stuttering,
+            title=self.title,
+            claim=self.claim,
+            explanation=self.explanation,
+            loop=self.loop,
+            stuttering=self.stuttering,
             states=tuple(
                 api.CounterexampleState(
                     number=number,
-                    action=_plain_action(content.actions[number - 1], diagram),
-                    acting=acting(old, new, content.actions[number - 1]),
+                    action=_plain_action(self.actions[number - 1], diagram),
+                    acting=acting(old, new, self.actions[number - 1]),
                     changes=() if old is None else tree_changes(old, new),
                     tree=bounded(new),
                 )
                 for number, (old, new) in enumerate(zip(before, shown, strict=True), 1)
             ),
-            states_total=len(content.states),
+            states_total=len(self.states),
             lanes=None if diagram is None else lanes_of(diagram, 0, len(diagram.events)),
-            hazards=hazards_in(_MODEL.sub(r"HZ\1 ", content.title), *content.explanation),
+            hazards=hazards_in(_MODEL.sub(r"HZ\1 ", self.title), *self.explanation),
         )
 
 
-def read_counterexample(path: Path) -> Content:
+def read_counterexample(path: Path) -> Counterexample:
     """Read a file: JSON by its name, else what TLC printed.
 
     Raises
@@ -129,10 +110,10 @@ def read_counterexample(path: Path) -> Content:
     raise CounterexampleError(f"{path}: neither {SCHEMA} nor a trace in ITF")
 
 
-def _own(document: Mapping[str, Any]) -> Content:
+def _own(document: Mapping[str, Any]) -> Counterexample:
     steps = document["steps"]
     name = document.get("violated")
-    return Content(
+    return Counterexample(
         title=str(document["model"]),
         claim=f"{name} is violated" if name else str(document["message"]).partition("\n")[0],
         explanation=tuple(map(str, document.get("explanation", ()))),
@@ -146,12 +127,12 @@ def _own(document: Mapping[str, Any]) -> Content:
     )
 
 
-def _itf(document: Mapping[str, Any], path: Path) -> Content:
+def _itf(document: Mapping[str, Any], path: Path) -> Counterexample:
     states = document["states"]
     metas = [state.get("#meta") or {} for state in states]
     source = (document.get("#meta") or {}).get("source")
     loop = _number(document.get("loop"))
-    return Content(
+    return Counterexample(
         title=path.name,
         claim=f"a behaviour of {source}" if source else "a behaviour",
         explanation=(),
@@ -162,7 +143,7 @@ def _itf(document: Mapping[str, Any], path: Path) -> Content:
     )
 
 
-def _printed(path: Path) -> Content:
+def _printed(path: Path) -> Counterexample:
     """Read what TLC printed; its errors have the line."""
     try:
         with path.open(encoding="utf-8-sig") as lines:
@@ -176,7 +157,7 @@ def _printed(path: Path) -> Content:
     first, *others = found.errors or ["a behaviour"]
     head, _, rest = first.partition("\n")
     more = [f"{found.more:,} more follow in the file."] if found.more else []
-    return Content(
+    return Counterexample(
         title=found.module or path.name,
         claim=f"{found.name} is violated" if found.name else head,
         explanation=tuple(" ".join(one.split()) for one in (rest, *others, *more) if one.strip()),

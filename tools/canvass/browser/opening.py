@@ -260,9 +260,9 @@ def counterexample_source(path: Path) -> Source:
     """Give the source of a counterexample."""
 
     def make() -> object:
-        from canvass.browser.counterexamples import OpenCounterexample
+        from canvass.browser.counterexamples import read_counterexample
 
-        return OpenCounterexample(path)
+        return read_counterexample(path)
 
     return Source("counterexample", path.name, shown(path), path, Lazy(make))
 

@@ -5,6 +5,7 @@ The summary is read whole, the table of runs as columns; runs become objects a p
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,7 +119,7 @@ class OpenReport:
                 for name in dict.fromkeys((*events, *steps))
             ),
             never_taken=tuple(summary.never_taken),
-            runs=self.runs(source_id, "", 0),
+            runs=self.runs(source_id, "", "", 0),
         )
 
     def _cluster(self, cluster: Cluster, source_id: str) -> api.ReportCluster:
@@ -142,7 +143,7 @@ class OpenReport:
         number = pc.index(pc.fill_null(same, fill_value=False), value=True).as_py()
         return number if number >= 0 and self.run_at(number) is not None else None
 
-    def runs(self, source_id: str, verdict: str, page: int, text: str = "") -> api.ReportRuns:
+    def runs(self, source_id: str, verdict: str, text: str, page: int) -> api.ReportRuns:
         """Give a page of the runs, of those whose name or place has a text.
 
         Raises
@@ -162,22 +163,23 @@ class OpenReport:
         numbers = np.flatnonzero(same)
         shown = numbers[page * PAGE : (page + 1) * PAGE]
         rows = table.take(pa.array(shown)).to_pylist()
-        return api.ReportRuns(
-            page=page,
-            pages=max(1, -(-len(numbers) // PAGE)),
-            total=len(numbers),
-            runs=tuple(
-                api.ReportRun(
-                    run_id=row["run_id"] or "",
-                    verdict=row["verdict"] or "",
-                    events=int(row["events"] or 0),
-                    reason=row["reason"] or "",
-                    source=placed(row["source"] or ""),
-                    run=run_name(source_id, number) if self._place(row) else None,
-                )
-                for number, row in zip(shown.tolist(), rows, strict=True)
-            ),
+        runs = (
+            api.ReportRun(
+                run_id=row["run_id"] or "",
+                verdict=row["verdict"] or "",
+                events=int(row["events"] or 0),
+                reason=row["reason"] or "",
+                source=placed(row["source"] or ""),
+                run=run_name(source_id, number) if self._place(row) else None,
+            )
+            for number, row in zip(shown.tolist(), rows, strict=True)
         )
+        return page_of(page, len(numbers), runs)
+
+
+def page_of(page: int, total: int, runs: Iterable[api.ReportRun]) -> api.ReportRuns:
+    """Give a page of some runs."""
+    return api.ReportRuns(page, max(1, -(-total // PAGE)), total, tuple(runs))
 
 
 def _texts(table: Any, name: str) -> list[str]:

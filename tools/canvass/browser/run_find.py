@@ -7,8 +7,7 @@ or are candidates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +25,6 @@ from canvass.explanation.evidence import shown_ns
 from canvass.graph.evaluate import names_in
 from canvass.graph.member_view import MemberColumns, MemberView
 from canvass.graph.predicate import parse
-from canvass.graph.values import Columns
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
 
 ACTION: Final = "action"
@@ -40,8 +38,10 @@ _STATE: Final = {wire_name(name): place for name, place in STATE_INDEX.items()}
 _RECORD: Final = {wire_name(name): place for name, place in MEMBER_INDEX.items()}
 
 
-class RunStates:
+class RunStates(MemberColumns):
     """The states after the steps of a run, to be asked as those of a graph.
+
+    The same arrays as those of a graph, with what only the events of a run have.
 
     Parameters
     ----------
@@ -52,24 +52,9 @@ class RunStates:
     fields = FIELDS
 
     def __init__(self, opened: OpenRun) -> None:
-        self._opened = opened
-        self.state_count = len(opened.loaded.columns)
-
-    def columns(self, fields: Sequence[str]) -> Columns:
-        """Give the values of some fields after all steps."""
-        return self._member_columns.of(fields)
-
-    @cached_property
-    def _member_columns(self) -> _EventStates:
-        return _EventStates(self._opened)
-
-
-class _EventStates(MemberColumns):
-    """The same arrays as those of a graph, with what only the events of a run have."""
-
-    def __init__(self, opened: OpenRun) -> None:
         columns: Any = opened.loaded.columns
-        super().__init__(columns, np.arange(len(columns), dtype=np.int64))
+        self.state_count = len(columns)
+        super().__init__(columns, np.arange(self.state_count, dtype=np.int64))
         actions = [self._builder.string(name) for name in ACTION_NAMES]
         self._makers |= {
             ACTION: lambda: np.array(actions, dtype=np.int32)[columns.action],
@@ -77,6 +62,8 @@ class _EventStates(MemberColumns):
             LEADERS: lambda: self._scalars(LEADERS, _members(opened, _leads)),
             CANDIDATES: lambda: self._scalars(CANDIDATES, _members(opened, _stands)),
         }
+
+    columns = MemberColumns.of
 
 
 def _leads(one: api.Segment) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, Literal
 
 from msgspec.structs import replace
 
@@ -11,7 +12,7 @@ from canvass.browser.app import Answer, Question
 from canvass.browser.arguments import Arguments
 from canvass.browser.comparing import compare, compare_with_states
 from canvass.browser.corpora import OpenCorpus
-from canvass.browser.counterexamples import OpenCounterexample
+from canvass.browser.counterexamples import Counterexample
 from canvass.browser.exports import checked_format, export_run
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import bad_request, not_found
@@ -58,7 +59,8 @@ class RunRoutes:
             arguments.number("from", 0, total) if arguments.text("from") or around is None else None
         )
         count = arguments.number("count", 200, LANE_EVENTS, 1)
-        return run.lanes(count, show=show, start=start, around=around)
+        marks = marks_of(run.opened, run.checked.verdict)
+        return run.opened.window(count, marks, show=show, start=start, around=around)
 
     def members(self, arguments: Arguments) -> Answer:
         """Say where the members are after an event."""
@@ -102,8 +104,8 @@ class RunRoutes:
         """Set a run beside another one, or beside a counterexample."""
         name, opened = arguments.required("other"), self._run(arguments).opened
         if name in dict(self._store.of_kind("counterexample")):
-            found: OpenCounterexample = self._store.content("counterexample", name)
-            return compare_with_states(opened, found.content.states, found.content.actions)
+            found: Counterexample = self._store.content("counterexample", name)
+            return compare_with_states(opened, found.states, found.actions)
         other: RunSource = self._store.content("run", name)
         return compare(opened, other.opened)
 
@@ -123,39 +125,28 @@ class RunRoutes:
         run = self._run(arguments)
         return strip_of(run.opened, marks_of(run.opened, run.checked.verdict))
 
-    def report(self, arguments: Arguments) -> Answer:
-        """Say what is in a report."""
-        return self._report(arguments).view(arguments.part("report"))
+    def listed(self, kind: Literal["report", "corpus"]) -> Iterator[Question]:
+        """Give the questions about what lists many runs: what is known of all, and a page."""
 
-    def report_runs(self, arguments: Arguments) -> Answer:
-        """Give a page of the runs of a report."""
-        page = arguments.number("page", 0, MAX_PAGE)
-        return self._report(arguments).runs(
-            arguments.part("report"), arguments.text("verdict"), page, arguments.text("text")
-        )
+        def content(arguments: Arguments) -> OpenReport | OpenCorpus:
+            found: OpenReport | OpenCorpus = self._store.content(kind, arguments.part(kind))
+            return found
 
-    def _report(self, arguments: Arguments) -> OpenReport:
-        report: OpenReport = self._store.content("report", arguments.part("report"))
-        return report
+        def view(arguments: Arguments) -> Answer:
+            return content(arguments).view(arguments.part(kind))
 
-    def corpus(self, arguments: Arguments) -> Answer:
-        """Say what is known of the runs of a corpus."""
-        return self._corpus(arguments).view(arguments.part("corpus"))
+        def runs(arguments: Arguments) -> Answer:
+            page = arguments.number("page", 0, MAX_PAGE)
+            verdict, text = arguments.text("verdict"), arguments.text("text")
+            return content(arguments).runs(arguments.part(kind), verdict, text, page)
 
-    def corpus_runs(self, arguments: Arguments) -> Answer:
-        """Give a page of the runs of a corpus."""
-        page = arguments.number("page", 0, MAX_PAGE)
-        verdict, text = arguments.text("verdict"), arguments.text("text")
-        return self._corpus(arguments).runs(arguments.part("corpus"), verdict, text, page)
-
-    def _corpus(self, arguments: Arguments) -> OpenCorpus:
-        corpus: OpenCorpus = self._store.content("corpus", arguments.part("corpus"))
-        return corpus
+        yield Question(f"/{kind}/{{{kind}}}", (), view)
+        yield Question(f"/{kind}/{{{kind}}}/runs", ("verdict", "page", "text"), runs)
 
     def counterexample(self, arguments: Arguments) -> Answer:
         """Give everything of a counterexample."""
         name = arguments.part("counterexample")
-        found: OpenCounterexample = self._store.content("counterexample", name)
+        found: Counterexample = self._store.content("counterexample", name)
         return found.view(name)
 
 
@@ -193,9 +184,7 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/explanation", (), routes.explanation),
         Question("/run/{run}/step/{member}/{step}", (), routes.step),
         Question("/hazard/{hazard}", (), routes.hazard),
-        Question("/report/{report}", (), routes.report),
-        Question("/report/{report}/runs", ("verdict", "page", "text"), routes.report_runs),
-        Question("/corpus/{corpus}", (), routes.corpus),
-        Question("/corpus/{corpus}/runs", ("verdict", "page", "text"), routes.corpus_runs),
+        *routes.listed("report"),
+        *routes.listed("corpus"),
         Question("/counterexample/{counterexample}", (), routes.counterexample),
     ]

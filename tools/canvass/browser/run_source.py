@@ -13,7 +13,7 @@ from canvass.browser.member_steps import MemberSteps
 from canvass.browser.run_find import RunStates
 from canvass.browser.runs import OpenRun
 from canvass.browser.sources import Lazy, Store
-from canvass.browser.verdicts import Checked, Checker, divergence_of, findings_of, marks_of
+from canvass.browser.verdicts import Checked, Checker, divergence_of, findings_of
 from canvass.conformance.report import about
 from canvass.traces.run import RunFolder
 
@@ -95,13 +95,6 @@ class RunSource:
         if self._explanation is None:
             self._explanation = explanation_of(self.opened)
         return self._explanation
-
-    def lanes(
-        self, count: int, *, show: str = "", start: int | None = None, around: int | None = None
-    ) -> api.Lanes:
-        """Draw some events, as `OpenRun.window`."""
-        marks = marks_of(self.opened, self.checked.verdict)
-        return self.opened.window(count, marks, show=show, start=start, around=around)
 
     def wrong_at(self, member: int, step: int) -> str:
         """Say what is wrong at a step, if something is."""
