@@ -60,13 +60,15 @@ def near_label(tree: dict[str, Any], centre: dict[str, Any]) -> str:
 
 def labels_of(trees: Mapping[int, dict[str, Any]]) -> dict[int, str]:
     """Name states so that no two that differ have the same name."""
-    return told_apart({row: label_of(tree) for row, tree in trees.items()}, trees)
+    return distinct_labels({row: label_of(tree) for row, tree in trees.items()}, trees)
 
 
-def told_apart(labels: Mapping[int, str], trees: Mapping[int, dict[str, Any]]) -> dict[int, str]:
+def distinct_labels(
+    labels: Mapping[int, str], trees: Mapping[int, dict[str, Any]]
+) -> dict[int, str]:
     """Add to names that several states share the fields in which these states differ.
 
-    Fields are added until a state is told from all others, those that split most states first.
+    Fields are added until a state differs from all others. Fields that split most come first.
     """
     found, alike = dict(labels), defaultdict[str, list[int]](list)
     for row, label in labels.items():
@@ -77,7 +79,7 @@ def told_apart(labels: Mapping[int, str], trees: Mapping[int, dict[str, Any]]) -
         values = {row: dict(_leaves("", trees[row])) for row in rows}
         paths = list(dict.fromkeys(path for one in values.values() for path in one))
         parts = dict.fromkeys(rows, 0)
-        """Rows with the same number are not told apart yet."""
+        """Rows with the same number are alike so far."""
         words: dict[int, list[str]] = {row: [] for row in rows}
         while paths:
             splits = {

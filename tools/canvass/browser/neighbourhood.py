@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.cluster_words import is_cluster, moved_member
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.labels import edge_words, label_of, near_label, told_apart
+from canvass.browser.labels import distinct_labels, edge_words, label_of, near_label
 from canvass.browser.layout import place
 from canvass.browser.limits import DRAWN_EDGES
 from canvass.graph.walks import Arrow, Neighbourhood, around, arrows_among
@@ -113,7 +113,7 @@ def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
     placed = place([int(one) - lowest for one in near.layers.tolist()], pairs)
     trees = {one: graph.view.tree(one) for one in rows}
     named = {one: near_label(tree, trees[row]) for one, tree in trees.items() if one != row}
-    labels = told_apart(named, trees) | {row: label_of(trees[row])}
+    labels = distinct_labels(named, trees) | {row: label_of(trees[row])}
     nodes = tuple(
         _node(
             graph,

@@ -37,11 +37,11 @@ ROUTINE: Final = (
 )
 """What members do all the time while nobody is elected."""
 _ROUTINE: Final = [ACTION_NAMES.index(name) for name in ROUTINE]
-_TOLD: Final = [place for name, place in STATE_INDEX.items() if not name.endswith("position")]
-_TOLD_OF_MEMBER: Final = [
+_KEPT: Final = [place for name, place in STATE_INDEX.items() if not name.endswith("position")]
+_KEPT_OF_MEMBER: Final = [
     place for name, place in MEMBER_INDEX.items() if not name.endswith("position")
 ]
-"""What tells steps of one action apart: all of the state but positions, which grow all the time."""
+"""What distinguishes steps of one action: all of the state but positions."""
 FOLDS: Final = ("alike", "events")
 """Fewer events: one for several of a member that are alike; or no routine at all."""
 
@@ -224,10 +224,10 @@ class OpenRun:
             owner = np.maximum(0, np.searchsorted(places, every, side="right") - 1)
             return Shown(places, owner, every)
         kind = np.where(routine, -1, columns.action[rows].astype(np.int64))
-        told = np.concatenate(
+        fields = np.concatenate(
             [
-                columns.state[rows][:, _TOLD],
-                columns.members[rows][:, :, _TOLD_OF_MEMBER].reshape(len(rows), -1),
+                columns.state[rows][:, _KEPT],
+                columns.members[rows][:, :, _KEPT_OF_MEMBER].reshape(len(rows), -1),
                 np.diff(columns.log_offsets)[rows, np.newaxis],
             ],
             axis=1,
@@ -235,7 +235,7 @@ class OpenRun:
         leader, last = every.copy(), every.copy()
         for own in self.places:
             begins = np.diff(kind[own], prepend=-2) != 0
-            begins[1:] |= (told[own[1:]] != told[own[:-1]]).any(axis=1) & (kind[own[1:]] >= 0)
+            begins[1:] |= (fields[own[1:]] != fields[own[:-1]]).any(axis=1) & (kind[own[1:]] >= 0)
             begins |= np.diff(state[own], prepend=-1) != 0
             begins |= keep[own] | np.concatenate([[False], keep[own][:-1]])
             first = np.flatnonzero(begins)
