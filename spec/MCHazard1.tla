@@ -23,6 +23,16 @@ MCBefore(n) ==
     Elected(2, <<0, 1>>, 0) \o Records(2) \o EnterElections(<<0, 1>>) \o Elected(1, <<0>>, 0)
     \o Records(1)
 
+(***************************************************************************)
+(* A leader of 1.49 notes what a canvassing member has recorded only in    *)
+(* its election.  So here member 1 is still in LEADER_READY when member 2  *)
+(* comes back.                                                             *)
+(***************************************************************************)
+MCInElection(n) ==
+    Elected(2, <<0, 1>>, 0) \o Records(2) \o EnterElections(<<0, 1>>) \o Stands(1, 0) \o Silence
+    \o Repeats(1, "LeaderLogReplication", Members) \o Arrival(1, 0) \o Silence
+    \o Prepares(1, 0) \o Silence
+
 MCInit == Starts(After(MCBefore(0)))
 
 MCBoundTerm(i, term) == i = 0 /\ term <= MaxTerm
