@@ -22,17 +22,12 @@ from canvass.cluster.member import Input, Member, MemberRecord
 from canvass.cluster.outcome import Outcome
 from canvass.graph.build import cache_folder, cached_graph, load_model
 from canvass.selftest.edges import EdgeKill, Trials, find_kill
-from canvass.selftest.election_edits import ELECTION_EDITS
-from canvass.selftest.log_edits import LOG_EDITS
-from canvass.selftest.mutation import SHARED, SOURCES, Core, Mutant, load, module_source
+from canvass.selftest.mutation import MUTANTS, SHARED, SOURCES, Core, Mutant, load, module_source
 from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
 
 __all__ = ["MUTANTS", "Core", "Mutant", "mutated_core"]
-
-MUTANTS: Final = {mutant.name: mutant for mutant in (*ELECTION_EDITS, *LOG_EDITS)}
-"""Every mutant by its name."""
 
 
 def mutated_core(name: str) -> Core:

@@ -1,8 +1,9 @@
 """What a mutant of the protocol core is, and how one is loaded.
 
-A mutant is one rule broken by an edit of the source. `load` loads the edited copy beside the real
-core; the data types (members, messages, effects, rules) are those of the real one, so that what the
-two yield can be compared. What kills a mutant is the business of the tests that use it.
+A mutant is one rule broken by an edit of the source; ``mutants.toml`` lists all. `load`
+loads the edited copy beside the real core; the data types (members, messages, effects, rules) are
+those of the real one, so that what the two yield can be compared. What kills a mutant is the
+business of the tests that use it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Final, Literal, Protocol, cast
+
+import msgspec
 
 import canvass.cluster.core
 from canvass.cluster.duty_cycle import DutyCycle
@@ -29,8 +31,7 @@ SHARED: Final = frozenset({"effects", "member", "messages", "names", "outcome", 
 """The modules that hold data types and no rule: a mutant has the same as the real core."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
+class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One edit: in a module, a text that occurs exactly once is replaced."""
 
     name: str
@@ -45,6 +46,15 @@ class Mutant:
     """Whether the next state or the sends differ, or only other effects and their order."""
     unreachable: str = ""
     """Why no state that a member can reach shows it, if that is so."""
+
+
+def _read(path: Path) -> dict[str, Mutant]:
+    tables = msgspec.toml.decode(path.read_bytes(), type=dict[str, list[Mutant]])
+    return {mutant.name: mutant for mutant in tables["mutant"]}
+
+
+MUTANTS: Final = _read(Path(__file__).with_name("mutants.toml"))
+"""Every mutant by its name."""
 
 
 class Core(Protocol):
