@@ -13,11 +13,12 @@ from typing import Final
 import numpy as np
 import pytest
 
-from canvass.aeron_driver.kept import KeptAnswers, Verdict, load_answers
+from canvass.aeron_driver.kept import KeptAnswers, load_answers
 from canvass.graph.artifact import Graph
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 from support.graphs import graph_of
+from support.java_answers import Verdict, verdict_on
 
 pytestmark = pytest.mark.tlc
 
@@ -74,7 +75,7 @@ def test_every_step_is_what_aeron_answered(
 ) -> None:
     graph = graph_of(pytestconfig, model, steps)
 
-    verdict = answers_of(graph.rules.revision).verdict(graph)
+    verdict = verdict_on(graph, answers_of(graph.rules.revision))
     explained = sum(verdict.explained.values())
     executed.append(
         f"{model}, {steps} steps, on Aeron: {verdict.edges:,} edges and {verdict.disabled:,}"
@@ -104,14 +105,14 @@ def test_an_edge_that_leads_elsewhere_is_contradicted(
     """As a change of the spec would make it: the state after one edge becomes that of another."""
     graph = graph_of(pytestconfig, "MCMemberGraph2", 1)
     answers = answers_of("1.50")
-    before = len(answers.verdict(graph).contradicted.edge)
+    before = len(verdict_on(graph, answers).contradicted.edge)
     code = ACTIONS.index(action)
     edges = np.flatnonzero((graph.input_action[graph.input] == code) & (graph.target != NONE))
     changed = edges[graph.target[edges] != graph.source[edges]][:3]
     target = graph.target.copy()
     target[changed] = graph.source[changed]
 
-    verdict = answers.verdict(replace(graph, target=target))
+    verdict = verdict_on(replace(graph, target=target), answers)
 
     assert len(changed)
     assert set(changed.tolist()) <= set(verdict.contradicted.edge.tolist())

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from canvass.aeron_driver.differences import explain
 from canvass.aeron_driver.drivable import Requests
 from canvass.aeron_driver.driving import Steps
-from canvass.aeron_driver.kept import drivable_steps
 from canvass.aeron_driver.steps import GraphSteps
 from canvass.selftest.edges import EdgeKill, Trials, find_kill
 from canvass.selftest.kill_matrix import MODELS, MUTANTS, actions_reached
@@ -25,6 +24,7 @@ from canvass.selftest.mutation import load
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 from support.graphs import graph_of
+from support.java_answers import drivable_steps
 
 pytestmark = [pytest.mark.tlc, pytest.mark.night]
 

@@ -26,10 +26,7 @@ from canvass.aeron_driver.drivable import Requests
 from canvass.aeron_driver.driving import (
     Outcomes,
     Steps,
-    disabled_steps,
-    edge_steps,
     joined,
-    without_obstacles,
 )
 from canvass.aeron_driver.steps import GraphSteps, Rows
 from canvass.graph.artifact import Graph
@@ -197,28 +194,6 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     """Reviewed classes of differences, in the order of their codes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How the steps of a graph stand to kept answers.
-
-    Attributes
-    ----------
-    edges, disabled
-        How many edges, and inputs that the spec disables, the driver can drive.
-    contradicted, unknown
-        Steps that Aeron contradicts, and steps that were not driven.
-    explained
-        For each class of differences the number of its steps.
-    """
-
-    edges: int
-    disabled: int
-    confirmed: int
-    contradicted: Steps
-    unknown: Steps
-    explained: dict[str, int]
-
-
 @dataclass(slots=True)
 class KeptAnswers:
     """Answers in memory.
@@ -237,42 +212,6 @@ class KeptAnswers:
     answers: Keys
     explained: Keys
     classes: Any
-
-    def verdict(self, graph: Graph) -> Verdict:
-        """Hold the edges and the disabled inputs of a graph against the answers.
-
-        Raises
-        ------
-        DriverError
-            If the graph is of another revision.
-        """
-        if graph.rules.revision != self.header.revision:
-            raise DriverError(
-                f"the answers are of revision {self.header.revision},"
-                f" the graph is of {graph.rules.revision}"
-            )
-        steps = drivable_steps(GraphSteps(graph))
-        inputs = input_keys(graph, steps)
-        pairs = inputs << _OUTCOME_BITS | outcome_hashes(graph, steps)
-        confirmed = _isin(pairs, self.answers)
-        place = np.searchsorted(self.explained, pairs)
-        place[place == len(self.explained)] = 0
-        explained = ~confirmed & _isin(pairs, self.explained)
-        known = _isin(inputs, np.unique(self.answers >> _OUTCOME_BITS))
-        codes = self.classes[place[explained]]
-        edges = int((steps.edge != NONE).sum())
-        return Verdict(
-            edges=edges,
-            disabled=len(steps.edge) - edges,
-            confirmed=int(confirmed.sum()),
-            contradicted=steps[known & ~confirmed & ~explained],
-            unknown=steps[~known & ~explained],
-            explained={
-                name: int((codes == code).sum())
-                for code, name in enumerate(self.header.classes)
-                if (codes == code).any()
-            },
-        )
 
     def save(self, path: Path) -> None:
         """Write the answers to a file."""
@@ -309,13 +248,6 @@ def load_answers(path: Path) -> KeptAnswers:
     except (msgspec.MsgspecError, zstandard.ZstdError, ValueError) as error:
         raise DriverError(f"{path}: no kept answers of Aeron: {error}") from None
     return KeptAnswers(header, np.cumsum(deltas, dtype=np.uint64), explained, classes)
-
-
-def drivable_steps(steps: GraphSteps) -> Steps:
-    """Give the edges that the driver can drive, then the disabled inputs that it can."""
-    return joined(
-        [without_obstacles(steps, each)[0] for each in (edge_steps(steps), disabled_steps(steps))]
-    )
 
 
 @dataclass(slots=True)

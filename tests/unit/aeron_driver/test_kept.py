@@ -17,7 +17,6 @@ from canvass.aeron_driver.kept import (
     KeptAnswers,
     Keys,
     Source,
-    drivable_steps,
     input_keys,
     load_answers,
     merged,
@@ -28,6 +27,7 @@ from canvass.graph.artifact import Graph
 from canvass.graph.build import keys_of_edges
 from canvass.traces.layout import NONE
 from support.graphs import graph_of
+from support.java_answers import drivable_steps, verdict_on
 
 pytestmark = pytest.mark.tlc
 
@@ -55,7 +55,7 @@ def kept(answers: Keys, explained: Keys | None = None, release: str = "1.52.2") 
 
 
 def test_a_graph_that_does_as_aeron_does_is_confirmed(graph: Graph) -> None:
-    verdict = kept(pairs_of(graph)).verdict(graph)
+    verdict = verdict_on(graph, kept(pairs_of(graph)))
 
     assert verdict.edges > 2_000
     assert verdict.disabled > 0
@@ -68,8 +68,8 @@ def test_another_outcome_is_a_contradiction_and_a_reviewed_one_explained(graph: 
     pairs = pairs_of(graph)
     other = np.sort(np.concatenate([pairs[1:], [pairs[0] ^ np.uint64(3)]]))
 
-    contradicted = kept(other).verdict(graph)
-    explained = kept(other, pairs[:1]).verdict(graph)
+    contradicted = verdict_on(graph, kept(other))
+    explained = verdict_on(graph, kept(other, pairs[:1]))
 
     steps = contradicted.edges + contradicted.disabled
     assert len(contradicted.contradicted.source) == steps - contradicted.confirmed > 0
@@ -78,7 +78,7 @@ def test_another_outcome_is_a_contradiction_and_a_reviewed_one_explained(graph: 
 
 
 def test_a_step_that_nobody_drove_is_unknown(graph: Graph) -> None:
-    verdict = kept(pairs_of(graph)[10:]).verdict(graph)
+    verdict = verdict_on(graph, kept(pairs_of(graph)[10:]))
 
     assert 0 < len(verdict.unknown.source) == verdict.edges + verdict.disabled - verdict.confirmed
 
@@ -104,7 +104,7 @@ def test_an_input_that_is_enabled_though_nothing_came_of_it_is_contradicted(grap
         sent=np.append(graph.sent, graph.sent[edge]),
     )
 
-    assert answers.verdict(changed).contradicted.edge.tolist() == [len(graph.target)]
+    assert verdict_on(changed, answers).contradicted.edge.tolist() == [len(graph.target)]
 
 
 def test_edges_of_one_answer_are_one_canonical_step(graph: Graph) -> None:
@@ -164,6 +164,6 @@ def test_answers_of_another_revision_are_refused(graph: Graph) -> None:
     older = replace(answers, header=msgspec.structs.replace(answers.header, revision="1.49"))
 
     with pytest.raises(DriverError, match=r"the answers are of revision 1\.49"):
-        older.verdict(graph)
+        verdict_on(graph, older)
     with pytest.raises(DriverError, match=r"revisions 1\.49 and 1\.50 are kept apart"):
         merged([answers, older])

@@ -1,0 +1,89 @@
+"""State graphs held against the kept answers of Aeron."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from canvass.aeron_driver import DriverError
+from canvass.aeron_driver.driving import (
+    Steps,
+    disabled_steps,
+    edge_steps,
+    joined,
+    without_obstacles,
+)
+from canvass.aeron_driver.kept import OUTCOME_BITS, KeptAnswers, input_keys, outcome_hashes
+from canvass.aeron_driver.steps import GraphSteps
+from canvass.graph.artifact import Graph
+from canvass.traces.layout import NONE
+
+OUTCOMES: Final = np.uint64(OUTCOME_BITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the steps of a graph stand to kept answers.
+
+    Attributes
+    ----------
+    edges, disabled
+        How many edges, and inputs that the spec disables, the driver can drive.
+    contradicted, unknown
+        Steps that Aeron contradicts, and steps that were not driven.
+    explained
+        For each class of differences the number of its steps.
+    """
+
+    edges: int
+    disabled: int
+    confirmed: int
+    contradicted: Steps
+    unknown: Steps
+    explained: dict[str, int]
+
+
+def drivable_steps(steps: GraphSteps) -> Steps:
+    """Give the edges that the driver can drive, then the disabled inputs that it can."""
+    return joined(
+        [without_obstacles(steps, each)[0] for each in (edge_steps(steps), disabled_steps(steps))]
+    )
+
+
+def verdict_on(graph: Graph, kept: KeptAnswers) -> Verdict:
+    """Hold the edges and the disabled inputs of a graph against the answers.
+
+    Raises
+    ------
+    DriverError
+        If the graph is of another revision.
+    """
+    if graph.rules.revision != kept.header.revision:
+        raise DriverError(
+            f"the answers are of revision {kept.header.revision},"
+            f" the graph is of {graph.rules.revision}"
+        )
+    steps = drivable_steps(GraphSteps(graph))
+    inputs = input_keys(graph, steps)
+    pairs = inputs << OUTCOMES | outcome_hashes(graph, steps)
+    confirmed = np.isin(pairs, kept.answers)
+    place = np.searchsorted(kept.explained, pairs)
+    place[place == len(kept.explained)] = 0
+    explained = ~confirmed & np.isin(pairs, kept.explained)
+    known = np.isin(inputs, np.unique(kept.answers >> OUTCOMES))
+    codes = kept.classes[place[explained]]
+    edges = int((steps.edge != NONE).sum())
+    return Verdict(
+        edges=edges,
+        disabled=len(steps.edge) - edges,
+        confirmed=int(confirmed.sum()),
+        contradicted=steps[known & ~confirmed & ~explained],
+        unknown=steps[~known & ~explained],
+        explained={
+            name: int((codes == code).sum())
+            for code, name in enumerate(kept.header.classes)
+            if (codes == code).any()
+        },
+    )
