@@ -2,90 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.steps.jit import kernel
-
 Keys = NDArray[np.uint64]
-
-_FIRST_SLOTS: Final = 1 << 12
-
-
-@kernel("keys")
-def _intern(keys: Any, wanted: Any, slots: Any, known: Any, count: int, numbers: Any) -> int:
-    mask = len(slots) - 1
-    for row in range(len(keys)):
-        if not wanted[row]:
-            numbers[row] = -1
-            continue
-        first, second = keys[row, 0], keys[row, 1]
-        at = np.int64(first ^ (second >> np.uint64(7))) & mask
-        while True:
-            found = slots[at]
-            if found < 0:
-                slots[at] = count
-                known[count, 0] = first
-                known[count, 1] = second
-                numbers[row] = count
-                count += 1
-                break
-            if known[found, 0] == first and known[found, 1] == second:
-                numbers[row] = found
-                break
-            at = (at + 1) & mask
-    return count
-
-
-@kernel("known")
-def _rehash(slots: Any, known: Any, count: int) -> None:
-    mask = len(slots) - 1
-    for number in range(count):
-        at = np.int64(known[number, 0] ^ (known[number, 1] >> np.uint64(7))) & mask
-        while slots[at] >= 0:
-            at = (at + 1) & mask
-        slots[at] = number
-
-
-class DistinctKeys:
-    """Numbers distinct keys 0, 1, ... in the order in which they come first."""
-
-    def __init__(self) -> None:
-        self._slots = np.full(_FIRST_SLOTS, -1, dtype=np.int64)
-        self._known = np.zeros((_FIRST_SLOTS // 2, 2), dtype=np.uint64)
-        self.count = 0
-
-    def __len__(self) -> int:
-        """Count the distinct keys."""
-        return self.count
-
-    @property
-    def keys(self) -> Keys:
-        """The distinct keys in the order of their numbers."""
-        return self._known[: self.count]
-
-    def number(self, keys: Keys, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Give the number of each wanted key, -1 for the others; new keys get new numbers."""
-        self._reserve(self.count + int(np.count_nonzero(wanted)))
-        numbers = np.empty(len(keys), dtype=np.int64)
-        self.count = _intern(keys, wanted, self._slots, self._known, self.count, numbers)
-        return numbers
-
-    def _reserve(self, count: int) -> None:
-        if count <= len(self._known):
-            return
-        size = len(self._slots)
-        while size // 2 < count:
-            size *= 2
-        grown = np.zeros((size // 2, 2), dtype=np.uint64)
-        grown[: self.count] = self.keys
-        self._known = grown
-        self._slots = np.full(size, -1, dtype=np.int64)
-        _rehash(self._slots, self._known, self.count)
-
-
 Ints = NDArray[np.int64]
 
 _LARGEST_CODE: Final = 1 << 62
@@ -120,3 +42,33 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
         size *= width
     _, first, places = np.unique(code, return_index=True, return_inverse=True)
     return first, places.reshape(-1)
+
+
+class DistinctKeys:
+    """Numbers distinct keys 0, 1, ... in the order in which they come first."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self.keys: Keys = np.empty((0, 2), dtype=np.uint64)
+        """The distinct keys in the order of their numbers."""
+
+    def __len__(self) -> int:
+        """Count the distinct keys."""
+        return len(self.keys)
+
+    def number(self, keys: Keys, wanted: NDArray[np.bool_]) -> Ints:
+        """Give the number of each wanted key, -1 for the others; new keys get new numbers."""
+        rows = np.flatnonzero(wanted)
+        own = keys[rows]
+        _, first, places = np.unique(own[:, 0], return_index=True, return_inverse=True)
+        if (own[first[places], 1] != own[:, 1]).any():  # Keys that share a half: hardly ever.
+            first, places = distinct_rows(own)
+        known, count = self._numbers, len(self)
+        by_place = np.empty(len(first), dtype=np.int64)
+        for place in np.argsort(first).tolist():
+            by_place[place] = known.setdefault(own[first[place]].tobytes(), len(known))
+        fresh = first[by_place >= count]
+        self.keys = np.concatenate([self.keys, own[np.sort(fresh)]])
+        numbers = np.full(len(keys), -1, dtype=np.int64)
+        numbers[rows] = by_place[places]
+        return numbers
