@@ -9,7 +9,9 @@ target.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +21,7 @@ from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDiff:
+class ActionDiff(msgspec.Struct, frozen=True, rename="camel"):
     """Distinct edges of one action: in both graphs, and in one only.
 
     Attributes
@@ -37,16 +38,14 @@ class ActionDiff:
     changed: int
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeSample:
-    """An edge on which the graphs disagree."""
+class EdgeSample(msgspec.Struct, frozen=True, rename={"side": "in"}):
+    """An edge on which the graphs disagree, and the graph that has it."""
 
-    second: bool
-    """Whether it is the second graph that has it."""
-    edge: int
+    side: Literal["first", "second"]
     source: str
     action: str
     target: str
+    edge: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,11 +170,11 @@ def _samples(
         source = int(np.searchsorted(graph.out_offsets, at, side="right")) - 1
         samples.append(
             EdgeSample(
-                second=second,
-                edge=int(graph.out_edge[at]),
+                side="second" if second else "first",
                 source=graph.id_of(source),
                 action=graph.actions[int(graph.out_action[at])],
                 target=graph.id_of(int(graph.out_target[at])),
+                edge=int(graph.out_edge[at]),
             )
         )
     return tuple(samples)

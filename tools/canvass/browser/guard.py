@@ -197,7 +197,7 @@ class Guard:
             tell_fault(error)
             if started:
                 return
-            fault = Refusal(500, "fault", "a fault of canvass; its terminal says more")
+            fault = Refusal(500, "fault", "this is a bug in canvass; its terminal names it")
             await fault.response()(scope, receive, dressed)
 
 
@@ -205,7 +205,7 @@ def tell_fault(error: BaseException) -> None:
     """Write one line about a fault to stderr, whatever is in it."""
     text = ascii(str(error))[1:-1][:500]
     print(
-        f"canvass: this is a fault of canvass: {type(error).__name__}: {text}",
+        f"canvass: this is a bug in canvass: {type(error).__name__}: {text}",
         file=sys.stderr,
         flush=True,
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from canvass.cli import graph_export, graph_query
-from canvass.cli.graph_common import Folder, say
+from canvass.cli.graph_common import Answer, Folder, say
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, progress_console
 
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from canvass.graph.artifact import Graph, Manifest
     from canvass.graph.dump_folder import DumpManifest
     from canvass.tlc import TlcConfig
+
+
+class GraphStats(Answer, frozen=True, omit_defaults=True):
+    """What ``canvass graph stats --format json`` writes."""
+
+    manifest: Manifest | DumpManifest
+    expanded_by_election_state: dict[str, int] | None = None
 
 
 def register(app: typer.Typer) -> None:
@@ -174,7 +181,7 @@ def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
 
 
 def _print_dump(manifest: DumpManifest, output: Format) -> None:
-    emit(output, {"manifest": manifest}, lambda: _show_dump(manifest))
+    emit(output, GraphStats(manifest), lambda: _show_dump(manifest))
 
 
 def _show_dump(manifest: DumpManifest) -> None:
@@ -205,8 +212,7 @@ def _print_stats(graph: Graph, output: Format) -> None:
     codes = graph.state[graph.expanded, STATE_INDEX["election_state"]]
     found = np.bincount(codes, minlength=len(ElectionState)).tolist()
     expanded = {state.value: found[code] for code, state in enumerate(ElectionState)}
-    document = {"manifest": manifest, "expandedByElectionState": expanded}
-    emit(output, document, lambda: _show_stats(manifest, expanded))
+    emit(output, GraphStats(manifest, expanded), lambda: _show_stats(manifest, expanded))
 
 
 def _show_stats(manifest: Manifest, expanded: dict[str, int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import msgspec
 import typer
 
 from canvass.cli.output import CommandError, complain, result_console
@@ -28,6 +29,10 @@ Limit = Annotated[int, typer.Option(min=1, help="Maximum number to show.")]
 
 STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only initial state."
 INITIAL: Final = "initial"
+
+
+class Answer(msgspec.Struct, frozen=True, rename="camel"):
+    """What a command of ``canvass graph`` found, or a part of it; it is the JSON document."""
 
 
 def say(text: str) -> None:
@@ -85,8 +90,6 @@ def note_of(graph: StateGraph, row: int) -> str:
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Give the fields of a state as a person reads them, short parts on one line."""
-    import msgspec
-
     for name, value in tree.items():
         place = f"{path}.{name}" if path else name
         if isinstance(value, dict) and len(msgspec.json.encode(value)) > 100:

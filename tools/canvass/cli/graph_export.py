@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from canvass.cli.graph_common import (
     STATE_HELP,
     Actions,
+    Answer,
     Folder,
     Limit,
     Where,
@@ -33,9 +34,10 @@ from canvass.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from canvass.corpus.local_coverage import Covered
-    from canvass.graph.diff import Diff
-    from canvass.graph.view import EdgeView, StateGraph
+    from canvass.corpus.edges import GraphCoverage
+    from canvass.graph.diff import ActionDiff, EdgeSample
+    from canvass.graph.tabular import Rows
+    from canvass.graph.view import StateGraph, Tree
 
 
 class ExportFormat(str, Enum):
@@ -45,6 +47,65 @@ class ExportFormat(str, Enum):
     GRAPHML = "graphml"
     JSON = "json"
     ITF = "itf"
+
+
+class StatesShown(Answer, frozen=True):
+    """The states that only one graph has: how many, and the first of them."""
+
+    count: int
+    shown: list[str]
+
+    @classmethod
+    def of(cls, graph: StateGraph, rows: Rows, limit: int) -> StatesShown:
+        """Name the first of some states."""
+        return cls(len(rows), [graph.id_of(row) for row in rows[:limit].tolist()])
+
+
+class StatesDiff(Answer, frozen=True):
+    """The states of two graphs."""
+
+    both: int
+    only_first: StatesShown
+    only_second: StatesShown
+
+
+class DiffReport(Answer, frozen=True):
+    """What ``canvass graph diff --format json`` writes."""
+
+    same: bool
+    first: str
+    second: str
+    states: StatesDiff
+    actions: tuple[ActionDiff, ...]
+    changed: tuple[EdgeSample, ...]
+
+
+class MissedStep(Answer, frozen=True):
+    """A step of a graph that no run takes."""
+
+    edge: int
+    source: str
+    action: str
+    target: str
+    input: Tree
+
+
+class CoverageReport(Answer, frozen=True):
+    """What ``canvass graph coverage --format json`` writes."""
+
+    coverage: GraphCoverage
+    runs: int
+    malformed: int
+    events: int
+    missed: list[MissedStep]
+
+
+class GrowReport(Answer, frozen=True):
+    """What ``canvass graph grow --format json`` writes; counts are of distinct steps."""
+
+    distinct_steps: int
+    before: int
+    now: int
 
 
 def add(group: typer.Typer) -> None:
@@ -70,55 +131,31 @@ def diff(
 
     one, two = open_view(first), open_view(second)
     found = compare(one, two, limit=limit)
-    document = _diff_document(found, one, two, limit)
-    emit(output, document, lambda: _print(found, one, two, limit))
+    report = DiffReport(
+        same=found.same,
+        first=one.title,
+        second=two.title,
+        states=StatesDiff(
+            both=found.both,
+            only_first=StatesShown.of(one, found.only_first, limit),
+            only_second=StatesShown.of(two, found.only_second, limit),
+        ),
+        actions=found.actions,
+        changed=found.changed,
+    )
+    emit(output, report, lambda: _print(report))
     if not found.same:
         raise typer.Exit(EXIT_UNEXPECTED)
 
 
-def _diff_document(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> dict[str, Any]:
-    def some(graph: StateGraph, rows: list[int]) -> dict[str, Any]:
-        return {"count": len(rows), "shown": [graph.id_of(row) for row in rows[:limit]]}
-
-    return {
-        "same": found.same,
-        "first": one.title,
-        "second": two.title,
-        "states": {
-            "both": found.both,
-            "onlyFirst": some(one, found.only_first.tolist()),
-            "onlySecond": some(two, found.only_second.tolist()),
-        },
-        "actions": [
-            {
-                "action": row.action,
-                "both": row.both,
-                "onlyFirst": row.only_first,
-                "onlySecond": row.only_second,
-                "changed": row.changed,
-            }
-            for row in found.actions
-        ],
-        "changed": [
-            {
-                "in": "second" if sample.second else "first",
-                "source": sample.source,
-                "action": sample.action,
-                "target": sample.target,
-                "edge": sample.edge,
-            }
-            for sample in found.changed
-        ],
-    }
-
-
-def _print(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> None:
+def _print(found: DiffReport) -> None:
+    states = found.states
     if found.same:
-        say(f"the same: {found.both:,} states")
+        say(f"the same: {states.both:,} states")
         return
     say(
-        f"{found.both:,} states in both, {len(found.only_first):,} only in the first,"
-        f" {len(found.only_second):,} only in the second"
+        f"{states.both:,} states in both, {states.only_first.count:,} only in the first,"
+        f" {states.only_second.count:,} only in the second"
     )
     say(f"{'distinct steps':<32} {'both':>10} {'first':>10} {'second':>10} {'changed':>10}")
     for row in found.actions:
@@ -127,14 +164,10 @@ def _print(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> None:
             f" {row.changed:>10,}"
         )
     for sample in found.changed:
-        side = "second" if sample.second else "first"
-        say(f"  {side:<6} {sample.source[:12]} -> {sample.target[:12]}  {sample.action}")
-    for title, graph, rows in (
-        ("first", one, found.only_first),
-        ("second", two, found.only_second),
-    ):
-        for state in rows[:limit].tolist():
-            say(f"  {title:<6} {graph.id_of(state)}")
+        say(f"  {sample.side:<6} {sample.source[:12]} -> {sample.target[:12]}  {sample.action}")
+    for title, only in (("first", states.only_first), ("second", states.only_second)):
+        for state in only.shown:
+            say(f"  {title:<6} {state}")
 
 
 def coverage(
@@ -158,27 +191,27 @@ def coverage(
         raise CommandError(
             f"there is no event in the {found.runs} runs, {found.malformed} malformed"
         )
-    missed = [opened.edge(number) for number in found.missed[:limit].tolist()]
-    document = {
-        "coverage": found.coverage,
-        "runs": found.runs,
-        "malformed": found.malformed,
-        "events": found.events,
-        "missed": [
-            {
-                "edge": edge.edge,
-                "source": opened.id_of(edge.source),
-                "action": edge.action,
-                "target": opened.id_of(edge.target),
-                "input": edge.given,
-            }
-            for edge in missed
+    missed = map(opened.edge, found.missed[:limit].tolist())
+    report = CoverageReport(
+        coverage=found.coverage,
+        runs=found.runs,
+        malformed=found.malformed,
+        events=found.events,
+        missed=[
+            MissedStep(
+                edge=one.edge,
+                source=opened.id_of(one.source),
+                action=one.action,
+                target=opened.id_of(one.target),
+                input=one.given,
+            )
+            for one in missed
         ],
-    }
-    emit(output, document, lambda: _print_coverage(opened, found, missed))
+    )
+    emit(output, report, lambda: _print_coverage(report))
 
 
-def _print_coverage(graph: StateGraph, found: Covered, missed: list[EdgeView]) -> None:
+def _print_coverage(found: CoverageReport) -> None:
     coverage = found.coverage
     say(
         f"{coverage.covered:,} of {coverage.steps:,} distinct steps of {coverage.model} are taken"
@@ -192,9 +225,8 @@ def _print_coverage(graph: StateGraph, found: Covered, missed: list[EdgeView]) -
         complain(f"{found.malformed} runs are malformed; canvass verify says why")
     for row in coverage.actions:
         say(f"  {row.action:<32} {row.covered:>8,} of {row.steps:>8,}")
-    for edge in missed:
-        ends = f"{graph.id_of(edge.source)[:12]} -> {graph.id_of(edge.target)[:12]}"
-        say(f"  never taken: {ends}  {edge.action}")
+    for one in found.missed:
+        say(f"  never taken: {one.source[:12]} -> {one.target[:12]}  {one.action}")
 
 
 def export(
@@ -357,5 +389,5 @@ def grow(
         f"{counts.runs:,} runs, {counts.distinct_steps:,} distinct steps, of which"
         f" {counts.found_in_graph:,} were known; {len(made.keys):,} steps in {table}"
     )
-    document = {"distinctSteps": counts.distinct_steps, "before": before, "now": len(made.keys)}
-    emit(output, document, lambda: result_console().print(said))
+    report = GrowReport(counts.distinct_steps, before, len(made.keys))
+    emit(output, report, lambda: result_console().print(said))

@@ -6,13 +6,14 @@ Exit code 1 says that there is nothing of what was asked for.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from canvass.cli.graph_common import (
     STATE_HELP,
     Actions,
+    Answer,
     Folder,
     Limit,
     Where,
@@ -32,13 +33,126 @@ from canvass.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from canvass.graph.project import Quotient
+    from collections.abc import Iterable
+
+    from canvass.graph.project import QuotientEdge
     from canvass.graph.view import StateGraph, Tree
-    from canvass.graph.walks import Components, Direction, Hop, Neighbourhood
+    from canvass.graph.walks import Direction, Hop, Neighbourhood
 
 
 CHANGES: Final = 12
 """Changes of a step that are printed."""
+
+
+class StateAnswer(Answer, frozen=True):
+    """A state, and how many steps of each action leave it."""
+
+    id: str
+    initial: bool
+    expanded: bool
+    state: Tree
+    edges: dict[str, int]
+
+
+class StateFound(Answer, frozen=True, omit_defaults=True):
+    """A state where a condition holds, with the value of ``--show``."""
+
+    id: str
+    value: str | None = None
+
+
+class StatesFound(Answer, frozen=True):
+    """The states where a condition holds."""
+
+    count: int
+    of: int
+    shown: list[StateFound]
+
+
+class PathStep(Answer, frozen=True):
+    """A step of a path: the action, the state that it leads to, the number of the edge."""
+
+    action: str
+    state: str
+    edge: int
+
+
+class NearState(Answer, frozen=True):
+    """A state near another one.
+
+    Attributes
+    ----------
+    layer
+        The distance in steps; negative for states that lead to the root.
+    more
+        How many of its neighbours are not shown.
+    """
+
+    id: str
+    layer: int
+    more: int
+
+
+class NearStep(Answer, frozen=True):
+    """Steps of one action from one state to another, and how many there are."""
+
+    source: str
+    target: str
+    action: str
+    count: int
+
+
+class LeftOut(Answer, frozen=True, omit_defaults=True):
+    """How much is not shown."""
+
+    states: int
+    edges: int
+    classes: int | None = None
+
+
+class Neighbours(Answer, frozen=True):
+    """The states around a state."""
+
+    root: str
+    states: list[NearState]
+    edges: list[NearStep]
+    left_out: LeftOut
+
+
+class Component(Answer, frozen=True):
+    """A strongly connected component: its size, one of its states, whether no step leaves it."""
+
+    size: int
+    example: str
+    terminal: bool
+
+
+class ComponentsFound(Answer, frozen=True):
+    """The strongly connected components of a graph, and some of them."""
+
+    count: int
+    terminal: int
+    unexpanded: int
+    largest: list[Component]
+    terminals: list[Component]
+
+
+class StateClass(Answer, frozen=True):
+    """States that agree in an expression: its value, the value as TLA+ text, one of the states."""
+
+    key: Any
+    label: str
+    count: int
+    example: str
+
+
+class Projection(Answer, frozen=True):
+    """The classes of states, and the steps between them by the numbers of the classes."""
+
+    by: str
+    classes: list[StateClass]
+    edges: tuple[QuotientEdge, ...]
+    left_out: LeftOut
 
 
 def add(group: typer.Typer) -> None:
@@ -81,23 +195,22 @@ def _show_state(graph: StateGraph, row: int, output: Format) -> None:
     start, end = int(graph.out_offsets[row]), int(graph.out_offsets[row + 1])
     codes = Counter(graph.out_action[start:end].tolist())
     leaving = {graph.actions[code]: count for code, count in codes.items()}
-    tree = graph.tree(row)
-    document = {
-        "id": graph.id_of(row),
-        "initial": row in graph.initial,
-        "expanded": bool(graph.expanded[row]),
-        "state": tree,
-        "edges": dict(sorted(leaving.items())),
-    }
-    emit(output, document, lambda: _print_state(graph, row, tree, leaving))
+    answer = StateAnswer(
+        id=graph.id_of(row),
+        initial=row in graph.initial,
+        expanded=bool(graph.expanded[row]),
+        state=graph.tree(row),
+        edges=dict(sorted(leaving.items())),
+    )
+    emit(output, answer, lambda: _print_state(answer))
 
 
-def _print_state(graph: StateGraph, row: int, tree: Tree, leaving: dict[str, int]) -> None:
-    initial = "  initial" if row in graph.initial else ""
-    say(f"{graph.id_of(row)}{initial}{'' if graph.expanded[row] else '  not expanded'}")
-    for name, value in leaves(tree):
+def _print_state(one: StateAnswer) -> None:
+    initial = "  initial" if one.initial else ""
+    say(f"{one.id}{initial}{'' if one.expanded else '  not expanded'}")
+    for name, value in leaves(one.state):
         say(f"  {name:<34} {value}")
-    for action, count in sorted(leaving.items()):
+    for action, count in one.edges.items():
         say(f"  {count:>6} {action}")
 
 
@@ -107,21 +220,23 @@ def _show_found(
     from canvass.graph.project import values_at
 
     shown = rows[:limit]
-    values = None if show is None else values_at(graph, show, shown)
-    states = [
-        {"id": graph.id_of(row), **({} if values is None else {"value": values[place]})}
-        for place, row in enumerate(shown)
-    ]
+    values = [None] * len(shown) if show is None else values_at(graph, show, shown)
+    found = StatesFound(
+        count=len(rows),
+        of=graph.state_count,
+        shown=[
+            StateFound(graph.id_of(row), value) for row, value in zip(shown, values, strict=True)
+        ],
+    )
 
     def print_found() -> None:
-        say(f"{len(rows):,} of {graph.state_count:,} states")
-        for place, row in enumerate(shown):
-            note = note_of(graph, row) if values is None else f"  {values[place]}"
-            say(f"  {graph.id_of(row)}{note}")
+        say(f"{found.count:,} of {found.of:,} states")
+        for row, one in zip(shown, found.shown, strict=True):
+            say(f"  {one.id}{note_of(graph, row) if one.value is None else f'  {one.value}'}")
         if len(rows) > len(shown):
             say(f"  ... {len(rows) - len(shown):,} more; --limit shows them")
 
-    emit(output, {"count": len(rows), "of": graph.state_count, "shown": states}, print_found)
+    emit(output, found, print_found)
     if not rows:
         raise typer.Exit(EXIT_UNEXPECTED)
 
@@ -153,10 +268,8 @@ def path(
         goal = f"to {opened.id_of(targets[0])}" if where is None else "to a state where that holds"
         complain(f"no path leads {begin} {goal}")
         raise typer.Exit(EXIT_UNEXPECTED) from None
-    document = [
-        {"action": hop.action, "state": opened.id_of(hop.target), "edge": hop.edge} for hop in hops
-    ]
-    emit(output, document, lambda: _print_path(opened, hops))
+    steps = [PathStep(hop.action, opened.id_of(hop.target), hop.edge) for hop in hops]
+    emit(output, steps, lambda: _print_path(opened, hops))
 
 
 def _print_path(graph: StateGraph, hops: list[Hop]) -> None:
@@ -194,24 +307,17 @@ def neighbours(
         direction = "out" if forwards else "in"
     found = around(opened, row, depth, limit, actions, direction=direction)
     names = {each: opened.id_of(each) for each in found.rows.tolist()}
-    shown = zip(found.rows.tolist(), found.layers.tolist(), found.more.tolist(), strict=True)
-    document = {
-        "root": names[row],
-        "states": [
-            {"id": names[each], "layer": layer, "more": more} for each, layer, more in shown
+    shown = zip(names.values(), found.layers.tolist(), found.more.tolist(), strict=True)
+    answer = Neighbours(
+        root=names[row],
+        states=[NearState(*each) for each in shown],
+        edges=[
+            NearStep(names[one.source], names[one.target], one.action, one.count)
+            for one in found.arrows
         ],
-        "edges": [
-            {
-                "source": names[arrow.source],
-                "target": names[arrow.target],
-                "action": arrow.action,
-                "count": arrow.count,
-            }
-            for arrow in found.arrows
-        ],
-        "leftOut": {"states": found.left_out_states, "edges": found.left_out_edges},
-    }
-    emit(output, document, lambda: _print_neighbours(opened, found, names, depth))
+        left_out=LeftOut(found.left_out_states, found.left_out_edges),
+    )
+    emit(output, answer, lambda: _print_neighbours(opened, found, names, depth))
 
 
 def _print_neighbours(
@@ -250,44 +356,36 @@ def components(
     opened = open_view(graph)
     found = find_components(opened, actions)
     ends = found.terminal.nonzero()[0].tolist()
-    largest = list(range(min(limit, len(found))))
 
-    def rows(numbers: list[int]) -> list[dict[str, object]]:
+    def named(numbers: Iterable[int]) -> list[Component]:
         return [
-            {
-                "size": int(found.sizes[number]),
-                "example": opened.id_of(int(found.examples[number])),
-                "terminal": bool(found.terminal[number]),
-            }
+            Component(
+                size=int(found.sizes[number]),
+                example=opened.id_of(int(found.examples[number])),
+                terminal=bool(found.terminal[number]),
+            )
             for number in numbers
         ]
 
-    document = {
-        "count": len(found),
-        "terminal": len(ends),
-        "unexpanded": int(found.unexpanded.sum()),
-        "largest": rows(largest),
-        "terminals": rows(ends[:limit]),
-    }
-    emit(output, document, lambda: _print_components(opened, found, largest, ends[:limit]))
-
-
-def _print_components(
-    graph: StateGraph, found: Components, largest: list[int], ends: list[int]
-) -> None:
-    single = int((found.sizes == 1).sum())
-    say(
-        f"{len(found):,} components, {single:,} of them of one state;"
-        f" {int(found.terminal.sum()):,} terminal,"
-        f" {int(found.unexpanded.sum()):,} with states that are not expanded"
+    answer = ComponentsFound(
+        count=len(found),
+        terminal=len(ends),
+        unexpanded=int(found.unexpanded.sum()),
+        largest=named(range(min(limit, len(found)))),
+        terminals=named(ends[:limit]),
     )
-    for title, numbers in (("largest", largest), ("terminal", ends)):
-        for number in numbers:
-            row = int(found.examples[number])
-            say(
-                f"  {title:<9} {int(found.sizes[number]):>10,} states, such as"
-                f" {graph.id_of(row)}{note_of(graph, row)}"
-            )
+    emit(output, answer, lambda: _print_components(opened, answer, int((found.sizes == 1).sum())))
+
+
+def _print_components(graph: StateGraph, found: ComponentsFound, single: int) -> None:
+    say(
+        f"{found.count:,} components, {single:,} of them of one state; {found.terminal:,} terminal,"
+        f" {found.unexpanded:,} with states that are not expanded"
+    )
+    for title, components in (("largest", found.largest), ("terminal", found.terminals)):
+        for one in components:
+            note = note_of(graph, row_of(graph, one.example))
+            say(f"  {title:<9} {one.size:>10,} states, such as {one.example}{note}")
 
 
 def project(
@@ -308,47 +406,32 @@ def project(
 
     opened = open_view(graph)
     found = find_quotient(opened, by, actions, limit=limit)
-    left_out = {
-        "classes": found.left_out_classes,
-        "states": found.left_out_states,
-        "edges": found.left_out_edges,
-    }
-    counts, examples = found.counts.tolist(), found.examples.tolist()
-    document = {
-        "by": by,
-        "classes": [
-            {"key": key, "label": label, "count": count, "example": opened.id_of(row)}
-            for key, label, count, row in zip(
-                found.keys, found.labels, counts, examples, strict=True
-            )
+    rows = zip(
+        found.keys, found.labels, found.counts.tolist(), found.examples.tolist(), strict=True
+    )
+    answer = Projection(
+        by=by,
+        classes=[
+            StateClass(key, label, count, opened.id_of(row)) for key, label, count, row in rows
         ],
-        "edges": [
-            {
-                "source": edge.source,
-                "target": edge.target,
-                "action": edge.action,
-                "count": edge.count,
-            }
-            for edge in found.edges
-        ],
-        "leftOut": left_out,
-    }
-    emit(output, document, lambda: _print_classes(opened, found))
+        edges=found.edges,
+        left_out=LeftOut(found.left_out_states, found.left_out_edges, found.left_out_classes),
+    )
+    emit(output, answer, lambda: _print_classes(answer))
 
 
-def _print_classes(graph: StateGraph, found: Quotient) -> None:
-    width = max(len(label) for label in found.labels)
-    for number, label in enumerate(found.labels):
-        example = graph.id_of(int(found.examples[number]))
-        say(f"{label:<{width}}  {int(found.counts[number]):>10,} states, such as {example}")
+def _print_classes(found: Projection) -> None:
+    width = max(len(one.label) for one in found.classes)
+    for number, one in enumerate(found.classes):
+        say(f"{one.label:<{width}}  {one.count:>10,} states, such as {one.example}")
         steps = Counter[int]()
         for edge in found.edges:
             if edge.source == number and edge.target != number:
                 steps[edge.target] += edge.count
         for target, count in sorted(steps.items()):
-            say(f"    {count:>10,} -> {found.labels[target]}")
-    if found.left_out_classes:
+            say(f"    {count:>10,} -> {found.classes[target].label}")
+    if found.left_out.classes:
         say(
-            f"... {found.left_out_classes:,} classes more with {found.left_out_states:,} states;"
+            f"... {found.left_out.classes:,} classes more with {found.left_out.states:,} states;"
             " --limit shows them"
         )

@@ -26,7 +26,7 @@ class LogCode(str, Enum):
     COMPRESSED_DATA = "COMPRESSED_DATA"
     # Of one line: never raised, always the code of a record.
     UNTERMINATED = "UNTERMINATED"
-    CUT_FILE = "CUT_FILE"
+    TRUNCATED_FILE = "TRUNCATED_FILE"
     BINARY = "BINARY"
     TORN = "TORN"
     BAD_HEADER = "BAD_HEADER"
@@ -87,5 +87,5 @@ class LineProblem(Exception):
 
 
 def shown(text: str) -> str:
-    """Text of a log made safe to print: quoted, escaped, cut."""
+    """Text of a log made safe to print: quoted, escaped, shortened."""
     return ascii(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "...")

@@ -122,7 +122,7 @@ class LogParser:
             self._line += 1
             code, reason = LogCode.UNTERMINATED, "the line does not end"
             if cut:
-                code, reason = LogCode.CUT_FILE, "the compressed file ends too early"
+                code, reason = LogCode.TRUNCATED_FILE, "the compressed file ends too early"
             if stamp_of(text) is not None:
                 self._is_log = True
             elif text:

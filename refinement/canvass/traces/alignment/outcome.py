@@ -141,7 +141,7 @@ def _unread(member_id: int, log: MemberLog) -> Iterator[str]:
     for line in log.records:
         if isinstance(line, TruncatedLine):
             count -= 1
-            yield f"{log.files[line.file]}:{line.line}:{line.column}: {line.reason} ({line.code})"
+            yield f"{log.files[line.file]}:{line.line}:{line.column}: {line.reason}"
     if count > 0:
         yield f"{count} more lines of member {member_id} cannot be read"
 
