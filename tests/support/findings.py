@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from canvass.cli.counterexample import swim_lanes
+from canvass.cli.drawing import PIPE_WIDTH
 from canvass.cli.models import ModelRun, Settings, run_model
 from canvass.spec import load_manifest, spec_root
 from canvass.tlc import find_jar, find_java
@@ -35,7 +36,8 @@ def drawn(name: str) -> str:
     """Return the diagram of a model's counterexample, as `canvass check --diagram` prints it."""
     shown = run_of(name).counterexample
     assert shown is not None, f"{name} has no counterexample"
-    return "".join(f"{line}\n" for line in swim_lanes(shown))
+    lines = ("".join(text for text, _ in line) for line in swim_lanes(shown, PIPE_WIDTH))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def redraw(page: Path, model: str, diagram: str) -> None:

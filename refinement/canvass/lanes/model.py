@@ -7,10 +7,14 @@ or from a counterexample, can make a `Diagram` of them and give it to any of the
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct
 
 from canvass.cluster.names import wire_name
+
+ABSENT: Final = "absent"
+"""In a change, of a value that is not there."""
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
@@ -30,6 +34,14 @@ class Mark(str, Enum):
     """The member terminates."""
     GAP = "GAP"
     """Events before this one are missing from the lane."""
+
+
+MARKED: Final = {
+    "Restart": (Mark.RESTART, "restarts with what is on disk"),
+    "ElectionError": (Mark.ERROR, "an error ends the election"),
+    "Terminate": (Mark.ENDS, "terminates"),
+}
+"""Actions that are out of the ordinary by themselves, and how that is said."""
 
 
 class Fate(str, Enum):

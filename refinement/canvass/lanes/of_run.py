@@ -17,7 +17,7 @@ import numpy as np
 
 from canvass.cluster.member import Member, MemberRecord, TermEntry
 from canvass.cluster.names import wire_name
-from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark, Record
+from canvass.lanes.model import ABSENT, MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark, Record
 from canvass.traces.columns import EventColumns
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE
 from canvass.traces.schema import Event
@@ -88,8 +88,6 @@ def causal_order(lanes: Sequence[Lane]) -> list[tuple[int, int]]:
         offer(lane)
     return order
 
-
-ABSENT: Final = "absent"
 
 _FIRST_SHOWN: Final = (
     "election_state",
@@ -168,12 +166,6 @@ def value_text(value: object) -> str:
 
 _ID: Final = MESSAGE_INDEX["id"]
 _PEER: Final = MESSAGE_INDEX["peer"]
-MARKED: Final = {
-    "Restart": (Mark.RESTART, "restarts with what is on disk"),
-    "ElectionError": (Mark.ERROR, "an error ends the election"),
-    "Terminate": (Mark.ENDS, "terminates"),
-}
-"""Actions that are out of the ordinary by themselves, and how that is said."""
 
 
 class RunLanes:

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.browser.labels import MAX_CHANGES, label_of, tree_changes, value_text
+from canvass.browser.labels import MAX_CHANGES, label_of, tree_changes
 from canvass.browser.limits import (
     LABEL_CHARS,
     TEXT_CHARS,
@@ -17,6 +17,7 @@ from canvass.browser.limits import (
     encoded,
     shortened,
 )
+from canvass.lanes.of_cluster import value_text
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 TREES = st.recursive(

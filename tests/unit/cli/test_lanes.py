@@ -44,55 +44,58 @@ def counterexample_of(
 def ballot(last: str) -> list[str]:
     canvass, candidate = member("CANVASS"), member("CANDIDATE_BALLOT", 1)
     voted = member("FOLLOWER_BALLOT", 1) if last != "Lose" else canvass
-    return list(
-        swim_lanes(
-            counterexample_of(
-                state(1, None, canvass, canvass, "<<>>"),
-                state(2, "TakeCandidateBallot", candidate, canvass, f"<<{ASKED}>>"),
-                state(3, last, candidate, voted, "<<>>"),
-                loop=1,
-            )
-        )
+    shown = counterexample_of(
+        state(1, None, canvass, canvass, "<<>>"),
+        state(2, "TakeCandidateBallot", candidate, canvass, f"<<{ASKED}>>"),
+        state(3, last, candidate, voted, "<<>>"),
+        loop=1,
     )
+    return ["".join(text for text, _ in line) for line in swim_lanes(shown, 80)]
 
 
 def test_a_step_stands_in_the_lane_of_its_member() -> None:
     lines = ballot("TakeOnRequestVote")
-    at = lines.index("  2  CandidateBallot")
 
-    assert lines[at + 1 : at + 5] == [
-        "     CANVASS -> CANDIDATE_BALLOT",
-        "     candidate term 1",
-        "     sends RequestVote to 1",
-        "  3  o--------- RequestVote ---------->",
+    assert lines[:2] == [
+        f"member {i} starts with electionState CANVASS, role FOLLOWER, commitPosition 0,"
+        f" recordingLog [], log {log}"
+        for i, log in enumerate(("[0]", "[]"))
+    ]
+    assert [line[:40].rstrip() for line in lines[3:8]] == [
+        "● 2 CandidateBallot",
+        "│   → 1 RequestVote",
+        "│   electionState: CANVASS →",
+        "│     CANDIDATE_BALLOT",
+        "│   persistedCandidateTermId: -1 → 1",
     ]
 
 
 def test_a_message_is_reported_where_it_arrives() -> None:
-    arrow, *after = ballot("TakeOnRequestVote")[-7:]
+    lines = ballot("TakeOnRequestVote")
+    at = next(place for place, line in enumerate(lines) if "─ RequestVote ─" in line)
 
-    assert arrow == "  3  o--------- RequestVote ---------->"
-    assert [line.strip() for line in after[:3]] == [
-        "log=0@1 term=1 candidate=0",
-        "CANVASS -> FOLLOWER_BALLOT",
-        "candidate term 1",
+    assert (lines[at][0], lines[at][-1]) == ("├", "▶")
+    assert lines[at + 1 : at + 4] == [
+        "│                                       ✖ 3 OnRequestVote",
+        "│                                       │   DIVERGES: nothing holds",
+        "│                                       │   ← candidateMemberId=0,",
     ]
-    assert all(line.startswith(" " * 39) for line in after[:3])
 
 
 def test_a_lost_message_has_no_arrow() -> None:
     lines = ballot("Lose")
 
-    assert "  3                                    x RequestVote from 0 is lost" in lines
-    assert not any("RequestVote --" in line for line in lines)
+    assert any("→ 1 RequestVote, never received" in line for line in lines)
+    assert any("│   RequestVote of member 0 is lost" in line for line in lines)
+    assert not any("─ RequestVote ─" in line for line in lines)
 
 
 def test_the_end_says_what_is_violated_and_where_a_lasso_goes_back_to() -> None:
-    assert ballot("Lose")[-2:] == ["     and so on for ever from step 2", "     nothing holds"]
+    assert ballot("Lose")[-2:] == ["and so on for ever from step 2", "nothing holds"]
 
 
 def test_a_behaviour_of_anything_else_has_no_lanes() -> None:
     other = counterexample_of(TraceState(1, None, None, None, "/\\ x = 1\n"))
 
     with pytest.raises(CommandError, match=r"lanes are drawn for models of Cluster\.tla only"):
-        list(swim_lanes(other))
+        list(swim_lanes(other, 80))

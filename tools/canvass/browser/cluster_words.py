@@ -5,33 +5,11 @@ States are plain trees with the variables ``member`` and ``channel`` of `Cluster
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
-Tree = dict[str, Any]
-PREFIX: Final = "Take"
-"""Of an action of the cluster that lets a member take a step."""
-LOSE: Final = "Lose"
-"""What an action of the cluster begins with that takes a message away."""
+from canvass.lanes.of_cluster import LOSE, PREFIX, Tree, acting_member, moved
+
 _MOST_SENDS: Final = 3
-
-
-def is_cluster(state: Tree) -> bool:
-    """Say whether a state has members, and queues of messages between them."""
-    members, channels = state.get("member"), state.get("channel")
-    return (
-        isinstance(members, dict)
-        and len(members) > 0
-        and isinstance(channels, dict)
-        and all(isinstance(one, dict) for one in members.values())
-        and channels.keys() <= members.keys()
-        and all(
-            isinstance(queues, dict)
-            and queues.keys() <= members.keys()
-            and all(isinstance(queue, list) for queue in queues.values())
-            for queues in channels.values()
-        )
-    )
 
 
 def member_words(member: Tree) -> str:
@@ -83,31 +61,6 @@ def moved_member(state: Tree, centre: Tree) -> str | None:
             if not same(one, others.get(name, {})):
                 return str(name)
     return None
-
-
-def moved(before: Tree, after: Tree) -> Iterator[tuple[str, str, int, list[Any]]]:
-    """Give for each channel that changed how many messages left it, and which ones were put in."""
-    for i, queues in after.items():
-        for j, new in queues.items():
-            old = before.get(i, {}).get(j, [])
-            if old == new:
-                continue
-            gone = next(
-                gone for gone in range(len(old) + 1) if old[gone:] == new[: len(old) - gone]
-            )
-            yield i, j, gone, new[len(old) - gone :]
-
-
-def acting_member(before: Tree, after: Tree, action: str) -> str:
-    """Name whose step it was: the receiver of what was taken, else who changed, else who sent."""
-    members: Tree = after["member"]
-    moves = list(moved(before["channel"], after["channel"]))
-    changed = [name for name, one in members.items() if before["member"].get(name) != one]
-    taken = [j for _, j, gone, _ in moves if gone == 1]
-    if taken and (action.startswith(LOSE) or not changed or taken[0] in changed):
-        return taken[0]
-    sent = [i for i, _, _, new in moves if new]
-    return next(iter([*changed, *sent, *taken, *members]))
 
 
 def step_words(before: Tree, after: Tree, action: str) -> str:

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.clock_texts import seconds_text
-from canvass.browser.cluster_words import is_cluster
 from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
 from canvass.browser.runs import OpenRun, changes_of, tree_of
 from canvass.browser.tracks import bands_of
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE
+from canvass.lanes.of_cluster import is_cluster
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX
 
 ELECTION_STATES: Final = [state.value for state in ElectionState]

@@ -15,13 +15,18 @@ from typing import Any, Final
 import msgspec
 
 from canvass.browser import api
-from canvass.browser.cluster_lanes import cluster_diagram
-from canvass.browser.cluster_words import PREFIX, acting_member, is_cluster
 from canvass.browser.hazards import hazards_in
-from canvass.browser.labels import tree_changes, value_text
+from canvass.browser.labels import tree_changes
 from canvass.browser.limits import LISTED, bounded
 from canvass.browser.runs import lanes_of
 from canvass.lanes.model import Diagram
+from canvass.lanes.of_cluster import (
+    PREFIX,
+    acting_member,
+    cluster_diagram,
+    is_cluster,
+    value_text,
+)
 from canvass.tlc.convert import to_itf_value
 from canvass.tlc.printed import PrintedError, read_printed
 

@@ -277,12 +277,11 @@ def _say(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: b
 
 
 def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
-    from canvass.cli.counterexample import swim_lanes
+    from canvass.cli.counterexample import show_counterexample
 
     show_result(run, width)
     if run.result.coverage:
         show_coverage(run)
     unexpected = run.comparison.standing is Standing.NOT_AS_EXPECTED
     if run.counterexample is not None and (named or unexpected):
-        for line in swim_lanes(run.counterexample) if diagram else run.counterexample.lines():
-            print(line)
+        show_counterexample(run.counterexample, diagram=diagram)

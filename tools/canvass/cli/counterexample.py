@@ -7,7 +7,7 @@ module neither runs TLC nor decides; the values are TLC's own, compared by `canv
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from canvass.cli.output import CommandError, complain
-from canvass.cluster import messages
-from canvass.cluster.names import wire_name
-from canvass.simulation.scenario.language import said, span
+from canvass.lanes.of_cluster import cluster_diagram, value_text
+from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
 from canvass.spec.source import find_definition
 from canvass.tlc import (
     Function,
@@ -116,13 +115,17 @@ class Counterexample:
         for step in self.steps:
             yield f"{step.state.number:>4}  {step.title:<24} {step.acting}".rstrip()
             yield from _details(step)
-        if self.violation.stuttering:
-            yield "      and so it stays for ever"
-        elif self.violation.loop is not None:
-            yield f"      and so on for ever from step {self.violation.loop + 1}"
+        yield from (f"      {line}" for line in self.continuation())
         if self.violation.name:
             yield f"violated: {self.violation.name}" + (f"  ({self.place})" if self.place else "")
             yield from (f"  {line}".rstrip() for line in self.explanation)
+
+    def continuation(self) -> Iterator[str]:
+        """Say how a behaviour without an end goes on."""
+        if self.violation.stuttering:
+            yield "and so it stays for ever"
+        elif self.violation.loop is not None:
+            yield f"and so on for ever from step {self.violation.loop + 1}"
 
     def document(self) -> dict[str, Any]:
         """Return the counterexample for a machine; values are in the encoding of ITF."""
@@ -287,199 +290,52 @@ def _change_document(change: Change) -> dict[str, Any]:
     return document
 
 
-_MARGIN: Final = 5
-_LANE_WIDTH: Final = 34
-_VARIABLES: Final = ("member", "channel", "log", "hist")
-_SHOWN: Final = (
-    ("persistedCandidateTermId", "candidate term"),
-    ("leadershipTermId", "term"),
-    ("logLeadershipTermId", "log term"),
-    ("commitPosition", "commit"),
-)
-"""Fields whose change is reported, with their names in the diagram."""
+def show_counterexample(shown: Counterexample, *, diagram: bool) -> None:
+    """Write a counterexample for a person, as swim lanes or with all its changes."""
+    from canvass.cli.drawing import glyphs, lane_width, print_lines
 
-_NULL: Final = -1
+    if diagram:
+        print_lines(swim_lanes(shown, lane_width(), glyphs()))
+    else:
+        print("\n".join(shown.lines()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One step: in whose lane it stands and what is written there; of a message, who sent what."""
-
-    number: int
-    lane: int
-    lines: tuple[str, ...]
-    sender: int | None = None
-    kind: str = ""
+_BEGINNING: Final = ("electionState", "role", "commitPosition", "recordingLog")
+"""The fields of a member that are shown of the initial state, before its log."""
 
 
-def swim_lanes(shown: Counterexample) -> Iterator[str]:
-    """Draw a counterexample, line by line without line ends.
+def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> Iterator[Line]:
+    """Draw a counterexample, line by line.
 
     Parameters
     ----------
     shown
         A counterexample of a model of `Cluster.tla`.
+    width, glyphs
+        As of `canvass.lanes.text.TextLanes`.
 
     Raises
     ------
     CommandError
         If its states are not those of a cluster.
     """
-    states = _states(shown)
-    members = list(states[0]["member"])
-    width = _MARGIN + _LANE_WIDTH * len(members)
-    yield _line(0, [f"member {i}" for i in members]).rstrip()
-    yield "-" * width
-    yield from _columns(1, [_beginning(states[0], i) for i in members])
-    for step, (before, after) in zip(shown.steps[1:], pairwise(states), strict=True):
-        row = _row(step.state.number, step.state.action or "", before, after)
-        yield from _drawn(row, len(members))
-    yield "-" * width
-    yield from _end(shown)
+    from canvass.graph.values import tree_of
 
-
-def _end(shown: Counterexample) -> Iterator[str]:
-    if shown.violation.stuttering:
-        yield "     and so it stays for ever"
-    elif shown.violation.loop is not None:
-        yield f"     and so on for ever from step {shown.violation.loop + 1}"
-    yield f"     {shown.claim}"
-
-
-def _states(shown: Counterexample) -> list[Mapping[str, Any]]:
     try:
-        states = [step.state.values for step in shown.steps]
+        states = [
+            {name: tree_of(value) for name, value in step.state.values.items()}
+            for step in shown.steps
+        ]
     except ValueSyntaxError as error:
         raise CommandError(f"{shown.model}: {error}") from error
-    if not states or any(name not in states[0] for name in _VARIABLES):
+    actions = [(step.state.action or "").removeprefix("TE") for step in shown.steps]
+    diagram = cluster_diagram(states, actions, shown.claim)
+    if diagram is None:
         raise CommandError(f"{shown.model}: lanes are drawn for models of Cluster.tla only")
-    return states
-
-
-def _beginning(state: Mapping[str, Any], i: int) -> list[str]:
-    one = state["member"][i]
-    term = one["moduleLeadershipTermId"]
-    head = [f"{one['electionState']} {one['role']}"]
-    if one["electionState"] == "CLOSED":
-        head.append(f"term {term}")
-    known = [f"commit {one['commitPosition']}", *_recording_log(one)]
-    return [*head, _log(state["log"][i]), *known]
-
-
-def _log(entries: Sequence[int]) -> str:
-    return f"log <{' '.join(map(str, entries))}>"
-
-
-def _recording_log(one: Mapping[str, Any]) -> list[str]:
-    terms = [
-        span(entry["leadershipTermId"], entry["termBaseLogPosition"], entry["logPosition"])
-        for entry in one["recordingLog"]
-    ]
-    return [f"knows {' '.join(terms)}"] if terms else []
-
-
-def _row(number: int, action: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> _Row:
-    name = action.removeprefix("TE").removeprefix("Take")
-    taken = _taken(before, after)
-    if action == "Lose" and taken:
-        sender, receiver, message = taken
-        lost = f"x {message['type']} from {sender} is lost"
-        return _Row(number, receiver, (lost,))
-    if taken and action != "RestartMember":
-        sender, receiver, message = taken
-        body = (_wording(message), *_happened(receiver, before, after))
-        return _Row(number, receiver, body, sender, message["type"])
-    lane = _acting(before, after)
-    return _Row(number, lane, (name, *_happened(lane, before, after)))
-
-
-def _taken(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[int, int, Any] | None:
-    """Return sender, receiver and message of the one that left its channel."""
-    for i, queues in before["channel"].items():
-        for j, queue in queues.items():
-            if len(queue) > 0 and after["channel"][i][j] == queue[1:]:
-                return i, j, queue[0]
-    return None
-
-
-def _acting(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
-    for variable in ("member", "channel"):
-        for i in before[variable]:
-            if before[variable][i] != after[variable][i]:
-                return int(i)
-    return 0
-
-
-def _happened(i: int, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Say what happened to member `i`, and what it sent."""
-    old, new = before["member"][i], after["member"][i]
-    if old["electionState"] != new["electionState"]:
-        yield f"{old['electionState']} -> {new['electionState']}"
-    for field, name in _SHOWN:
-        if old[field] != new[field] and new[field] != _NULL:
-            yield (
-                f"{name} {new[field]}"
-                if old[field] == _NULL
-                else (f"{name} {old[field]} -> {new[field]}")
-            )
-    if before["log"][i] != after["log"][i]:
-        yield _log(after["log"][i])
-    if old["recordingLog"] != new["recordingLog"]:
-        yield from _recording_log(new)
-    if before["hist"]["committed"] != after["hist"]["committed"]:
-        yield f"committed <{' '.join(map(str, after['hist']['committed']))}>"
-    sent: dict[str, list[str]] = {}
-    for j, queue in after["channel"][i].items():
-        for message in queue[len(before["channel"][i][j]) :]:
-            sent.setdefault(message["type"], []).append(str(j))
-    for kind, receivers in sent.items():
-        yield f"sends {kind} to {', '.join(receivers)}"
-
-
-def _wording(record: Mapping[str, Any]) -> str:
-    kind = getattr(messages, record["type"])
-    message: messages.Message = kind(
-        **{name: record[wire_name(name)] for name in kind.__struct_fields__}
-    )
-    return said(message).partition(" ")[2]
-
-
-def _drawn(row: _Row, members: int) -> Iterator[str]:
-    lines = [[""] for _ in range(members)]
-    lines[row.lane] = list(row.lines)
-    if row.sender is None:
-        yield from _columns(row.number, lines)
-        return
-    yield _arrow(row)
-    yield from _columns(0, lines)
-
-
-def _arrow(row: _Row) -> str:
-    assert row.sender is not None
-    begin, end = sorted((_MARGIN + _LANE_WIDTH * row.sender, _MARGIN + _LANE_WIDTH * row.lane))
-    shaft = f" {row.kind} ".center(end - begin - 2, "-")
-    drawn = f"o{shaft}>" if row.sender < row.lane else f"<{shaft}o"
-    return f"{row.number:>3}  " + " " * (begin - _MARGIN) + drawn
-
-
-def _columns(number: int, cells: Sequence[Sequence[str]]) -> Iterator[str]:
-    wrapped = [[part for text in cell for part in _wrapped_cell(text)] for cell in cells]
-    height = max(map(len, wrapped))
-    for at in range(height):
-        parts = [cell[at] if at < len(cell) else "" for cell in wrapped]
-        yield _line(number if at == 0 else 0, parts).rstrip()
-
-
-def _wrapped_cell(text: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        _LANE_WIDTH - 2,
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _line(number: int, parts: Sequence[str]) -> str:
-    head = f"{number:>3}" if number else ""
-    return head.ljust(_MARGIN) + "".join(part.ljust(_LANE_WIDTH) for part in parts)
+    for i, member in states[0]["member"].items():
+        values = [f"{name} {value_text(member[name])}" for name in _BEGINNING if name in member]
+        log = states[0].get("log", {}).get(i, ())
+        yield [(f"member {i} starts with {', '.join([*values, f'log {value_text(log)}'])}", "dim")]
+    yield from TextLanes(diagram, width, glyphs=glyphs, contents=True).lines()
+    for line in (*shown.continuation(), shown.claim):
+        yield [(line, "bad")]

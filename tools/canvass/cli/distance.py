@@ -295,15 +295,14 @@ def _counterexample(root: Path, found: Distance) -> Counterexample:
 
 
 def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: bool) -> None:
-    from canvass.cli.counterexample import swim_lanes
+    from canvass.cli.counterexample import show_counterexample
 
     if found.violation is None:
         return
     shown = _counterexample(root, found)
     named = ", ".join(f"{rank} = {position:,}" for rank, position in enumerate(positions))
     print(f"positions: {named}; larger ones are behind all of these")
-    for line in swim_lanes(shown) if diagram else shown.lines():
-        print(line)
+    show_counterexample(shown, diagram=diagram)
 
 
 def _is_picture(target: Path) -> bool:

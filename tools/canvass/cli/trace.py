@@ -20,7 +20,6 @@ from canvass.cli.output import (
     CommandError,
     Format,
     emit,
-    result_console,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from canvass.conformance.shrink import Shrunk
     from canvass.lanes.model import Diagram
     from canvass.lanes.of_run import RunLanes
-    from canvass.lanes.text import Line
 
 _EVENT: Final = re.compile(r"(\d{1,2}):(\d{1,18})", re.ASCII)
 
@@ -376,16 +374,6 @@ def _write(pieces: Iterable[str], out: str) -> None:
 
 
 _CONTEXT: Final = 10
-_PIPE_WIDTH: Final = 120
-"""Columns where there is no terminal to ask; ``--width`` and ``COLUMNS`` say otherwise."""
-_STYLES: Final = {
-    "": "",
-    "dim": "dim",
-    "title": "bold",
-    "bad": "bold red",
-    "fault": "yellow",
-    "message": "cyan",
-}
 
 
 def register(app: typer.Typer) -> None:
@@ -454,20 +442,12 @@ def show(
 
 
 def _draw(diagram: Diagram, width: int | None, *, contents: bool, ascii_only: bool) -> None:
-    from canvass.lanes.text import ASCII, UNICODE, TextLanes
+    from canvass.cli.drawing import glyphs, lane_width, print_lines
+    from canvass.lanes.text import ASCII, TextLanes
 
-    console = result_console()
-    if not width:
-        width = console.width if console.is_terminal else console_columns()
-    plain = ascii_only or not _can_draw()
-    drawn = TextLanes(diagram, width, glyphs=ASCII if plain else UNICODE, contents=contents)
-    if console.is_terminal and not console.no_color:
-        from rich.text import Text
-
-        for line in drawn.lines():
-            console.print(Text.assemble(*((text, _STYLES[style]) for text, style in line)))
-        return
-    _print_plain(drawn.lines())
+    signs = ASCII if ascii_only else glyphs()
+    drawn = TextLanes(diagram, width or lane_width(), glyphs=signs, contents=contents)
+    print_lines(drawn.lines())
 
 
 def _around(lanes: RunLanes, row: int, context: int, members: Sequence[int] | None) -> list[int]:
@@ -481,31 +461,3 @@ def _around(lanes: RunLanes, row: int, context: int, members: Sequence[int] | No
     before = kept(lanes.rows[:place]) if wanted else lanes.rows[max(0, place - context) : place]
     after = kept(lanes.rows[place + 1 :]) if wanted else lanes.rows[place + 1 :]
     return [*before[max(0, len(before) - context) :], row, *after[:context]]
-
-
-def console_columns() -> int:
-    """Give the columns to use where there is no terminal."""
-    columns = os.environ.get("COLUMNS", "")
-    return (
-        int(columns)
-        if columns.isascii() and columns.isdigit() and int(columns) >= 20
-        else _PIPE_WIDTH
-    )
-
-
-def _can_draw() -> bool:
-    """Whether stdout can encode the characters of the drawing."""
-    try:
-        "│●▶→⋮✖".encode(sys.stdout.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
-def _print_plain(lines: Iterable[Line]) -> None:
-    """Write lines without any style; one write for many, as a run may have millions."""
-    from itertools import islice
-
-    source = iter(lines)
-    while block := list(islice(source, 1_000)):
-        sys.stdout.write("".join("".join(text for text, _ in line) + "\n" for line in block))

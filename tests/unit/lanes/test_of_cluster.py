@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from canvass.browser.cluster_lanes import cluster_diagram
 from canvass.lanes.model import Diagram, Fate, Mark
+from canvass.lanes.of_cluster import cluster_diagram
 
 Tree = dict[str, Any]
 

@@ -1,0 +1,232 @@
+"""Lanes of a behaviour of `Cluster.tla`: who did what in each step, and which message went where.
+
+States are trees of JSON values with the variables ``member`` and ``channel``, and perhaps ``log``
+and ``hist``. Channels are queues: the first message that was put into one leaves it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from canvass.lanes.model import ABSENT, MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark
+
+Tree = dict[str, Any]
+PREFIX: Final = "Take"
+"""Of an action of the cluster that lets a member take a step."""
+LOSE: Final = "Lose"
+"""What an action of the cluster begins with that takes a message away."""
+_MARKS: Final = {**MARKED, "RestartMember": MARKED["Restart"]}
+_FIRST_SHOWN: Final = (
+    "electionState",
+    "role",
+    "log",
+    "committed",
+    "commitPosition",
+    "persistedCandidateTermId",
+    "leadershipTermId",
+    "logLeadershipTermId",
+)
+"""The fields that tell a reader most; the others follow in the order of the state."""
+_MAX_CHANGES: Final = 6
+
+
+def cluster_diagram(
+    states: Sequence[Tree], actions: Sequence[str], claim: str = ""
+) -> Diagram | None:
+    """Draw a behaviour; None if its states are not those of a cluster.
+
+    Event ``k`` leads to state ``k + 1``, the first state having the number 0.
+    """
+    if not states or not all(map(is_cluster, states)):
+        return None
+    lanes = list(states[0]["member"])
+    if any(list(state["member"]) != lanes for state in states):
+        return None
+    drawing = _Drawing({name: lane for lane, name in enumerate(lanes)}, states[0])
+    for (before, after), action in zip(pairwise(states), actions[1:], strict=True):
+        drawing.step(before, after, action)
+    drawing.end()
+    if claim and drawing.events:
+        drawing.events[-1] = replace(
+            drawing.events[-1], mark=Mark.DIVERGES, remark=_violates(claim)
+        )
+    return Diagram(
+        lanes=tuple(f"member {name}" for name in lanes),
+        events=tuple(drawing.events),
+        messages=tuple(drawing.messages),
+    )
+
+
+class _Drawing:
+    """What was drawn so far, and which messages are on their way."""
+
+    def __init__(self, lane_of: dict[str, int], first: Tree) -> None:
+        self.events: list[LaneEvent] = []
+        self.messages: list[LaneMessage] = []
+        self._lane_of = lane_of
+        self._waiting: dict[tuple[str, str], list[LaneMessage]] = {
+            (i, j): [self._message(i, j, one, None) for one in queue]
+            for i, queues in first["channel"].items()
+            for j, queue in queues.items()
+        }
+
+    def _message(self, i: str, j: str, content: Any, sent: int | None) -> LaneMessage:
+        fields = dict(content) if isinstance(content, dict) else {"value": content}
+        name = str(fields.pop("type", "message"))
+        text = ", ".join(f"{key}={value_text(value)}" for key, value in fields.items())
+        return LaneMessage(
+            name=name, sender=self._lane_of[i], receiver=self._lane_of[j], sent=sent, text=text
+        )
+
+    def step(self, before: Tree, after: Tree, action: str) -> None:
+        """Draw one step."""
+        number = len(self.events)
+        moves = list(moved(before["channel"], after["channel"]))
+        lost = action.startswith(LOSE)
+        aside: list[str] = []
+        for i, j, gone, _ in moves:
+            waiting = self._waiting.setdefault((i, j), [])
+            for message in waiting[:gone]:
+                # What was thrown away with others at a restart is lost, too.
+                arrives = not lost and gone == 1
+                self.messages.append(
+                    replace(message, received=number)
+                    if arrives
+                    else replace(message, fate=Fate.LOST)
+                )
+                aside += [f"{message.name} of member {i} is lost"] * lost
+            del waiting[:gone]
+        for i, j, _, new in moves:
+            self._waiting[i, j] += [self._message(i, j, one, number) for one in new]
+        self.events.append(replace(self._event(before, after, action), aside=tuple(aside)))
+
+    def end(self) -> None:
+        """Draw the messages that are still on their way at the end."""
+        for waiting in self._waiting.values():
+            self.messages += [one for one in waiting if one.sent is not None]
+
+    def _event(self, before: Tree, after: Tree, action: str) -> LaneEvent:
+        name = action.partition("(")[0]
+        member = acting_member(before, after, action)
+        changes = list(_changes(before, after, member))
+        if len(changes) > _MAX_CHANGES:
+            changes[_MAX_CHANGES:] = [f"and {len(changes) - _MAX_CHANGES} more"]
+        mark, remark = _MARKS.get(name.removeprefix(PREFIX), (None, ""))
+        return LaneEvent(
+            lane=self._lane_of[member],
+            title=action.removeprefix(PREFIX) or "step",
+            reference=str(len(self.events) + 2),
+            changes=tuple(changes),
+            mark=mark,
+            remark=remark,
+        )
+
+
+def _changes(before: Tree, after: Tree, member: str) -> Iterator[str]:
+    """Say what a step changed of its member, of the member's log and of what is committed."""
+    old, new = (dict(state["member"].get(member, {})) for state in (before, after))
+    found = {path: (was, now) for path, was, now in field_changes(old, new)}
+    for name, place in (("log", member), ("hist", "committed")):
+        was, now = (_part(state, name, place) for state in (before, after))
+        if was != now:
+            found["log" if name == "log" else place] = (value_text(was), value_text(now))
+    ranks = {path: rank for rank, path in enumerate(dict.fromkeys((*_FIRST_SHOWN, *found)))}
+    for path in sorted(found, key=ranks.__getitem__):
+        yield "{}: {} → {}".format(path, *found[path])
+
+
+def _part(state: Tree, variable: str, name: str) -> Any:
+    value = state.get(variable)
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _violates(claim: str) -> str:
+    """Say it in the order in which little room shows most."""
+    name = claim.removesuffix(" is violated")
+    return claim if name == claim else f"violates {name}"
+
+
+def is_cluster(state: Tree) -> bool:
+    """Say whether a state has members, and queues of messages between them."""
+    members, channels = state.get("member"), state.get("channel")
+    return (
+        isinstance(members, dict)
+        and len(members) > 0
+        and isinstance(channels, dict)
+        and all(isinstance(one, dict) for one in members.values())
+        and channels.keys() <= members.keys()
+        and all(
+            isinstance(queues, dict)
+            and queues.keys() <= members.keys()
+            and all(isinstance(queue, list) for queue in queues.values())
+            for queues in channels.values()
+        )
+    )
+
+
+def moved(before: Tree, after: Tree) -> Iterator[tuple[str, str, int, list[Any]]]:
+    """Give for each channel that changed how many messages left it, and which ones were put in."""
+    for i, queues in after.items():
+        for j, new in queues.items():
+            old = before.get(i, {}).get(j, [])
+            if old == new:
+                continue
+            gone = next(
+                gone for gone in range(len(old) + 1) if old[gone:] == new[: len(old) - gone]
+            )
+            yield i, j, gone, new[len(old) - gone :]
+
+
+def acting_member(before: Tree, after: Tree, action: str) -> str:
+    """Name whose step it was: the receiver of what was taken, else who changed, else who sent."""
+    members: Tree = after["member"]
+    moves = list(moved(before["channel"], after["channel"]))
+    changed = [name for name, one in members.items() if before["member"].get(name) != one]
+    taken = [j for _, j, gone, _ in moves if gone == 1]
+    if taken and (action.startswith(LOSE) or not changed or taken[0] in changed):
+        return taken[0]
+    sent = [i for i, _, _, new in moves if new]
+    return next(iter([*changed, *sent, *taken, *members]))
+
+
+def value_text(value: Any) -> str:
+    """Write a value of a tree in one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {value_text(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(value_text, value)) + "]"
+    return str(value)
+
+
+def field_changes(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
+    """Give the fields in which two trees of JSON values differ: path, value before and after."""
+    if before == after and type(before) is type(after):
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in dict.fromkeys((*before, *after)):
+            name = f"{path}.{key}" if path else str(key)
+            if key not in before:
+                yield name, ABSENT, value_text(after[key])
+            elif key not in after:
+                yield name, value_text(before[key]), ABSENT
+            else:
+                yield from field_changes(before[key], after[key], name)
+    elif isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
+        for place in range(max(len(before), len(after))):
+            name = f"{path}[{place}]"
+            if place >= len(before):
+                yield name, ABSENT, value_text(after[place])
+            elif place >= len(after):
+                yield name, value_text(before[place]), ABSENT
+            else:
+                yield from field_changes(before[place], after[place], name)
+    else:
+        yield path, value_text(before), value_text(after)
