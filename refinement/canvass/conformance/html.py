@@ -1,7 +1,6 @@
 """The report of a verification as one self-contained page: verdicts, and each divergence drawn.
 
-The frame of the page and its policy are in `canvass.conformance.page`, the drawing of lanes in
-`canvass.lanes.svg`.
+The frame of the page and its policy are in `canvass.conformance.page`; lanes are drawn as text.
 """
 
 from __future__ import annotations
@@ -31,7 +30,8 @@ from canvass.conformance.verdict import (
     RunVerdict,
     Verdict,
 )
-from canvass.lanes import svg
+from canvass.lanes.model import Diagram
+from canvass.lanes.text import TextLanes
 from canvass.traces.schema import encode
 
 MAX_LISTED: Final = 1_000
@@ -53,7 +53,11 @@ _WORDS: Final = {
 _STYLE: Final = """
 details { margin: .6rem 0; } summary { cursor: pointer; }
 .verdict { white-space: nowrap; }
+.lanes { line-height: 1.2; } .title { font-weight: 600; } .dim { color: var(--dim); }
+.fault { color: light-dark(#8a5300, #ffc46b); } .message { color: light-dark(#2f5fb3, #8fb4ff); }
 """
+_LANE_COLUMNS: Final = 40
+"""Of each lane."""
 
 
 def to_html(
@@ -86,7 +90,7 @@ def to_html(
         body.append(f'<p class="note">{note}</p>')
     body += [*more, *_timing(found)]
     title = f"canvass verify: {_title(found)}"
-    return page(title, body, style=_STYLE + svg.STYLE)
+    return page(title, body, style=_STYLE)
 
 
 def _title(found: CorpusVerdict) -> str:
@@ -179,12 +183,19 @@ def _case(
     yield from _allowed(explanation)
     yield from _changed(explanation)
     yield from _others(case.run)
-    drawn = svg.SvgLanes(case.diagram, f"what led to step {first.step} of member {first.member}")
-    yield f'<h3>What led to it</h3><div class="wide">{drawn.draw()}</div>'
+    yield f'<h3>What led to it</h3><pre class="lanes">{_lanes(case.diagram)}</pre>'
     yield from _operator(explanation)
     yield from _recorded(explanation)
     yield f"<h3>See it again</h3>{block(case.commands)}"
     yield '<p class="note">The paths are those of when this page was made.</p></section>'
+
+
+def _lanes(diagram: Diagram) -> str:
+    width = _LANE_COLUMNS * len(diagram.lanes)
+    return "\n".join(
+        "".join(f'<span class="{style}">{text(part)}</span>' for part, style in line)
+        for line in TextLanes(diagram, width).lines()
+    )
 
 
 def _runs(alike: Sequence[RunVerdict], folder: Path | None) -> str:

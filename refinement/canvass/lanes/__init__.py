@@ -2,7 +2,7 @@
 
 `model` is the diagram as data. `of_run` makes diagrams of runs, whose events it puts in an order of
 causes; `of_cluster` makes diagrams of counterexamples.
-`text` (terminal), `svg` (pages) and `interchange` (Mermaid) draw a diagram.
+`text` and `interchange` (Mermaid) draw a diagram.
 """
 
 from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark

@@ -44,7 +44,7 @@ def test_the_page_is_written_beside_the_verdicts_or_to_stdout(
     assert page.startswith("<!doctype html>")
     assert page.endswith("</html>\n")
     assert alone.out.startswith("<!doctype html>")
-    assert alone.out.count('<svg class="lanes"') == page.count('<svg class="lanes"') == 1
+    assert alone.out.count('<pre class="lanes"') == page.count('<pre class="lanes"') == 1
 
 
 def test_a_person_is_reported_the_command_that_shows_it_again(command: Command, bad: Path) -> None:

@@ -25,12 +25,11 @@ from support.corruptions import corrupted
 
 _TAGS = """
 html head meta title style body h1 h2 h3 p br span code pre table tr th td div section details
-summary svg path rect text g circle a
+summary a
 """
 TAGS = set(_TAGS.split())
 _ATTRIBUTES = """
-lang charset http-equiv content name class id viewbox width height xmlns role aria-label d x y
-rx cx cy r textlength lengthadjust stroke-dasharray href data-head
+lang charset http-equiv content name class id href data-head
 """
 ATTRIBUTES = set(_ATTRIBUTES.split())
 HOSTILE = (
