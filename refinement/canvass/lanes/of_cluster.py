@@ -31,7 +31,8 @@ _FIRST_SHOWN: Final = (
     "logLeadershipTermId",
 )
 """The fields that tell a reader most; the others follow in the order of the state."""
-_MAX_CHANGES: Final = 6
+_MAX_CHANGES: Final = 3
+"""Of a step: whoever wants all of them reads the counterexample without lanes."""
 
 
 def cluster_diagram(

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.runs import OpenRun
 from canvass.browser.tracks import bands_of, times_of
-from canvass.lanes.model import Mark
-from canvass.lanes.of_run import MARKED
+from canvass.lanes.model import MARKED, Mark
 from canvass.traces.layout import ACTION_NAMES
 
 MAX_PARTS: Final = 5000

@@ -335,7 +335,9 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
     for i, member in states[0]["member"].items():
         values = [f"{name} {value_text(member[name])}" for name in _BEGINNING if name in member]
         log = states[0].get("log", {}).get(i, ())
-        yield [(f"member {i} starts with {', '.join([*values, f'log {value_text(log)}'])}", "dim")]
+        begins = f"member {i} starts with {', '.join([*values, f'log {value_text(log)}'])}"
+        for line in textwrap.wrap(begins, width, subsequent_indent="  "):
+            yield [(line, "dim")]
     yield from TextLanes(diagram, width, glyphs=glyphs, contents=True).lines()
     for line in (*shown.continuation(), shown.claim):
         yield [(line, "bad")]

@@ -93,8 +93,8 @@ def drive(
 ) -> None:
     """Take every step of a state graph, or of runs, on the Java classes of an Aeron release.
 
-    Each state is put into Aeron's own election and consensus module, the input is delivered, and
-    state and messages are compared with the spec's. Needs a JDK.
+    For each step, Aeron's own election and consensus module get the state and the input. The new
+    state and the messages are compared with those of the spec. Needs a JDK.
 
     Exit code 0: all steps are equal, or a reviewed class explains the difference. 1: other steps
     differ. 2: the driver could not run. 130: interrupted.

@@ -360,8 +360,8 @@ def grow(
     """Add the steps of runs that TLC allows to a table of known steps.
 
     `canvass verify` looks steps up in the table that ships with canvass (spec/known-steps.npz) and
-    asks TLC only about the others. TLC is asked about each distinct step that the table lacks, and
-    about its reduced form, by which similar steps are known. The order of the runs does not matter.
+    asks TLC only about the others. Here TLC is asked about each distinct step that the table lacks,
+    and about its reduced form, which similar steps have too. The order of the runs does not matter.
     Exit code 2: a run is malformed, or nothing was read.
     """
     from canvass.cli.progress import Stages

@@ -348,7 +348,8 @@ def components(
 ) -> None:
     """Show the strongly connected components: sets of states that all lead to each other.
 
-    No step leaves a terminal component. One with states that are not expanded is not terminal.
+    No step leaves a terminal component. A component is not called terminal if the steps of one of
+    its states are not in the graph.
     """
     from canvass.graph.view import open_view
     from canvass.graph.walks import components as find_components

@@ -61,7 +61,7 @@ def aeron(
             "--revision",
             metavar="REVISION",
             show_default=False,
-            help="The revision of the spec that explains the logs: "
+            help="The revision of the spec to align the logs with: "
             + ", ".join(REVISIONS)
             + ". Default: that of the release that wrote them.",
         ),
@@ -73,8 +73,9 @@ def aeron(
 
     The logs show what was received and each state change; the steps in between are inferred.
 
-    Exit code 0: every line is explained. 1: the run ends at a line that nothing explains. 2: the
-    logs cannot be read. 3: lines or logs are missing, or the search reached its limit.
+    Exit code 0: the run accounts for every line. 1: the run ends at a line that no step of the spec
+    prints. 2: the logs cannot be read. 3: lines or logs are missing, or the search reached its
+    limit.
     """
     from canvass.cli.given import need_logs
     from canvass.cli.progress import Stages

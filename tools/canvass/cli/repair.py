@@ -30,11 +30,11 @@ def register(app: typer.Typer) -> None:
             ),
         ],
     ) -> None:
-        """Repair a member's recording of the log from another member's.
+        """Repair a member's log recording with the recording of another member.
 
         A member that finds damage does not start, and names the file. An entry is put back if the
         checksum of the next sound entry proves it; other damage stays as it is. The other member
-        may run.
+        may be running.
 
         Exit code 0: entries were put back. 2: none could be.
 

@@ -62,8 +62,8 @@ def register(app: typer.Typer) -> None:
         """Check the checker: it must find mutants of the core, and corrupted runs.
 
         Each mutant of the core must differ from an edge of a state graph. Good runs must conform,
-        and corrupted runs must be rejected for the right reason. State graphs are built once, in
-        some minutes.
+        and corrupted runs must be rejected for the right reason. The first run builds the state
+        graphs, which takes some minutes.
 
         Exit code 0: everything was found. 1: a mutant survives, or a verdict is wrong. 2: TLC could
         not run. 130: interrupted.

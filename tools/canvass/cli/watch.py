@@ -90,7 +90,8 @@ def watch(
         typer.Option(
             "--run",
             metavar="COMMAND",
-            help="Shell command for such an event, or a danger; CANVASS_EVENT is its text.",
+            help="Shell command to run at an event of --exit-on or at a danger. The variable"
+            " CANVASS_EVENT has its text.",
         ),
     ] = None,
     verify: Annotated[
