@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,9 +107,6 @@ Owners = NDArray[np.int64]
 
 def quantified(evaluator: Evaluator, node: Quantified) -> Vector:
     """Evaluate ``any``, ``all`` or ``count``."""
-    least = float(_least_pairs(evaluator, node, frozenset()).sum())
-    if evaluator.spent[0] + least > MAX_PAIRS:
-        _too_much(node.at)
     counts, sizes = _tally(evaluator, node)
     if node.operator == "any":
         return Truths(counts > 0)
@@ -120,9 +117,9 @@ def quantified(evaluator: Evaluator, node: Quantified) -> Vector:
 
 def _tally(evaluator: Evaluator, node: Quantified) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count for each state the values for which the body holds, and all of them."""
-    pairs = _pairs(evaluator, node)
-    if pairs > MAX_PAIRS or evaluator.spent[0] > MAX_PAIRS:
-        _too_much(node.at)
+    pairs = int(_sizes(evaluator, node.domain).sum())
+    if evaluator.spent[0] + pairs > MAX_PAIRS:
+        raise PredicateError(f"the quantifiers go through more than {MAX_PAIRS:,} values", node.at)
     if pairs > _AT_ONCE and evaluator.count > 1:
         names = frozenset(name.name for name in names_in([node]))
         parts = min(-(-pairs // _AT_ONCE), evaluator.count)
@@ -140,11 +137,6 @@ def _tally(evaluator: Evaluator, node: Quantified) -> tuple[NDArray[np.int64], N
     return counts, np.bincount(owner, minlength=evaluator.count)
 
 
-def _pairs(evaluator: Evaluator, node: Quantified) -> int:
-    """Count the pairs before any is made."""
-    return int(_sizes(evaluator, node.domain).sum())
-
-
 def _sizes(evaluator: Evaluator, domain: Node) -> NDArray[np.int64]:
     """Count for each state the values that are gone through, if a listed one is there each time."""
     match domain:
@@ -158,37 +150,6 @@ def _sizes(evaluator: Evaluator, domain: Node) -> NDArray[np.int64]:
         case _:
             vector = _collection(evaluator, domain)[0]
             return evaluator.kernel.sizes(vector.nodes).values
-
-
-def _least_pairs(
-    evaluator: Evaluator, node: Quantified, bound: frozenset[str]
-) -> NDArray[np.float64]:
-    """Count for each state the pairs that a quantifier and those in it go through at least.
-
-    Of those within it that depend on what is bound, nothing is known before. No pair is made.
-    """
-    if any(name.name in bound for name in names_in([node.domain])):
-        return np.zeros(evaluator.count)
-    sizes = _sizes(evaluator, node.domain).astype(np.float64)
-    inner = bound | {node.variable}
-    for within in _surely_asked(node.body):
-        sizes = sizes + sizes * _least_pairs(evaluator, within, inner)
-    return sizes
-
-
-def _surely_asked(node: Node) -> Iterator[Quantified]:
-    """Give the outermost quantifiers of an expression that are evaluated in every case."""
-    if isinstance(node, Quantified):
-        yield node
-    elif isinstance(node, Binary) and node.operator in ("and", "or", "=>"):
-        yield from _surely_asked(node.left)
-    else:
-        for part in parts_of(node):
-            yield from _surely_asked(part)
-
-
-def _too_much(at: int) -> NoReturn:
-    raise PredicateError(f"the quantifiers go through more than {MAX_PAIRS:,} values", at)
 
 
 def _bound_values(evaluator: Evaluator, domain: Node) -> tuple[Owners, Vector]:

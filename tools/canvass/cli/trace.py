@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
 import typer
 
 from canvass.cli.options import Cache, Graphs, Output, RunId
@@ -24,7 +25,7 @@ from canvass.cli.output import (
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import LoadedRun
-    from canvass.conformance.shrink import Shrunk
+    from canvass.conformance.verdict import Divergence
     from canvass.lanes.model import Diagram
     from canvass.lanes.of_run import RunLanes
 
@@ -180,34 +181,63 @@ def shrink(
         shrinker.on_progress = lambda count: stages.detail(f"{count:,} events")
         shrunk = shrinker.shrink(midway=midway)
     write_run(shrunk.run, shrunk.events, out)
-    emit(output, _document(shrunk, out), lambda: _show(shrunk, out))
+    report = ShrinkReport(
+        run=str(out),
+        before=shrunk.before,
+        after=shrunk.after,
+        members={member: len(events) for member, events in shrunk.events.items()},
+        dropped=shrunk.dropped,
+        cut=shrunk.cut,
+        checks=shrunk.checks,
+        original=shrunk.original,
+        divergence=shrunk.divergence,
+    )
+    emit(output, report, lambda: _show(report))
 
 
-def _document(shrunk: Shrunk, out: Path) -> dict[str, object]:
-    return {
-        "run": str(out),
-        "before": shrunk.before,
-        "after": shrunk.after,
-        "members": {str(member): len(events) for member, events in shrunk.events.items()},
-        "dropped": shrunk.dropped,
-        "cut": shrunk.cut,
-        "checks": shrunk.checks,
-        "original": shrunk.original,
-        "divergence": shrunk.divergence,
-    }
+class ShrinkReport(msgspec.Struct, frozen=True):
+    """What ``canvass trace shrink --format json`` writes.
+
+    Attributes
+    ----------
+    run
+        The run folder that was written.
+    before, after
+        Events of the given run and of the small one.
+    members
+        Events of each member's stream.
+    dropped
+        Members that were left out.
+    cut
+        Members whose stream does not start at its beginning.
+    checks
+        How many candidates were checked.
+    original, divergence
+        The divergence in the given run and in the small one.
+    """
+
+    run: str
+    before: int
+    after: int
+    members: dict[int, int]
+    dropped: Sequence[int]
+    cut: Sequence[int]
+    checks: int
+    original: Divergence
+    divergence: Divergence
 
 
-def _show(shrunk: Shrunk, out: Path) -> None:
-    first, was = shrunk.divergence, shrunk.original
-    print(f"{shrunk.before:,} events became {shrunk.after:,} ({shrunk.checks} candidates checked)")
-    for member, events in shrunk.events.items():
-        midway = ", not from its beginning" if member in shrunk.cut else ""
-        print(f"  member {member}: {len(events):,} events{midway}")
-    for member in shrunk.dropped:
+def _show(report: ShrinkReport) -> None:
+    first, was = report.divergence, report.original
+    print(f"{report.before:,} events became {report.after:,} ({report.checks} candidates checked)")
+    for member, events in report.members.items():
+        midway = ", not from its beginning" if member in report.cut else ""
+        print(f"  member {member}: {events:,} events{midway}")
+    for member in report.dropped:
         print(f"  member {member}: left out")
     moved = f" (step {was.step} of the run given)" if was.step != first.step else ""
     print(f"{first.kind.value}: {first.name} at member {first.member}, step {first.step}{moved}")
-    print(f"written to {out}; see it: canvass trace show {out}")
+    print(f"written to {report.run}; see it: canvass trace show {report.run}")
 
 
 STDOUT: Final = "-"
