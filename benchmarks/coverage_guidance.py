@@ -13,8 +13,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from canvass.cli.simulate_runs import CoverageMeter
 from canvass.graph.build import cache_folder, cached_graph, load_model
+from canvass.selftest.simulation_series import CoverageMeter
 from canvass.simulation.coverage_guidance import CoverageGuidance
 from canvass.simulation.options import Options, swarm
 

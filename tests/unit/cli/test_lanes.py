@@ -57,10 +57,10 @@ def test_a_step_stands_in_the_lane_of_its_member() -> None:
     lines = ballot("TakeOnRequestVote")
 
     assert lines[:2] == [
-        "member 0 starts with electionState CANVASS, role FOLLOWER, commitPosition 0,",
-        "  recordingLog [], log [0]",
+        "member 0 starts as CANVASS FOLLOWER, commitPosition 0, log [0], recordingLog []",
+        "member 1 starts as CANVASS FOLLOWER, commitPosition 0, log [], recordingLog []",
     ]
-    assert [line[:40].rstrip() for line in lines[5:10]] == [
+    assert [line[:40].rstrip() for line in lines[3:8]] == [
         "● 2 CandidateBallot",
         "│   → 1 RequestVote",
         "│   electionState: CANVASS →",

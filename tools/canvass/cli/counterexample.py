@@ -16,8 +16,9 @@ from typing import Any, Final
 import msgspec
 
 from canvass.cli.output import CommandError, complain
-from canvass.lanes.of_cluster import cluster_diagram, value_text
+from canvass.lanes.of_cluster import Tree, cluster_diagram, value_text
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
+from canvass.simulation.scenario.language import span
 from canvass.spec.source import find_definition
 from canvass.tlc import (
     Function,
@@ -300,10 +301,6 @@ def show_counterexample(shown: Counterexample, *, diagram: bool) -> None:
         print("\n".join(shown.lines()))
 
 
-_BEGINNING: Final = ("electionState", "role", "commitPosition", "recordingLog")
-"""The fields of a member that are shown of the initial state, before its log."""
-
-
 def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> Iterator[Line]:
     """Draw a counterexample, line by line.
 
@@ -333,11 +330,20 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
     if diagram is None:
         raise CommandError(f"{shown.model}: lanes are drawn for models of Cluster.tla only")
     for i, member in states[0]["member"].items():
-        values = [f"{name} {value_text(member[name])}" for name in _BEGINNING if name in member]
-        log = states[0].get("log", {}).get(i, ())
-        begins = f"member {i} starts with {', '.join([*values, f'log {value_text(log)}'])}"
+        begins = f"member {i} starts as {_beginning(member, states[0].get('log', {}).get(i, []))}"
         for line in textwrap.wrap(begins, width, subsequent_indent="  "):
             yield [(line, "dim")]
     yield from TextLanes(diagram, width, glyphs=glyphs, contents=True).lines()
     for line in (*shown.continuation(), shown.claim):
         yield [(line, "bad")]
+
+
+def _beginning(member: Tree, log: list[int]) -> str:
+    """Describe the initial state of a member: its terms as ``id[base, end)``."""
+    terms = [
+        span(entry["leadershipTermId"], entry["termBaseLogPosition"], entry["logPosition"])
+        for entry in member.get("recordingLog", ())
+    ]
+    parts = [f"{member.get('electionState')} {member.get('role')}"]
+    parts += [f"commitPosition {member.get('commitPosition')}", f"log {value_text(log)}"]
+    return ", ".join([*parts, f"recordingLog {' '.join(terms) or '[]'}"])

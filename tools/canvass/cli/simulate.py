@@ -1,6 +1,6 @@
 """``canvass simulate``: run clusters with faults in virtual time, seed after seed.
 
-The command line and what is shown are here; `canvass.cli.simulate_runs` does the runs.
+The command line and what is printed; `canvass.selftest.simulation_series` does the runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from canvass.cli.output import (
 from canvass.cli.progress import Stages
 
 if TYPE_CHECKING:
-    from canvass.cli.simulate_runs import SimulationReport
+    from canvass.selftest.simulation_series import SimulationReport
     from canvass.simulation.options import Options
 
 
@@ -127,7 +127,7 @@ def register(app: typer.Typer) -> None:
 
         canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
         """
-        from canvass.cli.simulate_runs import CoverageMeter, Drawing, simulate_series
+        from canvass.selftest.simulation_series import CoverageMeter, Drawing, simulate_series
         from canvass.simulation.options import PROFILES, Options
 
         if out is not None and out.exists() and any(out.iterdir()):

@@ -1,7 +1,6 @@
 """Series of simulated runs for ``canvass simulate``: draw, run, count and report.
 
-The command line and what is printed are in `canvass.cli.simulate`. Coverage is measured as `canvass
-verify` looks at runs, without asking TLC: causality and the monitors come for nothing.
+Coverage is measured as `canvass verify` looks steps up, without asking TLC.
 """
 
 from __future__ import annotations
