@@ -141,9 +141,6 @@ def register(app: typer.Typer) -> None:
         simulate: Annotated[
             bool, typer.Option("--simulate", help="Try random behaviours instead of a full search.")
         ] = False,
-        traces: Annotated[
-            int | None, typer.Option(min=1, help="With --simulate: number of behaviours.")
-        ] = None,
         seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
         coverage: Annotated[
             bool, typer.Option("--coverage", help="Print how often each action was taken.")
@@ -242,7 +239,6 @@ def register(app: typer.Typer) -> None:
             timeout_s=timeout,
             seed=seed,
             simulate=simulate,
-            traces=traces,
             coverage=coverage,
         )
         width = max(len(entry.name) for entry in chosen)

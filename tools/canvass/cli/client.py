@@ -19,6 +19,8 @@ from canvass.cli.output import EXIT_OK, CommandError, text_of
 if TYPE_CHECKING:
     from canvass.client.connection import Connection
 
+NAME: Final = "canvass"
+"""Of the client, for the cluster's members."""
 MAX_SERVICES: Final = 127
 """More than any cluster runs."""
 
@@ -46,7 +48,6 @@ def register(app: typer.Typer) -> None:
             str,
             typer.Option(help="The service: its name, or its index from 0."),
         ] = "",
-        name: Annotated[str, typer.Option(help="The client's name.")] = "canvass",
         secret_file: Annotated[
             Path | None, typer.Option(help="A file with the secret of the cluster's clients.")
         ] = None,
@@ -75,11 +76,11 @@ def register(app: typer.Typer) -> None:
             raise CommandError("--snapshot takes no request: it is for all services")
         secret = read_secret(secret_file)
         if snapshot:
-            asyncio.run(_ask_for_snapshot(found, name, secret, clock, timeout))
+            asyncio.run(_ask_for_snapshot(found, secret, clock, timeout))
             raise typer.Exit(EXIT_OK)
         service_id = _service_id(service, services)
         lines = iter([" ".join(request)]) if request else _lines()
-        asyncio.run(_offer(found, name, secret, clock, lines, timeout, service_id))
+        asyncio.run(_offer(found, secret, clock, lines, timeout, service_id))
         raise typer.Exit(EXIT_OK)
 
 
@@ -157,7 +158,6 @@ def _lines() -> Iterator[str]:
 
 async def _offer(
     endpoints: dict[int, str],
-    name: str,
     secret: str,
     clock: int,
     lines: Iterator[str],
@@ -166,7 +166,7 @@ async def _offer(
 ) -> None:
     from canvass.client.connection import Connection
 
-    connection = await Connection.open(endpoints, name=name, secret=secret, clock=clock)
+    connection = await Connection.open(endpoints, name=NAME, secret=secret, clock=clock)
     async with _closing(connection, timeout_s):
         for line in lines:
             async with asyncio.timeout(timeout_s):
@@ -175,12 +175,12 @@ async def _offer(
 
 
 async def _ask_for_snapshot(
-    endpoints: dict[int, str], name: str, secret: str, clock: int, timeout_s: float
+    endpoints: dict[int, str], secret: str, clock: int, timeout_s: float
 ) -> None:
     from canvass.client.connection import Connection
     from canvass.transport.client_messages import AdminResponseCode
 
-    connection = await Connection.open(endpoints, name=name, secret=secret, clock=clock)
+    connection = await Connection.open(endpoints, name=NAME, secret=secret, clock=clock)
     async with _closing(connection, timeout_s):
         async with asyncio.timeout(timeout_s):
             response = await connection.snapshot()

@@ -82,9 +82,6 @@ def drive(
         Path | None,
         typer.Option(metavar="FILE", help="Add Aeron's answers to this file."),
     ] = None,
-    shown: Annotated[
-        int, typer.Option(min=0, help="Number of groups of differences to show.")
-    ] = SHOWN_GROUPS,
     cache: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Cache of graphs and of the compiled driver."),
@@ -115,7 +112,7 @@ def drive(
     folder = cache or default_cache()
     driver = compile_driver(path, folder / "driver")
     if graph is None:
-        raise typer.Exit(_drive_runs(driver, trace or [], output, shown))
+        raise typer.Exit(_drive_runs(driver, trace or [], output))
     opened = _graph(graph, steps, folder / "graphs")
     if opened.rules.hardening:
         raise CommandError(f"{opened.manifest.model} is hardened: Aeron follows other rules")
@@ -126,7 +123,7 @@ def drive(
 
         found = drive_situations(driver, opened.rules.revision)
         report = msgspec.structs.replace(report, situations=found)
-    emit(output, report, lambda: _show(report, shown))
+    emit(output, report, lambda: _show(report))
     raise typer.Exit(EXIT_OK if report.is_expected else EXIT_UNEXPECTED)
 
 
@@ -138,7 +135,7 @@ def _compare_revisions(subject: str, revision: str, path: ClassPath) -> None:
         )
 
 
-def _drive_runs(driver: Driver, paths: list[Path], output: Format, shown: int) -> int:
+def _drive_runs(driver: Driver, paths: list[Path], output: Format) -> int:
     """Drive the steps of runs, show the result, and give the exit code."""
     from canvass.aeron_driver.run_steps import collect, drive_runs
     from canvass.conformance.check import units_of
@@ -149,7 +146,7 @@ def _drive_runs(driver: Driver, paths: list[Path], output: Format, shown: int) -
         _compare_revisions("a run", rules.revision, driver.class_path)
     with _progress("steps of the runs") as progress:
         report = drive_runs(driver, found, progress)
-    emit(output, report, lambda: _show_runs(report, shown))
+    emit(output, report, lambda: _show_runs(report))
     return EXIT_OK if report.is_expected else EXIT_UNEXPECTED
 
 
@@ -242,7 +239,7 @@ def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: stages.detail(f"{done:,} of {total:,} steps")
 
 
-def _show(report: DriveReport, shown: int) -> None:
+def _show(report: DriveReport) -> None:
     say(
         f"{report.model} ({_members(report.members)}, revision {report.revision})"
         f" on the Java of Aeron {report.release}"
@@ -250,7 +247,7 @@ def _show(report: DriveReport, shown: int) -> None:
     parts = (("edges", report.edges), ("hidden state varied", report.hidden))
     for title, part in (*parts, ("disabled inputs", report.disabled)):
         if part is not None:
-            _show_part(title, part, shown)
+            _show_part(title, part)
 
     for each in report.situations:
         enabled = "" if each.enabled else " (disabled in the spec)"
@@ -269,17 +266,17 @@ def _members(count: int) -> str:
     return "1 member" if count == 1 else f"{count} members"
 
 
-def _show_runs(report: TraceReport, shown: int) -> None:
+def _show_runs(report: TraceReport) -> None:
     runs = "1 run" if report.runs == 1 else f"{report.runs:,} runs"
     say(f"{runs}, {report.events:,} events, on the Java of Aeron {report.release}")
     for reason in report.not_drivable:
         say(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
     for part in report.parts:
         title = f"distinct steps ({_members(part.members)}, revision {part.revision})"
-        _show_part(title, part.steps, shown)
+        _show_part(title, part.steps)
 
 
-def _show_part(title: str, part: Part, shown: int) -> None:
+def _show_part(title: str, part: Part) -> None:
     rate = part.driven / part.seconds if part.seconds else 0
     say("")
     say(
@@ -293,10 +290,10 @@ def _show_part(title: str, part: Part, shown: int) -> None:
     for row in part.actions:
         if row.driven:
             say(f"  {row.action:<32} {row.driven:>9,} {row.equal:>9,} {row.different:>9,}")
-    for group in part.groups[:shown]:
+    for group in part.groups[:SHOWN_GROUPS]:
         _show_group(group)
-    if len(part.groups) > shown:
-        say(f"  ... and {len(part.groups) - shown} more groups (--shown)")
+    if len(part.groups) > SHOWN_GROUPS:
+        say(f"  ... and {len(part.groups) - SHOWN_GROUPS} more groups (--format json has all)")
 
 
 def _show_group(group: Group) -> None:

@@ -103,8 +103,6 @@ class Settings:
         As in `canvass.tlc.TlcOptions`.
     simulate
         Random behaviours for models that are otherwise searched.
-    traces
-        How many random behaviours.
     coverage
         Whether to ask for coverage.
     """
@@ -116,7 +114,6 @@ class Settings:
     timeout_s: float | None = None
     seed: int | None = None
     simulate: bool = False
-    traces: int | None = None
     coverage: bool = False
 
 
@@ -310,7 +307,7 @@ def run_model(
         timeout_s=settings.timeout_s,
         check_deadlock=entry.deadlock_check,
         simulate=simulates,
-        traces=(settings.traces or entry.traces or 1000) if simulates else None,
+        traces=(entry.traces or 1000) if simulates else None,
         depth=entry.trace_depth if simulates else None,
         seed=settings.seed,
         coverage=settings.coverage,
