@@ -84,13 +84,13 @@ def test_twins_are_one_state_and_edges_keep_their_numbers(view: MemberView) -> N
     assert view.state_count == len(np.unique(graph.representative))
     assert view.out_edge.tolist() == enabled.tolist()
     for twin in twins[:50].tolist():
-        row = view.find(graph.id_of(twin))
+        row = view.find(bytes(graph.ids[twin]).hex())
         assert row == view.row_of(twin)
         assert view.artifact_row(row) == graph.representative[twin]
     for number in enabled[::50_000].tolist():
         edge, step = view.edge(number), graph.step(number)
         assert edge.action == step.action.value
-        assert edge.source == view.find(graph.id_of(int(graph.source[number])))
+        assert edge.source == view.find(bytes(graph.ids[int(graph.source[number])]).hex())
         assert edge.target == view.row_of(int(graph.target[number]))
         assert len(edge.sends) == len(step.sends)
 

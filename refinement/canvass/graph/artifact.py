@@ -22,7 +22,6 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.rules import Rules
 from canvass.graph import GraphError, tabular
 from canvass.graph.folders import decode_manifest, verify_files
-from canvass.graph.tabular import find_row
 from canvass.steps.lookup import EDGES_FILE, KEYS_FILE, KeyTable
 from canvass.steps.step import Sends, Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS, Action
@@ -189,20 +188,6 @@ class Graph(StepArrays):
             after=self.member(target),
             sends=self.sends_of(int(self.sent[edge])),
         )
-
-    def find(self, state_id: str) -> int | None:
-        """Give the row of the state with a hexadecimal id, or with an id that begins so.
-
-        Raises
-        ------
-        GraphError
-            If the text is no beginning of an id, or several states have it.
-        """
-        return find_row(self.ids, state_id)
-
-    def id_of(self, row: int) -> str:
-        """Give the id of a state in hexadecimal digits."""
-        return bytes(self.ids[row]).hex()
 
 
 def _message_cells(cells: Ints) -> list[int]:

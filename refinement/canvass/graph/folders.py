@@ -124,19 +124,19 @@ def made_aside(folder: Path) -> Iterator[Path]:
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        scratch = tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent)
     except OSError as error:
         raise GraphError(f"{folder}: cannot be made: {error.strerror}") from None
     try:
-        yield aside
-        aside.chmod(0o755)
-        if folder.exists():
-            shutil.rmtree(folder)
-        aside.replace(folder)
+        with scratch as place:
+            aside = Path(place) / "graph"
+            aside.mkdir()
+            yield aside
+            if folder.exists():
+                shutil.rmtree(folder)
+            aside.replace(folder)
     except OSError as error:
         raise GraphError(f"{folder}: cannot be written: {error.strerror}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextmanager
