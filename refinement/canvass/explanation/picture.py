@@ -135,10 +135,6 @@ class Picture:
             news |= kept.add(records)
         return news
 
-    def count(self) -> int:
-        """How many records are kept."""
-        return sum(len(kept.records()) for kept in self._members.values())
-
     def lags(self) -> dict[int, int]:
         """For each member how far it is behind the highest position that any line shows."""
         ends: dict[int, int] = {}

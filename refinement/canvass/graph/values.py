@@ -112,10 +112,6 @@ class ValueTable:
             return Record(dict(zip(self.shapes[scalar], parts, strict=True)))
         return Function(zip(parts[::2], parts[1::2], strict=True))
 
-    def text(self, node: int) -> str:
-        """Give the TLA+ text of a node."""
-        return format_value(self.value(node))
-
     def tree(self, node: int) -> Any:
         """Give a node as plain JSON values; see `tree_of`."""
         return tree_of(self.value(node))
