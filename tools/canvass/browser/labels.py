@@ -16,6 +16,7 @@ from canvass.browser.cluster_words import (
     step_words,
 )
 from canvass.browser.limits import LABEL_CHARS, shortened
+from canvass.lanes.model import ABSENT
 from canvass.lanes.of_cluster import field_changes, is_cluster, value_text
 
 MAX_CHANGES: Final = 200
