@@ -130,8 +130,6 @@ class Recording:
     ----------
     synced_position
         Up to where a crash loses nothing.
-    torn_bytes
-        How many bytes of an unacknowledged tail the recovery has truncated.
 
     Raises
     ------
@@ -144,7 +142,6 @@ class Recording:
         self._starts: list[int] = []
         self._ends = array("q")
         self._checksums = array("Q")
-        self.torn_bytes = 0
         self._recover()
         self.synced_position = self.end
 
@@ -366,6 +363,5 @@ class Recording:
             if later is not None and later.position - later.unsynced > start + bad:
                 reason = f"no whole entry, which was synced before the one at {offset} was written"
                 raise DamageError(name, bad, reason)
-        self.torn_bytes = len(data) - bad
         self._storage.truncate(name, bad)
         self._storage.sync(name)

@@ -31,7 +31,6 @@ class Recording:
 
     offset: int
     state: str
-    checksum: int
     checksum_matches: bool
     recording_id: int
     start_position: int
@@ -39,7 +38,6 @@ class Recording:
     initial_term_id: int
     segment_file_length: int
     term_buffer_length: int
-    session_id: int
     stream_id: int
     channel: str
 
@@ -132,7 +130,6 @@ def _recordings(file: str, buffer: memoryview, offset: int, alignment: int) -> I
         yield Recording(
             offset=offset,
             state=layouts.RECORDING_STATES[head["state"]],
-            checksum=head["checksum"],
             checksum_matches=_matches(head["checksum"], bytes(buffer[at : at + length]), written),
             recording_id=values["recordingId"],
             start_position=values["startPosition"],
@@ -140,7 +137,6 @@ def _recordings(file: str, buffer: memoryview, offset: int, alignment: int) -> I
             initial_term_id=values["initialTermId"],
             segment_file_length=values["segmentFileLength"],
             term_buffer_length=values["termBufferLength"],
-            session_id=values["sessionId"],
             stream_id=values["streamId"],
             channel=printable(strings.get("strippedChannel", "")),
         )

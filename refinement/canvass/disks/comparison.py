@@ -124,7 +124,7 @@ def member_logs(disks: Sequence[MemberDisk], comparison: Comparison) -> list[Mem
             disk.end,
             disk.log_term,
             disk.snapshot_position,
-            disk.node_state.candidate_term_id if disk.node_state else NULL_VALUE,
+            disk.candidate_term_id,
             [_tail(run, common) for run in disk.log.terms if run.end > common] if disk.log else [],
         )
         for disk in disks

@@ -25,7 +25,6 @@ from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import (
     LogEntry,
     MarkFile,
-    NodeState,
     read_mark_file,
     read_node_state,
     read_recording_log,
@@ -56,7 +55,7 @@ class MemberDisk:
     member_id: int
     files: MemberFiles
     recording_log: tuple[LogEntry, ...] | None = None
-    node_state: NodeState | None = None
+    candidate_term_id: int = NULL_VALUE
     mark: MarkFile | None = None
     catalog: Catalog | None = None
     log: RecordedLog | None = None
@@ -185,7 +184,8 @@ def load(files: MemberFiles, position: int) -> MemberDisk:
         return disk
     disk.mark = read(MARK_FILE, read_mark_file)
     disk.recording_log = read(RECORDING_LOG, read_recording_log)
-    disk.node_state = read(NODE_STATE, read_node_state)
+    term = read(NODE_STATE, read_node_state)
+    disk.candidate_term_id = NULL_VALUE if term is None else term
     disk.catalog = read(CATALOG, read_catalog)
     _load_log(disk)
     disk.member_id = _member_id(disk, position)

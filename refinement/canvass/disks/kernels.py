@@ -42,22 +42,17 @@ OTHER_TERM: Final = 9
 """An entry of another leadership term than the one that was opened last."""
 BAD_CHECKSUM: Final = 10
 FULL: Final = 11
-"""There is no room for another mark: give more, and go on."""
+"""There is no room for another first entry of a term: give more, and go on."""
 
-# The columns of a mark.
-MARK_COLUMNS: Final = 10
-M_TEMPLATE, M_START, M_END, M_TERM, M_A, M_B, M_TIMESTAMP, M_MESSAGES, M_TIMERS, M_VERSION = range(
-    MARK_COLUMNS
-)
+OPENING_COLUMNS: Final = 6
+O_START, O_TERM, O_BASE, O_LEADER, O_MESSAGES, O_TIMERS = range(OPENING_COLUMNS)
+"""Of the first entry of a term: its start, what it says, and the counts of entries before it."""
 
 # The state that a scan carries from segment to segment.
-STATE_COLUMNS: Final = 9
-S_TERM, S_ENTRY_START, S_MARKED, S_MARKS, S_MESSAGES, S_TIMERS, S_OTHERS, S_LAST, S_VERSION = range(
-    STATE_COLUMNS
-)
-"""The leadership term; where the entry that is not complete begins, or -1; the mark to be completed
-with its end, or -1; how many marks there are; counts of entries; the start of the last frame in the
-log; the last schema version."""
+STATE_COLUMNS: Final = 6
+S_TERM, S_ENTRY_START, S_OPENINGS, S_MESSAGES, S_TIMERS, S_VERSION = range(STATE_COLUMNS)
+"""The leadership term; where the entry that is not complete begins, or -1; how many terms were
+opened; counts of entries; the last schema version."""
 
 _TERM_FIELDS: Final = 24
 """Bytes of the block that every message of the log has at least: term, another id, timestamp."""
@@ -180,7 +175,7 @@ def scan(  # noqa: C901 - one pass over gigabytes; each branch is one rule of th
     table: Table,
     is_log: bool,
     state: Ints,
-    marks: Ints,
+    openings: Ints,
 ) -> tuple[int, int]:
     """Look at each frame of a segment from an offset up to a limit.
 
@@ -198,8 +193,8 @@ def scan(  # noqa: C901 - one pass over gigabytes; each branch is one rule of th
         Of the checksum that the frames bear, or empty.
     is_log
         Whether entries of a cluster's log are expected in the frames.
-    state, marks
-        Carried from call to call; a mark is made of each entry but session messages and timers.
+    state, openings
+        Carried from call to call; a row is filled for each first entry of a term.
 
     Returns
     -------
@@ -225,7 +220,6 @@ def scan(  # noqa: C901 - one pass over gigabytes; each branch is one rule of th
         expected = (initial_term_id + at // term_length) & 0xFFFFFFFF
         if int(np.uint32(halves[half + 5])) != expected:
             return BAD_TERM_ID, offset
-        state[S_LAST] = at
         if kind == 0 or length == 32:
             offset += aligned
             continue
@@ -238,14 +232,12 @@ def scan(  # noqa: C901 - one pass over gigabytes; each branch is one rule of th
             if (flags & 0x80 != 0) != (state[S_ENTRY_START] < 0):
                 return BAD_FRAGMENT, offset
             if flags & 0x80:
-                state[S_MARKED] = -1
                 template = (halves[half + 8] >> 16) & 0xFFFF
                 schema = halves[half + 9] & 0xFFFF
                 if schema != 111:
                     # Entries of a consensus module extension are in a schema of its own.
                     if length < 40 or schema == 0:
                         return BAD_MESSAGE, offset
-                    state[S_OTHERS] += 1
                 else:
                     if length < 40 + _TERM_FIELDS or (halves[half + 8] & 0xFFFF) < _TERM_FIELDS:
                         return BAD_MESSAGE, offset
@@ -264,40 +256,24 @@ def scan(  # noqa: C901 - one pass over gigabytes; each branch is one rule of th
                             state[S_MESSAGES] += 1
                         else:
                             state[S_TIMERS] += 1
-                    else:
-                        row = state[S_MARKS]
-                        if row >= marks.shape[0]:
+                    elif template == 24:
+                        row = state[S_OPENINGS]
+                        if row >= openings.shape[0]:
                             return FULL, offset
                         word = (offset >> 3) + 5
+                        openings[row, 0] = at
+                        openings[row, 1] = term
+                        openings[row, 2] = words[word + 3]
+                        openings[row, 3] = halves[2 * word + 8]
+                        openings[row, 4] = state[S_MESSAGES]
+                        openings[row, 5] = state[S_TIMERS]
+                        state[S_OPENINGS] = row + 1
                         state[S_TERM] = term
-                        state[S_MARKED] = row
-                        state[S_MARKS] = row + 1
-                        marks[row, 0] = template
-                        marks[row, 1] = at
-                        marks[row, 2] = -1
-                        marks[row, 3] = term
-                        marks[row, 4] = words[word + 1]
-                        marks[row, 5] = -1
-                        marks[row, 6] = words[word + 2]
-                        if template == 24:
-                            marks[row, 4] = words[word + 3]
-                            marks[row, 5] = halves[2 * word + 8]
-                        elif template == 21:
-                            marks[row, 4] = words[word + 2]
-                            marks[row, 6] = words[word + 3]
-                        elif template == 22 or template == 23:
-                            marks[row, 5] = halves[2 * word + 6]
-                        elif template == 25:
-                            marks[row, 5] = halves[2 * word + 7]
-                        marks[row, 7] = state[S_MESSAGES]
-                        marks[row, 8] = state[S_TIMERS]
-                        marks[row, 9] = (halves[half + 9] >> 16) & 0xFFFF
+                    else:
+                        state[S_TERM] = term
                     state[S_VERSION] = (halves[half + 9] >> 16) & 0xFFFF
                 state[S_ENTRY_START] = at
             if flags & 0x40:
-                if state[S_MARKED] >= 0:
-                    marks[state[S_MARKED], 2] = at + aligned
-                    state[S_MARKED] = -1
                 state[S_ENTRY_START] = -1
         offset += aligned
     return LIMIT, offset

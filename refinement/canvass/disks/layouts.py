@@ -200,9 +200,6 @@ DATA_HEADER_LENGTH: Final = 32
 """Bytes before the payload of a frame."""
 FRAME_ALIGNMENT: Final = 32
 
-NEW_LEADERSHIP_TERM_EVENT: Final = 24
-"""The template id of the first entry of a term."""
-
 SNAPSHOT_MARKER_TEMPLATE: Final = 100
 SNAPSHOT_MARKER: Final = Layout(
     "SnapshotMarker",

@@ -21,7 +21,6 @@ from canvass.disks.findings import DiskError
 from canvass.disks.kernels import Halves, Ints, Table, Words
 from canvass.disks.layouts import (
     CLUSTER_SCHEMA_ID,
-    NEW_LEADERSHIP_TERM_EVENT,
     NULL_VALUE,
 )
 
@@ -97,10 +96,8 @@ class TermRun:
     end: int
     base: int
     leader: int
-    timestamp: int
     messages: int
     timers: int
-    version: int
 
 
 @dataclass
@@ -113,8 +110,6 @@ class RecordedLog:
         Where the log ends for an archive that starts on these files.
     sound_end
         Up to where every frame is sound; at most ``end``.
-    marks
-        The entries but session messages and timers; columns as in `canvass.disks.kernels`.
     refuses
         The file because of which the archive refuses to start, or empty.
     """
@@ -126,7 +121,6 @@ class RecordedLog:
     sound_end: int = 0
     problems: list[Problem] = field(default_factory=list)
     terms: tuple[TermRun, ...] = ()
-    marks: Ints = field(default_factory=lambda: np.zeros((0, kernels.MARK_COLUMNS), np.int64))
     messages: int = 0
     timers: int = 0
     schema_version: int = NULL_VALUE
@@ -290,9 +284,8 @@ class _Scan:
     def __init__(self, log: RecordedLog, table: Table, is_log: bool) -> None:
         self.log, self.table, self.is_log = log, table, is_log
         self.state = np.zeros(kernels.STATE_COLUMNS, np.int64)
-        self.state[[kernels.S_TERM, kernels.S_ENTRY_START, kernels.S_MARKED]] = -1
-        self.state[[kernels.S_LAST, kernels.S_VERSION]] = -1
-        self.marks = np.zeros((1024, kernels.MARK_COLUMNS), np.int64)
+        self.state[[kernels.S_TERM, kernels.S_ENTRY_START, kernels.S_VERSION]] = -1
+        self.openings = np.zeros((1024, kernels.OPENING_COLUMNS), np.int64)
 
     def run(self) -> None:
         log = self.log
@@ -319,7 +312,7 @@ class _Scan:
 
     def _forget(self) -> None:
         """Go on behind a gap: which term is open is not known there."""
-        self.state[[kernels.S_TERM, kernels.S_ENTRY_START, kernels.S_MARKED]] = -1
+        self.state[[kernels.S_TERM, kernels.S_ENTRY_START]] = -1
 
     def _problem(
         self,
@@ -355,10 +348,10 @@ class _Scan:
                 self.table,
                 self.is_log,
                 self.state,
-                self.marks,
+                self.openings,
             )
             if reason == kernels.FULL:
-                self.marks = np.concatenate([self.marks, np.zeros_like(self.marks)])
+                self.openings = np.concatenate([self.openings, np.zeros_like(self.openings)])
             elif reason != kernels.LIMIT:
                 offset = self._step_over(segment, offset, limit, reason)
         return segment.position + limit
@@ -412,25 +405,24 @@ class _Scan:
         return NULL_VALUE if end == limit else segment.position + end
 
 
-def _runs(log: RecordedLog) -> Iterator[TermRun]:
-    openings = log.marks[log.marks[:, kernels.M_TEMPLATE] == NEW_LEADERSHIP_TERM_EVENT]
-    openings = openings[openings[:, kernels.M_START] < log.sound_end]
-    starts = [*(int(row[kernels.M_START]) for row in openings), log.sound_end]
-    totals = [*((int(row[7]), int(row[8])) for row in openings), (log.messages, log.timers)]
+def _runs(log: RecordedLog, openings: Ints) -> Iterator[TermRun]:
+    openings = openings[openings[:, kernels.O_START] < log.sound_end]
+    starts = [*openings[:, kernels.O_START].tolist(), log.sound_end]
+    totals = [
+        *openings[:, [kernels.O_MESSAGES, kernels.O_TIMERS]].tolist(),
+        (log.messages, log.timers),
+    ]
     if log.start < starts[0]:
-        version = int(openings[0][kernels.M_VERSION]) if len(openings) else log.schema_version
-        yield TermRun(_first_term(log), log.start, starts[0], -1, -1, -1, *totals[0], version)
+        yield TermRun(_first_term(log), log.start, starts[0], -1, -1, *totals[0])
     for index, row in enumerate(openings):
         yield TermRun(
-            term=int(row[kernels.M_TERM]),
+            term=int(row[kernels.O_TERM]),
             start=starts[index],
             end=starts[index + 1],
-            base=int(row[kernels.M_A]),
-            leader=int(row[kernels.M_B]),
-            timestamp=int(row[kernels.M_TIMESTAMP]),
+            base=int(row[kernels.O_BASE]),
+            leader=int(row[kernels.O_LEADER]),
             messages=totals[index + 1][0] - totals[index][0],
             timers=totals[index + 1][1] - totals[index][1],
-            version=int(row[kernels.M_VERSION]),
         )
 
 
@@ -460,10 +452,10 @@ def read_log(recording: Recording, paths: dict[int, Path], *, is_log: bool = Tru
     scan = _Scan(log, table, is_log)
     scan.run()
     state = scan.state
-    log.marks = scan.marks[: int(state[kernels.S_MARKS])]
     log.messages, log.timers = int(state[kernels.S_MESSAGES]), int(state[kernels.S_TIMERS])
     log.schema_version = int(state[kernels.S_VERSION])
-    log.terms = tuple(_runs(log)) if is_log else ()
+    openings = scan.openings[: int(state[kernels.S_OPENINGS])]
+    log.terms = tuple(_runs(log, openings)) if is_log else ()
     return log
 
 

@@ -379,9 +379,7 @@ def initial_state(rules: Rules, disk: MemberDisk) -> tuple[Member, Log]:
     log = model_log(disk)
     state = persistent_member(
         rules,
-        candidate_term_id=NULL_VALUE
-        if disk.node_state is None
-        else disk.node_state.candidate_term_id,
+        candidate_term_id=disk.candidate_term_id,
         recording_log=terms,
         recorded_position=length(log),
         snapshot_leadership_term_id=NULL_VALUE if snapshot is None else snapshot.leadership_term_id,

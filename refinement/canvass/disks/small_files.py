@@ -91,18 +91,7 @@ def _entries(file: str, buffer: memoryview) -> Iterator[LogEntry]:
         index += 1
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
-    """The candidate term of a member, with the log position and time at which it was written."""
-
-    offset: int
-    version: int
-    candidate_term_id: int
-    timestamp: int
-    log_position: int
-
-
-def read_node_state(file: str, data: Bytes) -> NodeState:
+def read_node_state(file: str, data: Bytes) -> int:
     """Read the candidate term.
 
     Raises
@@ -129,14 +118,7 @@ def read_node_state(file: str, data: Bytes) -> NodeState:
             raise DiskError(file, offset, f"a message of {frame['frameLength']} bytes")
         if frame["templateId"] == layouts.CANDIDATE_TERM_TEMPLATE:
             at = offset + layouts.NODE_STATE_FRAME.length
-            term = layouts.CANDIDATE_TERM.read(file, buffer, at)
-            found = NodeState(
-                at,
-                header["version"],
-                term["candidateTermId"],
-                term["timestamp"],
-                term["logPosition"],
-            )
+            found = layouts.CANDIDATE_TERM.read(file, buffer, at)["candidateTermId"]
         offset += align(frame["frameLength"], 8)
     if found is None:
         raise DiskError(file, offset, "no candidate term before the footer")

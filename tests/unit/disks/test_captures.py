@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.quorum import quorum_size
-from canvass.disks import kernels
 from canvass.disks.disk import MemberDisk
 from canvass.disks.findings import Kind
 from canvass.disks.log import session_messages
@@ -67,7 +66,7 @@ def test_logs_are_read_as_aeron_reads_them(capture: Path) -> None:
         printed = [entry for entry in log_entries(capture, disk.member_id) if entry[2] != "padding"]
         messages = [entry for entry in printed if entry[2] == "SessionMessage"]
         timers = [entry for entry in printed if entry[2] == "TimerEvent"]
-        others = [entry for entry in printed if entry not in messages and entry not in timers]
+        opened = [entry for entry in printed if entry[2] == "NewLeadershipTermEvent"]
         assert [row[:4] for row in session_messages(log, log.start, log.end).tolist()] == [
             [
                 int(entry[0]),
@@ -78,8 +77,8 @@ def test_logs_are_read_as_aeron_reads_them(capture: Path) -> None:
             for entry in messages
         ]
         assert log.timers == len(timers)
-        assert log.marks[:, [kernels.M_START, kernels.M_END]].tolist() == [
-            [int(entry[0]), int(entry[1])] for entry in others
+        assert [run.start for run in log.terms if run.base >= 0] == [
+            int(entry[0]) for entry in opened
         ]
         assert log.end == int(printed[-1][1])
 
