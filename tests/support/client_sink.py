@@ -29,9 +29,3 @@ class Sink:
 
     def schedule_timer(self, correlation_id: int, deadline: int) -> None:
         raise AssertionError(correlation_id, deadline)
-
-    def cancel_timer(self, correlation_id: int) -> None:
-        raise AssertionError(correlation_id)
-
-    def close_session(self, cluster_session_id: int) -> None:
-        raise AssertionError(cluster_session_id)

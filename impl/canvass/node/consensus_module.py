@@ -38,7 +38,7 @@ from canvass.node.module import ModuleState
 from canvass.node.sessions import AcceptEveryone, Authenticator, ClusterSession, SessionState
 from canvass.node.streams import MAX_POSITION
 from canvass.services.agent import ServiceAgent
-from canvass.services.service import CloseSession, ClusteredService, JoinLog, ServiceAck
+from canvass.services.service import ClusteredService, JoinLog, ServiceAck
 from canvass.transport.client_messages import (
     AdminResponseCode,
     Egress,
@@ -89,7 +89,6 @@ class ConsensusModule:
         authenticator: Authenticator | None = None,
     ) -> None:
         self._settings, self._archive, self._send = settings, archive, send
-        self._authenticator = authenticator or AcceptEveryone()
         self.state = ModuleState(len(services))
         snapshot = archive.last_snapshot()
         position = 0 if snapshot is None else snapshot.log_position
@@ -123,7 +122,7 @@ class ConsensusModule:
             settings.member_id,
             settings.ingress_endpoints,
             self.state.sessions,
-            self._authenticator,
+            authenticator or AcceptEveryone(),
             send,
             self._administer,
         )
@@ -297,13 +296,7 @@ class ConsensusModule:
             message = agent.outbox.popleft()
             if isinstance(message, ServiceAck):
                 return message
-            if isinstance(message, CloseSession):
-                session = self.state.sessions.by_id.get(message.cluster_session_id)
-                if session is not None and self.ingress.leads:
-                    session.state = SessionState.CLOSING
-                    session.close_reason = CloseReason.SERVICE_ACTION
-            else:
-                self.state.on_service(message)
+            self.state.on_service(message)
         return None
 
     def services_work(self) -> bool:
@@ -370,10 +363,8 @@ class ConsensusModule:
         if found is not None and control.state is found[0] and self._next is None:
             self._action = control.toggle
 
-    def _administer(self, encoded_principal: bytes) -> tuple[AdminResponseCode, str]:
-        """Let the cluster take a snapshot, if a client may ask for that."""
-        if not self._authenticator.may_administer(encoded_principal):
-            return AdminResponseCode.UNAUTHORISED_ACCESS, "this client may not ask for that"
+    def _administer(self) -> tuple[AdminResponseCode, str]:
+        """Let the cluster take a snapshot for a client."""
         if self.state.control.set_toggle(ControlToggle.SNAPSHOT):
             return AdminResponseCode.OK, ""
         return AdminResponseCode.ERROR, f"the switch is at {self.state.control.toggle.name}"

@@ -80,7 +80,7 @@ class ClientIngress:
     send
         Sends something to an egress channel; it may be lost.
     administer
-        Lets the cluster take a snapshot, if the client may ask for one; says how that went.
+        Lets the cluster take a snapshot, and says how that went.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ClientIngress:
         sessions: Sessions,
         authenticator: Authenticator,
         send: Callable[[str, Egress], None],
-        administer: Callable[[bytes], tuple[AdminResponseCode, str]],
+        administer: Callable[[], tuple[AdminResponseCode, str]],
     ) -> None:
         self._id, self._endpoints, self._sessions = i, endpoints, sessions
         self._authenticator, self._send = authenticator, send
@@ -230,7 +230,7 @@ class ClientIngress:
             case SessionKeepAlive():
                 session.last_activity = max(session.last_activity, self.now)
             case AdminRequest(correlation_id=correlation_id, request_type=asked):
-                code, answer = self._administer(session.encoded_principal)
+                code, answer = self._administer()
                 response = AdminResponse(session.id, correlation_id, asked, code, answer, b"")
                 self._send(session.response_channel, response)
             case SessionMessageHeader() | SessionCloseRequest():

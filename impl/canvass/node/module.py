@@ -27,7 +27,7 @@ from canvass.log.messages import (
 )
 from canvass.node.control import Control
 from canvass.node.sessions import ClusterSession, Sessions
-from canvass.services.service import CancelTimer, ScheduleTimer, ServiceMessage
+from canvass.services.service import ScheduleTimer, ServiceMessage
 
 
 class TimerService:
@@ -232,13 +232,11 @@ class ModuleState:
             case NewLeadershipTermEvent():
                 pass
 
-    def on_service(self, message: ScheduleTimer | CancelTimer | ServiceMessage) -> None:
+    def on_service(self, message: ScheduleTimer | ServiceMessage) -> None:
         """Act on what a service asks for, on every member alike."""
         match message:
             case ScheduleTimer(correlation_id=correlation_id, deadline=deadline):
                 self.timers.schedule(correlation_id, deadline)
-            case CancelTimer(correlation_id=correlation_id):
-                self.timers.cancel(correlation_id)
             case ServiceMessage(service_id=service_id, payload=payload):
                 self.trackers[service_id].enqueue(payload)
 

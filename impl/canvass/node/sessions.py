@@ -49,10 +49,6 @@ class Authenticator(Protocol):
         """Decide about a client that has answered a challenge."""
         ...
 
-    def may_administer(self, encoded_principal: bytes) -> bool:
-        """Decide whether a client that was let in may ask something of the cluster itself."""
-        ...
-
 
 class AcceptEveryone:
     """Lets every client in, by the name that it gives."""
@@ -67,11 +63,6 @@ class AcceptEveryone:
         del session_id, encoded_credentials
         return Rejected()
 
-    def may_administer(self, encoded_principal: bytes) -> bool:
-        """See `Authenticator`."""
-        del encoded_principal
-        return True
-
 
 class SharedSecret:
     """Authenticates clients that know a secret; the secret is not sent.
@@ -82,17 +73,10 @@ class SharedSecret:
         The secret.
     nonce
         Gives unpredictable bytes.
-    administrators
-        The names of clients that may send admin requests to the cluster; None for all.
     """
 
-    def __init__(
-        self,
-        secret: bytes,
-        nonce: Callable[[], bytes],
-        administrators: frozenset[bytes] | None = None,
-    ) -> None:
-        self._secret, self._nonce, self._administrators = secret, nonce, administrators
+    def __init__(self, secret: bytes, nonce: Callable[[], bytes]) -> None:
+        self._secret, self._nonce = secret, nonce
         self._asked: dict[int, tuple[bytes, bytes]] = {}
 
     def on_connect(self, session_id: int, encoded_credentials: bytes) -> Decision:
@@ -108,10 +92,6 @@ class SharedSecret:
         if challenge and hmac.compare_digest(expected, encoded_credentials):
             return Authenticated(name)
         return Rejected()
-
-    def may_administer(self, encoded_principal: bytes) -> bool:
-        """See `Authenticator`."""
-        return self._administrators is None or encoded_principal in self._administrators
 
 
 class SessionState(str, Enum):

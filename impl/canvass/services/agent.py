@@ -30,9 +30,7 @@ from canvass.log.messages import (
     TimerEvent,
 )
 from canvass.services.service import (
-    CancelTimer,
     ClientSession,
-    CloseSession,
     ClusteredService,
     FromService,
     JoinLog,
@@ -226,14 +224,6 @@ class ServiceAgent:
     def schedule_timer(self, correlation_id: int, deadline: int) -> None:
         """See `canvass.services.service.Cluster`."""
         self.outbox.append(ScheduleTimer(correlation_id, deadline))
-
-    def cancel_timer(self, correlation_id: int) -> None:
-        """See `canvass.services.service.Cluster`."""
-        self.outbox.append(CancelTimer(correlation_id))
-
-    def close_session(self, cluster_session_id: int) -> None:
-        """See `canvass.services.service.Cluster`."""
-        self.outbox.append(CloseSession(cluster_session_id))
 
     # Snapshots: the agent's sessions, then what the service writes.
 

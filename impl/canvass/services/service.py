@@ -49,20 +49,6 @@ class ScheduleTimer:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelTimer:
-    """Let a timer not expire."""
-
-    correlation_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class CloseSession:
-    """End the session of a client."""
-
-    cluster_session_id: int
-
-
-@dataclass(frozen=True, slots=True)
 class ServiceMessage:
     """Something that a service wants to be in the log. Every member's service says the same."""
 
@@ -70,7 +56,7 @@ class ServiceMessage:
     payload: bytes
 
 
-FromService: TypeAlias = ServiceAck | ScheduleTimer | CancelTimer | CloseSession | ServiceMessage
+FromService: TypeAlias = ServiceAck | ScheduleTimer | ServiceMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +106,6 @@ class Cluster(Protocol):
 
     def schedule_timer(self, correlation_id: int, deadline: int) -> None:
         """Let a timer expire; a deadline is in the unit of timestamps."""
-        ...
-
-    def cancel_timer(self, correlation_id: int) -> None:
-        """Let a timer not expire."""
-        ...
-
-    def close_session(self, cluster_session_id: int) -> None:
-        """End the session of a client."""
         ...
 
 

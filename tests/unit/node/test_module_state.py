@@ -19,7 +19,7 @@ from canvass.log.messages import (
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.module import ModuleState, first_session_id, service_of
 from canvass.node.sessions import SessionState
-from canvass.services.service import CancelTimer, ScheduleTimer, ServiceMessage
+from canvass.services.service import ScheduleTimer, ServiceMessage
 
 
 def opened(session_id: int) -> SessionOpenEvent:
@@ -157,10 +157,6 @@ def test_timers_expire_by_deadline_and_can_be_moved_and_cancelled() -> None:
 
     assert timers.expired(30) == 1
     assert timers.pending() == [(1, 30), (2, 40)]
-    state = ModuleState(0)
-    state.on_service(ScheduleTimer(1, 1))
-    state.on_service(CancelTimer(1))
-    assert state.timers.expired(100) == -1
 
 
 @given(

@@ -18,12 +18,10 @@ from canvass.log.messages import (
 )
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
-from canvass.node.sessions import SharedSecret
 from canvass.transport.client_messages import (
     AdminRequest,
     AdminRequestType,
     AdminResponse,
-    AdminResponseCode,
     NewLeaderEvent,
     SessionEvent,
 )
@@ -202,16 +200,3 @@ def test_a_leader_that_is_elected_again_tells_its_clients_once_and_keeps_their_s
 
     assert alone.sent == [NewLeaderEvent(7, session, 0, "0=a:1")]
     assert list(module.state.sessions.by_id) == [session]
-
-
-def test_a_client_that_may_not_administer_is_reported() -> None:
-    alone = Alone(MemoryStorage())
-    session = alone.connect()
-    alone.node.module._authenticator = SharedSecret(b"secret", bytes, frozenset({b"ada"}))
-    term = alone.node.member.module_leadership_term_id
-    alone.node.on_ingress(AdminRequest(term, session, 1, AdminRequestType.SNAPSHOT, b""))
-    alone.work()
-    (result,) = (one for one in alone.sent if isinstance(one, AdminResponse))
-
-    assert result.response_code is AdminResponseCode.UNAUTHORISED_ACCESS
-    assert alone.actions() == []
