@@ -6,8 +6,7 @@ page's own files, which are in a table that is made once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Final
 
 import anyio.to_thread
@@ -18,27 +17,16 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from canvass.browser import api
-from canvass.browser.arguments import Arguments
+from canvass.browser.arguments import Arguments, Ask, Question
+from canvass.browser.graph_routes import graph_questions
 from canvass.browser.guard import Access, Guard, not_found
 from canvass.browser.limits import WORKERS, encoded
 from canvass.browser.overview import overview
 from canvass.browser.page_files import PageFile
+from canvass.browser.run_routes import run_questions
 from canvass.browser.sources import Store
 
 JSON: Final = "application/json"
-Answer = api.Data | Response
-Ask = Callable[[Arguments], Answer]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A route of the table."""
-
-    path: str
-    """Below ``/api``; parts in braces are ids and numbers."""
-    known: Sequence[str]
-    """Names that the query may have."""
-    ask: Ask
 
 
 class Browser:
@@ -59,9 +47,6 @@ class Browser:
 
     def application(self, access: Access) -> ASGIApp:
         """Give the application for a server."""
-        from canvass.browser.graph_routes import graph_questions
-        from canvass.browser.run_routes import run_questions
-
         questions = [
             Question("/session", (), self._session),
             Question("/overview", (), lambda _: overview()),

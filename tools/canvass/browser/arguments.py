@@ -1,4 +1,4 @@
-"""What a request asks for: parts of its path and its query, as text, numbers and lists.
+"""What a request asks for: a route, parts of its path and its query as text, numbers and lists.
 
 Everything is bounded and checked here; nothing here knows what it is for.
 """
@@ -6,11 +6,14 @@ Everything is bounded and checked here; nothing here knows what it is for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
+from starlette.responses import Response
 from starlette.types import Scope
 
+from canvass.browser import api
 from canvass.browser.guard import bad_request, read_arguments
 from canvass.browser.limits import QUERY_CHARS, VALUE_CHARS
 
@@ -90,6 +93,21 @@ class Arguments:
     def names(self, name: str) -> tuple[str, ...]:
         """Give a list of names, separated by commas; empty if it is not there."""
         return tuple(dict.fromkeys(one for one in self.text(name).split(",") if one))
+
+
+Answer: TypeAlias = api.Data | Response
+Ask: TypeAlias = Callable[[Arguments], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A route of the table."""
+
+    path: str
+    """Below ``/api``; parts in braces are ids and numbers."""
+    known: Sequence[str]
+    """Names that the query may have."""
+    ask: Ask
 
 
 def _number(name: str, text: str) -> int:

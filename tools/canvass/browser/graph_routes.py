@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from canvass.browser.app import Answer, Question
-from canvass.browser.arguments import Arguments
+from canvass.browser.arguments import Answer, Arguments, Question
 from canvass.browser.coverage import Coverages
 from canvass.browser.exports import checked_format, export_part, export_path
 from canvass.browser.graph_answers import asked, find, find_path, path, quotient, strong_components

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from canvass.browser.limits import CHOICES
-from canvass.browser.sources import Lazy, Source
+from canvass.browser.sources import Lazy, Source, shown
 
 if TYPE_CHECKING:
     from canvass.browser.run_source import RunSource
@@ -213,12 +213,6 @@ class Opener:
         graph = cached_graph_folder()
         if graph is not None:
             yield graph_source(graph)
-
-
-def shown(path: Path) -> str:
-    """Name a path for a person: from the working folder, if it is in it."""
-    whole, here = path.absolute(), Path.cwd()
-    return str(whole.relative_to(here)) if whole.is_relative_to(here) else str(whole)
 
 
 def usable_graphs(paths: Iterable[Path]) -> list[Path]:

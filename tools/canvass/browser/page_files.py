@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Final
 
 INDEX: Final = "index.html"
@@ -47,20 +46,9 @@ def page_files() -> dict[str, PageFile]:
     index = folder.joinpath(INDEX)
     if not index.is_file():
         raise PageError("the page is not built: `make page` builds it (a wheel has it already)")
-    found = {f"/assets/{name}": file for name, file in _files(folder, "")}
-    page = found.pop(f"/assets/{INDEX}")
-    return {"/": page, **found}
-
-
-def _files(folder: Traversable, prefix: str) -> list[tuple[str, PageFile]]:
-    found: list[tuple[str, PageFile]] = []
-    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
-        if entry.is_dir():
-            # The build may put them into a folder of their name, or beside the page.
-            inner = prefix if entry.name == "assets" and not prefix else f"{prefix}{entry.name}/"
-            found += _files(entry, inner)
-            continue
-        kind = MEDIA_TYPES.get("." + entry.name.rpartition(".")[2])
-        if kind is not None:
-            found.append((f"{prefix}{entry.name}", PageFile(entry.read_bytes(), kind)))
+    found = {"/": PageFile(index.read_bytes(), MEDIA_TYPES[".html"])}
+    for file in folder.iterdir():
+        kind = MEDIA_TYPES.get("." + file.name.rpartition(".")[2])
+        if kind is not None and file.name != INDEX:
+            found[f"/assets/{file.name}"] = PageFile(file.read_bytes(), kind)
     return found

@@ -16,8 +16,7 @@ import pyarrow.dataset as ds
 
 from canvass.browser import api
 from canvass.browser.guard import Refusal, bad_request
-from canvass.browser.opening import shown
-from canvass.browser.sources import Lazy
+from canvass.browser.sources import Lazy, shown
 from canvass.conformance.report import natural
 from canvass.corpus.summary import VERDICTS, Cluster, Summary, read_summary
 

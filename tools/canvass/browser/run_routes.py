@@ -8,8 +8,7 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from canvass.browser import api
-from canvass.browser.app import Answer, Question
-from canvass.browser.arguments import Arguments
+from canvass.browser.arguments import Answer, Arguments, Question
 from canvass.browser.comparing import compare, compare_with_states
 from canvass.browser.corpora import OpenCorpus
 from canvass.browser.counterexamples import Counterexample

@@ -42,7 +42,7 @@ class RunSource:
         self.opened = OpenRun(path, run_id, logs)
         self.checked: Checked = checker.check(self.opened)
         self.states: Lazy[RunStates] = Lazy(lambda: RunStates(self.opened))
-        self._explanation: api.ExplanationView | None = None
+        self._explanation: Lazy[api.ExplanationView] = Lazy(lambda: explanation_of(self.opened))
 
     def graph(self, store: Store) -> tuple[str, OpenGraph, MemberSteps] | None:
         """Give the first graph whose member has the rules of the run."""
@@ -92,9 +92,7 @@ class RunSource:
         """
         if not self.opened.path.is_dir():
             raise not_found("a run of a data set is not explained: give its run folder")
-        if self._explanation is None:
-            self._explanation = explanation_of(self.opened)
-        return self._explanation
+        return self._explanation.get()
 
     def wrong_at(self, member: int, step: int) -> str:
         """Say what is wrong at a step, if something is."""

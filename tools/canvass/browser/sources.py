@@ -24,6 +24,12 @@ _KEPT = 16
 """Runs of corpora and reports that stay open: a person goes back to the last few."""
 
 
+def shown(path: Path) -> str:
+    """Name a path for a person: from the working folder, if it is in it."""
+    whole, here = path.absolute(), Path.cwd()
+    return str(whole.relative_to(here)) if whole.is_relative_to(here) else str(whole)
+
+
 class Lazy(Generic[_T]):
     """A value that is made when it is first asked for; who asks meanwhile waits.
 

@@ -104,13 +104,3 @@ function View({ route, session }: { route: Route; session: Session }) {
     case "counterexample": return <CounterexamplePage key={source.id} {...place} />;
   }
 }
-
-/** What every view is given. */
-export interface Place {
-  readonly source: SourceInfo;
-  /** What follows the source in the address. */
-  readonly rest: readonly string[];
-  readonly query: Route["query"];
-  /** Whether the link named another source, which is not open here. */
-  readonly moved: boolean;
-}

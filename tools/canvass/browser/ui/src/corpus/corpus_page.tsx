@@ -4,7 +4,7 @@ import { useLayoutEffect } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { CorpusView } from "../api/types";
 import { forget, useQuery } from "../api/use_query";
-import type { Place } from "../app";
+import type { Place } from "../route/place";
 import { ExportMenu } from "../exports/export_menu";
 import { Awaited } from "../parts/note";
 import { VerdictCounts } from "../report/counts";

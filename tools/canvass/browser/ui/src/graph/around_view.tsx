@@ -9,7 +9,7 @@ import { useListChoice } from "../parts/list_choice";
 import { Awaited } from "../parts/note";
 import { ActionChips } from "./action_chips";
 import { GraphCanvas } from "./canvas";
-import type { GraphContext } from "./graph_page";
+import type { GraphContext } from "./context";
 import { GraphLegend } from "./legend";
 import { SceneList } from "./scene_list";
 import { sceneOfAround } from "./scene";

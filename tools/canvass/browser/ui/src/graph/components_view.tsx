@@ -6,7 +6,7 @@ import { useQuery } from "../api/use_query";
 import { Awaited } from "../parts/note";
 import { Table } from "../parts/table";
 import { plural } from "../words/visible";
-import type { GraphContext } from "./graph_page";
+import type { GraphContext } from "./context";
 
 /** How many components are one state. */
 function trivial(data: Components): number {

@@ -11,7 +11,7 @@ import { Table } from "../parts/table";
 import { formatRoute } from "../route/route";
 import { givenLine } from "../words/tree";
 import { plural, shortened } from "../words/visible";
-import type { GraphContext } from "./graph_page";
+import type { GraphContext } from "./context";
 
 export function CoverageView({ context }: { context: GraphContext }) {
   const { graph, change } = context;

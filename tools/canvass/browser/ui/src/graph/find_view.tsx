@@ -6,7 +6,7 @@ import type { Found } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
 import { Empty } from "../parts/note";
 import { SIGNS } from "../words/election";
-import type { GraphContext } from "./graph_page";
+import type { GraphContext } from "./context";
 
 const SHOWN = 200;
 export const VALUES: { readonly [field: string]: readonly string[] } = {

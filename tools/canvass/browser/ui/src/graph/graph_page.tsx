@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { GraphInfo, StateView } from "../api/types";
 import { useQuery } from "../api/use_query";
-import type { Place } from "../app";
+import type { Place } from "../route/place";
 import { ExportMenu, type ServerExport } from "../exports/export_menu";
 import { useKeys } from "../keys/keys";
 import { Awaited, Empty } from "../parts/note";
@@ -13,38 +13,12 @@ import { formatRoute, go } from "../route/route";
 import { plural } from "../words/visible";
 import { AroundView } from "./around_view";
 import { ComponentsView } from "./components_view";
+import type { GraphChange, GraphContext, GraphQuery } from "./context";
 import { CoverageView } from "./coverage_view";
 import { FindView } from "./find_view";
 import { PathTab } from "./path_view";
 import { ProjectionView } from "./projection_view";
 import { StatePane } from "./state_pane";
-
-/** What the address says of a graph besides the state. */
-export interface GraphQuery {
-  readonly view: string;
-  /** The state that the reader came from: the state is compared with it. */
-  readonly from: string | undefined;
-  readonly pin: string | undefined;
-  readonly depth: number;
-  readonly limit: number;
-  readonly actions: readonly string[];
-  readonly where: string;
-  readonly by: string;
-  readonly to: string;
-  readonly heat: boolean;
-}
-
-export type GraphChange = Partial<{ readonly [name in keyof GraphQuery]: string | number | undefined }>;
-
-export interface GraphContext {
-  readonly graph: GraphInfo;
-  readonly state: string;
-  readonly query: GraphQuery;
-  /** Stay at the state, look at it otherwise. */
-  readonly change: (change: GraphChange, replace?: boolean) => void;
-  /** Go to a state. `from` is where the reader comes from, if a step leads from there. */
-  readonly visit: (state: string, from?: string, view?: string) => void;
-}
 
 const VIEWS = [
   { id: "around", title: "Around" },

@@ -9,7 +9,7 @@ import { Empty } from "../parts/note";
 import { plural } from "../words/visible";
 import { GraphCanvas } from "./canvas";
 import { Expression } from "./find_view";
-import type { GraphContext } from "./graph_page";
+import type { GraphContext } from "./context";
 import { sceneOfPath } from "./scene";
 
 export function PathTab({ context }: { context: GraphContext }) {

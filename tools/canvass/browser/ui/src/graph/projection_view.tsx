@@ -8,7 +8,7 @@ import { useListChoice } from "../parts/list_choice";
 import { Empty } from "../parts/note";
 import { GraphCanvas } from "./canvas";
 import { Expression } from "./find_view";
-import type { GraphContext } from "./graph_page";
+import type { GraphContext } from "./context";
 import { SceneList } from "./scene_list";
 import { sceneOfProjection } from "./scene";
 

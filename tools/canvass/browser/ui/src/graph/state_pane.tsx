@@ -9,7 +9,7 @@ import { CopyButton } from "../parts/copied";
 import { Awaited } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
 import { linkTo } from "../route/route";
-import type { GraphContext } from "./graph_page";
+import type { GraphContext } from "./context";
 import { orderedSteps, StepList } from "./step_list";
 
 export function StatePane({ context, answer }: { context: GraphContext; answer: Answer<StateView> }) {

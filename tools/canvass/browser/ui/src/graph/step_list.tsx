@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { OutEdge, StateView } from "../api/types";
 import { givenLine } from "../words/tree";
 import { counted, plural, shortened } from "../words/visible";
-import type { GraphContext } from "./graph_page";
+import type { GraphContext } from "./context";
 
 /** The steps in the order in which they are listed: those that lead elsewhere first. */
 export function orderedSteps(view: StateView): readonly OutEdge[] {

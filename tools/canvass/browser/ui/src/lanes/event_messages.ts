@@ -1,11 +1,16 @@
 // What an event of a lane received and sent, in a line.
 
 import type { LaneMessage, Lanes } from "../api/types";
-import type { EventMessages } from "./lanes_picture";
 
 const SIGNS: { readonly [mark: string]: string } = {
   DIVERGES: "✖", RESTART: "↻", ERROR: "!", ENDS: "■", GAP: "…",
 };
+
+export interface EventMessages {
+  readonly received: readonly LaneMessage[];
+  readonly sent: readonly LaneMessage[];
+  readonly text: string;
+}
 
 export function markSign(mark: string | null): string {
   return mark === null ? "" : (SIGNS[mark] ?? "•");

@@ -5,7 +5,7 @@ import type { LaneEvent, LaneMessage, Lanes } from "../api/types";
 import { phaseOf, signOf } from "../words/election";
 import { shortened } from "../words/visible";
 import { BOX, ROW, routesOf, topOf, type Columns, type Tracks } from "./geometry";
-import { messagesOf, markSign } from "./event_messages";
+import { messagesOf, markSign, type EventMessages } from "./event_messages";
 
 const CHARACTER = 6.6;
 
@@ -99,12 +99,6 @@ function EventTime({ event, y }: { event: LaneEvent; y: number }) {
       <text y={31} class="soft-text">{event.since}</text>
     </g>
   );
-}
-
-export interface EventMessages {
-  readonly received: readonly LaneMessage[];
-  readonly sent: readonly LaneMessage[];
-  readonly text: string;
 }
 
 /** The first change; of the election state only where it leads, as the box above had the other. */

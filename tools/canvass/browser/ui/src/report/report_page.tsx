@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { ReportView } from "../api/types";
 import { useQuery } from "../api/use_query";
-import type { Place } from "../app";
+import type { Place } from "../route/place";
 import { ExportMenu } from "../exports/export_menu";
 import { useKeys } from "../keys/keys";
 import { CoverageTable } from "../parts/coverage_table";

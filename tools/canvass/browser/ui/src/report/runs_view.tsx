@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { ReportRuns } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
-import type { Place } from "../app";
+import type { Place } from "../route/place";
 import { useKeys } from "../keys/keys";
 import { Awaited } from "../parts/note";
 import { VerdictWord } from "../run/verdict_badge";

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { apiPath } from "../api/client";
 import type { NextChange, RunStrip, RunView, SourceInfo } from "../api/types";
 import { askOnce, useQuery } from "../api/use_query";
-import type { Place } from "../app";
+import type { Place } from "../route/place";
 import { ExportMenu } from "../exports/export_menu";
 import { useKeys } from "../keys/keys";
 import { Awaited } from "../parts/note";
