@@ -130,9 +130,17 @@ class Solution:
         """Receipts without a line that nobody can have sent, or for which members wait; and those
         that come before one with a line, but can be sent only after it.
         """
+        # Only what comes first in a channel is looked into: the rest may follow from it.
+        first: dict[tuple[int, int], Receipt] = {}
         for i, j, receipt in self.matching.unmatched:
-            hidden = [receipt] if receipt.hidden else self.later_sent(i, j, receipt)
-            yield from ((j, one) for one in hidden if one.hidden)
+            if receipt.hidden:
+                yield j, receipt
+            elif receipt.step < first.setdefault((i, j), receipt).step:
+                first[i, j] = receipt
+        for (i, j), receipt in first.items():
+            if any(one.hidden for one in self.matching.channels.get((i, j), ())):
+                late = self.later_sent(i, j, receipt)
+                yield from ((j, one) for one in late if one.hidden)
         yield from self.schedule.awaited()
 
     def later_sent(self, i: int, j: int, receipt: Receipt) -> list[Receipt]:
