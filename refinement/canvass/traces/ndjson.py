@@ -61,10 +61,8 @@ class Gap:
 
     line: int
     """The line of the first event after the gap, from 1."""
-    expected: int
-    """The first step that is missing."""
     step: int
-    """The step that is there instead."""
+    """The first step after the gap."""
 
 
 class EventReader:
@@ -192,7 +190,7 @@ class EventReader:
             if step < due:
                 problem = f"step {step} is not after step {due - 1}"
             elif len(self.gaps) < MAX_GAPS:
-                self.gaps.append(Gap(number, due, step))
+                self.gaps.append(Gap(number, step))
         if problem:
             raise TraceError(Code.BAD_EVENT, self._name, number, 1, problem)
         self._next_step = step + 1

@@ -122,13 +122,9 @@ def beside(logs: Path) -> dict[str, int]:
         raise SettingFault(f"{path}: {fault}") from None
 
 
-def with_timeouts(run: Run, timeouts: Mapping[str, int]) -> Run:
-    """Give a run that names timeouts."""
-    named = {name: duration_text(value_ns) for name, value_ns in timeouts.items()}
-    return msgspec.structs.replace(run, source={**run.source, _KEY: named})
-
-
 def note_timeouts(run_file: Path, timeouts: Mapping[str, int]) -> None:
     """Write timeouts into a ``run.json``."""
     run = msgspec.json.decode(run_file.read_bytes(), type=Run)
-    run_file.write_bytes(encode(with_timeouts(run, timeouts)) + b"\n")
+    named = {name: duration_text(value_ns) for name, value_ns in timeouts.items()}
+    run = msgspec.structs.replace(run, source={**run.source, _KEY: named})
+    run_file.write_bytes(encode(run) + b"\n")

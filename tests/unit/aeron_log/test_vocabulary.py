@@ -96,13 +96,13 @@ def test_the_events_of_each_release() -> None:
 def test_the_header_says_which_release_it_is() -> None:
     found = vocabulary(header("1.49.3"), COMMIT)
 
-    assert (found.release, found.is_release_logged) == (Release(1, 49, 3), True)
+    assert found.release == Release(1, 49, 3)
 
 
 def test_the_first_event_of_1_53_says_which_release_it_is() -> None:
     found = vocabulary(header(), '[100.500000000] CLUSTER: START version="1.53.0-SNAPSHOT"')
 
-    assert (found.release, found.is_release_logged) == (Release(1, 53), True)
+    assert found.release == Release(1, 53)
     assert found.prints(r.Start)
 
 
@@ -122,14 +122,13 @@ def test_a_release_that_is_not_named_is_the_newest_that_the_text_can_be_of(
 ) -> None:
     found = vocabulary(*lines)
 
-    assert (found.release, found.is_release_logged) == (release, False)
+    assert found.release == release
 
 
 def test_a_log_that_begins_in_the_middle_is_of_the_release_that_others_name() -> None:
     found = vocabularies_of(logs_of((header("1.50.4"), COMMIT), (COMMIT, header("1.50.4"), COMMIT)))
 
     assert [one.release for one in found[1]] == [Release(1, 50, 4)] * 2
-    assert [one.is_release_logged for one in found[1]] == [False, True]
 
 
 def test_an_upgrade_in_the_middle_of_a_log_gives_a_vocabulary_for_each_incarnation() -> None:

@@ -155,7 +155,7 @@ def test_steps_must_ascend() -> None:
 def test_missing_steps_are_reported() -> None:
     _, reader = read(encode_lines([plain_event(3), plain_event(4), plain_event(7)]))
 
-    assert reader.gaps == [Gap(1, 0, 3), Gap(3, 5, 7)]
+    assert reader.gaps == [Gap(1, 3), Gap(3, 7)]
 
 
 def test_the_number_of_members_does_not_change() -> None:

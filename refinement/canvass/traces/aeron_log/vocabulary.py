@@ -55,14 +55,11 @@ class Vocabulary:
     ----------
     release
         Of Aeron; if the log does not name it, the newest that the text may be of.
-    is_release_logged
-        Whether the log names the release.
     kinds
         Classes of the records that can be there.
     """
 
     release: Release
-    is_release_logged: bool
     kinds: frozenset[Kind]
 
     def prints(self, kind: Kind) -> bool:
@@ -233,7 +230,7 @@ def _vocabulary(
         for kind, row in _ROW_OF.items()
         if row.since <= certain and _is_enabled(kind, release, others.kinds, events)
     }
-    return Vocabulary(release, text.release is not None, text.kinds | kinds)
+    return Vocabulary(release, text.kinds | kinds)
 
 
 def _is_enabled(
