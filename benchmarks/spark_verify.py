@@ -1,30 +1,31 @@
 """Measure batch verification: Spark local[2], one process and TLC, side by side on the same runs.
 
-``python benchmarks/spark_verify.py [EVENTS...]`` records simulated runs (as ``canvass simulate``
-does), makes a data set of each size of copies of them (`tests/support/corpora.py` says what a copy
-is), and verifies each in one process and twice on Spark, with all answers of the oracle in the
-cache. The first of all jobs on Spark pays for starting workers. Then as many events in one run are
-verified in both ways, but for the smallest size, and a few of the simulated runs by TLC itself.
-Time is that of the clock and that of processors, which others on the machine disturb less. Marginal
-figures are those between the smallest and the largest size, in which fixed costs cancel out. Memory
-is the peak of each process while a size was verified on Spark; each has a job of its own here: data
-are made in one, the verification in one process has another, the driver does nothing else.
+``python benchmarks/spark_verify.py [--rounds N] [EVENTS...]`` records simulated runs (as ``canvass
+simulate`` does), makes a data set of each size of copies of them (`tests/support/corpora.py` says
+what a copy is), and, for each size but the smallest, one run of as many events. In each of N rounds
+(5) a new process opens a session, and each data set is verified in one process and twice on Spark,
+with all answers of the oracle in the cache. The first job of a session pays for starting workers.
+Then a few of the simulated runs are verified by TLC itself, once. It prints medians as rows of a
+Markdown table. Time is that of the clock and that of processors, which others on the machine
+disturb less. Marginal figures are those between the smallest and the largest size, in which fixed
+costs cancel out. Memory is the largest peak of each process while a data set was verified.
 
 Ended by SIGTERM, it leaves nothing behind.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import shutil
 import signal
+import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -104,12 +105,16 @@ def forget_peaks() -> None:
             (folder / "clear_refs").write_text("5")
 
 
-def peaks(names: dict[int, str]) -> str:
-    """Tell the peak memory in MiB of this process and of all that came from it that have a name.
+Peaks = dict[str, list[int]]
+"""Peak memory in MiB by the name of the process, the largest first."""
+
+
+def peaks(names: dict[int, str]) -> Peaks:
+    """Give the peak memory of this process and of all that came from it that have a name.
 
     Those without a name are the JVM, and Spark's Python workers with what they were forked from.
     """
-    peak: dict[str, list[int]] = {}
+    peak: Peaks = {}
     for folder in descendants():
         try:
             lines = (folder / "status").read_text().splitlines()
@@ -119,8 +124,20 @@ def peaks(names: dict[int, str]) -> str:
         name = names.get(int(folder.name), "JVM" if fields["Name"] == "java" else "workers")
         if name and "VmHWM" in fields:
             peak.setdefault(name, []).append(int(fields["VmHWM"].split()[0]) // 1024)
-    reported = (f"{name} {', '.join(map(str, sorted(peak[name])[::-1]))}" for name in sorted(peak))
-    return "; ".join(reported)
+    return {name: sorted(peak[name], reverse=True) for name in sorted(peak)}
+
+
+def largest(found: list[Peaks]) -> str:
+    """Put the largest peaks of several rounds into words; of workers the two largest."""
+    names = sorted({name for each in found for name in each})
+    tops = {
+        name: [
+            max(column)
+            for column in zip(*(each[name][:2] for each in found if name in each), strict=False)
+        ]
+        for name in names
+    }
+    return "; ".join(f"{name} {', '.join(map(str, top))}" for name, top in tops.items())
 
 
 class Taken(NamedTuple):
@@ -128,6 +145,12 @@ class Taken(NamedTuple):
 
     seconds: float
     processor: float
+
+
+def median(taken: list[Taken]) -> Taken:
+    """Give the medians of clock and processors."""
+    clock, processor = zip(*taken, strict=True)
+    return Taken(statistics.median(clock), statistics.median(processor))
 
 
 def measured(action: Callable[[], object]) -> Taken:
@@ -161,82 +184,98 @@ def say(text: str, end: str = "\n") -> None:
     print(text, end=end, flush=True)
 
 
-class Row(NamedTuple):
-    """The measurements of one size."""
-
-    events: int
-    alone: Taken
-    first: Taken
-    warm: Taken
+WAYS = ("one process", "Spark, first", "Spark")
+"""Columns of the table; the first size alone is verified by the first job of a session."""
 
 
 @dataclass(frozen=True)
-class Bench:
-    """Where and with whom things are measured."""
+class Measured:
+    """What was measured of a data set, by round."""
 
-    session: SparkSession
-    root: Path
-    maker: ProcessPoolExecutor
-    """Makes data."""
-    checker: ProcessPoolExecutor
-    """Verifies in one process."""
-    names: dict[int, str]
-    """The names of processes in the report of their memory; a process may have none."""
+    name: str
+    folder: Path
+    events: int
+    taken: dict[str, list[Taken]] = field(default_factory=dict)
+    peaks: list[Peaks] = field(default_factory=list)
 
-    @property
-    def cache(self) -> Path:
-        """Where the oracle's answers are."""
-        return self.root / "cache"
+    def note(self, way: str, taken: Taken) -> None:
+        """Note what a verification took, and print it."""
+        self.taken.setdefault(way, []).append(taken)
+        say(f"  {self.name:32}{way:14}{taken.seconds:8.1f} s{taken.processor:8.1f} s of processors")
 
-    def measure_size(self, size: int) -> Row:
-        """Verify a data set of one size in all ways, and print."""
-        folder, out = self.root / f"set-{size}", self.root / f"out-{size}"
-        making = self.maker.submit(
-            write_dataset, self.root / "base", folder, size, events_per_file=EVENTS_PER_FILE
-        )
-        events = making.result()
-        forget_peaks()
-        alone = self.checker.submit(one_process, folder, self.cache).result()
-        first = measured(partial(on_spark, self.session, folder, self.cache, out / "first"))
-        warm = measured(partial(on_spark, self.session, folder, self.cache, out / "warm"))
-        row = Row(events, alone, first, warm)
-        rates = "".join(f"{events / taken.seconds:16,.0f}" for taken in row[1:])
-        costs = " ".join(f"{taken.processor / events * 1e6:.1f}" for taken in row[1:])
-        say(f"{events:12,}{rates}   {costs}\n{'':12}    peaks, MiB: {peaks(self.names)}")
-        shutil.rmtree(folder)
-        return row
+    def median(self, way: str) -> Taken:
+        """Give the medians of one way."""
+        return median(self.taken[way])
 
-    def measure_long_run(self, row: Row) -> None:
-        """Verify as many events in one run, and print."""
-        folder, out = self.root / f"long-{row.events}", self.root / f"out-long-{row.events}"
-        making = self.maker.submit(write_long_run, folder / "events-3-00000.parquet", row.events)
-        events = making.result()
-        short = self.root / "short"
-        self.maker.submit(write_long_run, short / "events-3-00000.parquet", 10_000).result()
-        check_units(list(short.iterdir()), StepLookup(cache=self.cache))
-        forget_peaks()
-        alone = self.checker.submit(one_process, folder, self.cache).result()
-        taken = measured(partial(on_spark, self.session, folder, self.cache, out))
-        ratio = taken.seconds * row.events / row.warm.seconds / events
-        say(f"one run of {events:,} events: {events / taken.seconds:,.0f} events/s on Spark,", " ")
-        say(f"{taken.processor / events * 1e6:.1f} microseconds; {ratio:.2f} times the time of the")
-        say(f"  many runs; one process {events / alone.seconds:,.0f} events/s,", end=" ")
-        say(f"{alone.processor / events * 1e6:.1f} microseconds, ", end="")
-        say(f"{alone.seconds * row.events / row.alone.seconds / events:.2f} times the many runs")
-        say(f"{'':16}peaks, MiB: {peaks(self.names)}")
-        shutil.rmtree(folder)
+    def row(self) -> str:
+        """Give a row of the table."""
+        found = (self.median(way) for way in WAYS)
+        return f"| {self.name} | {' | '.join(cell(self.events, taken) for taken in found)} |"
 
 
-def tell_marginal(rows: list[Row]) -> None:
-    """Print what more events cost."""
-    count = rows[-1].events - rows[0].events
-    say("marginal, between the smallest and the largest")
-    for name, a, b in (
-        ("one process", rows[0].alone, rows[-1].alone),
-        ("Spark, second", rows[0].warm, rows[-1].warm),
-    ):
-        rate, spent = count / (b.seconds - a.seconds), (b.processor - a.processor) / count
-        say(f"  {name}: {rate:,.0f} events/s, {spent * 1e6:.1f} microseconds an event")
+def cell(events: int, taken: Taken) -> str:
+    """Give rate and cost of a verification."""
+    cost = taken.processor / events * 1e6
+    return f"{events / taken.seconds:,.0f} events/s, {cost:.1f} µs"
+
+
+def run_round(root: Path, folders: list[Path]) -> tuple[Taken, list[list[Taken]], list[Peaks]]:
+    """Open a session and verify all data sets in all ways, in a process of its own.
+
+    Returns
+    -------
+    tuple
+        What opening the session took; then, by data set, what each way took, and the peaks.
+    """
+    cache = root / "cache"
+    found, memory = [], []
+    with ExitStack() as stack:
+        spawn = get_context("spawn")
+        checker = stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
+        checker.submit(one_process, root / "short", cache).result()  # Compiles, loads.
+        names = {os.getpid(): "driver", checker.submit(os.getpid).result(): "one process"}
+        sessions: list[SparkSession] = []
+        opening = partial(stack.enter_context, open_session("local[2]"))
+        opened = measured(lambda: sessions.append(opening()))
+        helpers = {int(folder.name) for folder in descendants()} - names.keys()
+        names |= dict.fromkeys((pid for pid in helpers if not is_java(pid)), "")
+        for folder in folders:
+            forget_peaks()
+            ways = [checker.submit(one_process, folder, cache).result()]
+            for way in WAYS[1:]:
+                with tempfile.TemporaryDirectory() as out:
+                    goal = Path(out) / way
+                    ways.append(measured(partial(on_spark, sessions[0], folder, cache, goal)))
+            found.append(ways)
+            memory.append(peaks(names))
+    return opened, found, memory
+
+
+def tell(sets: list[Measured], opened: list[Taken]) -> None:
+    """Print the medians."""
+    say(f"\nmedians of {len(opened)} rounds; a session took {median(opened).seconds:.1f} s to open")
+    say(f"\n| events | {' | '.join(WAYS)} |\n|---|---|---|---|")
+    for each in sets:
+        say(each.row())
+    sizes = [each for each in sets if not each.name.endswith("one run")]
+    if len(sizes) > 1:
+        tell_marginal(sizes[0], sizes[-1])
+    say("")
+    for each in sets:
+        alone, spark = each.median(WAYS[0]), each.median(WAYS[-1])
+        ratio, cost = alone.seconds / spark.seconds, spark.processor / alone.processor
+        say(f"{each.name}: Spark is {ratio:.2f} times as fast as one process, with", end=" ")
+        say(f"{cost:.2f} times its processors; peaks in MiB: {largest(each.peaks)}")
+
+
+def tell_marginal(first: Measured, last: Measured) -> None:
+    """Print what more events cost, as a row of the table."""
+    cells = []
+    for way in (WAYS[0], WAYS[-1]):
+        low, high = first.median(way), last.median(way)
+        more = Taken(high.seconds - low.seconds, high.processor - low.processor)
+        cells.append(cell(last.events - first.events, more))
+    say(f"| between {first.name} and {last.name} | {cells[0]} | | {cells[1]} |")
 
 
 def end(number: int, _: FrameType | None) -> NoReturn:
@@ -246,45 +285,54 @@ def end(number: int, _: FrameType | None) -> NoReturn:
 
 def main() -> None:
     """Measure and print."""
-    sizes = [int(word) for word in sys.argv[1:]] or list(SIZES)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("events", type=int, nargs="*", default=list(SIZES))
+    given = parser.parse_args()
     signal.signal(signal.SIGTERM, end)
     with ExitStack() as stack:
         root = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="canvass-spark-verify-"))
         )
         spawn = get_context("spawn")
-        maker, checker = (
-            stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn)) for _ in range(2)
-        )
-        names = {
-            os.getpid(): "driver",
-            maker.submit(os.getpid).result(): "",
-            checker.submit(os.getpid).result(): "one process",
-        }
+        maker = stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
         base = maker.submit(simulate, root / "base").result()
+        maker.submit(write_long_run, root / "short" / "events-3-00000.parquet", 10_000).result()
         lookup = StepLookup(cache=root / "cache")
-        found = check_units(sorted(base.iterdir()), lookup)
+        found = check_units([*sorted(base.iterdir()), *(root / "short").iterdir()], lookup)
         assert found.exit_code == 0
-        say(f"{RUNS} simulated runs, {found.counts.events:,} events:", end=" ")
+        say(f"{RUNS} simulated runs and a short one, {found.counts.events:,} events:", end=" ")
         say(f"{lookup.asked:,} distinct steps checked by TLC in {found.counts.seconds:.0f} s")
-        maker.submit(
-            write_dataset, base, root / "warm", 1, events_per_file=EVENTS_PER_FILE
-        ).result()
-        checker.submit(one_process, root / "warm", root / "cache").result()  # Compiles, loads.
-        started = time.perf_counter()
-        session = stack.enter_context(open_session("local[2]"))
-        say(f"a session on Spark took {time.perf_counter() - started:.1f} s to open")
-        say(f"{'events':>12}{'one process':>16}{'Spark, first':>16}{'Spark, second':>16}", end="")
-        say("   events/s; microseconds of processors an event")
-        helpers = {int(folder.name) for folder in descendants()} - names.keys()
-        names |= dict.fromkeys((pid for pid in helpers if not is_java(pid)), "")
-        bench = Bench(session, root, maker, checker, names)
-        rows = [bench.measure_size(size) for size in sizes]
-        if len(rows) > 1:
-            tell_marginal(rows)
+        sets = make_sets(maker, root, given.events)
+        opened = []
+        for number in range(given.rounds):
+            with ProcessPoolExecutor(1, mp_context=spawn) as fresh:
+                folders = [each.folder for each in sets]
+                session, taken, memory = fresh.submit(run_round, root, folders).result()
+            say(f"round {number + 1}: a session took {session.seconds:.1f} s to open")
+            opened.append(session)
+            for each, ways, peak in zip(sets, taken, memory, strict=True):
+                each.peaks.append(peak)
+                for way, one in zip(WAYS, ways, strict=True):
+                    each.note(way, one)
+        tell(sets, opened)
         with_tlc(base, root / "cache")
-        for row in rows[1:] or rows:
-            bench.measure_long_run(row)
+
+
+def make_sets(maker: ProcessPoolExecutor, root: Path, sizes: list[int]) -> list[Measured]:
+    """Make all data sets: short runs of each size, and one run of each size but the first."""
+    sets = []
+    for number, size in enumerate(sizes):
+        folder = root / f"set-{size}"
+        write = partial(write_dataset, events_per_file=EVENTS_PER_FILE)
+        events = maker.submit(write, root / "base", folder, size).result()
+        sets.append(Measured(f"{events:,}", folder, events))
+        if number:
+            folder = root / f"long-{size}"
+            path = folder / "events-3-00000.parquet"
+            events = maker.submit(write_long_run, path, size).result()
+            sets.append(Measured(f"{events:,} in one run", folder, events))
+    return sets
 
 
 def is_java(pid: int) -> bool:

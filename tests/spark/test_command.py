@@ -46,7 +46,7 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
     ]
 
     log = list(map(json.loads, (tmp_path / "first" / "tasks.ndjson").read_text().splitlines()))
-    assert {line["stage"] for line in log} == {"check", "recheck"}
+    assert {line["stage"] for line in log} == {"check", "ask", "recheck"}
     assert sum(line["events"] for line in log if line["stage"] == "check") == 900
     assert sum(line["units"] for line in log if line["stage"] == "check") == 6
     assert all(line["seconds"] >= 0 and line["host"] for line in log)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark import SparkContext
 
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.verdict import RunVerdict
+from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.engine import Engine, ProcessEngine, SparkEngine
 from canvass.corpus.job import CorpusJob, OutputExists
@@ -152,13 +153,38 @@ def test_spark_shows_the_sums_of_each_stage(
 
     metrics = engine.metrics()
     assert metrics.keys() == {"check", "ask", "recheck"}
-    assert metrics["ask"]["answers"] > 50
-    assert metrics["check"]["runs"] == 12
+    assert metrics["ask"]["oracle_answers"] == summary.asked_steps > 50
+    assert metrics["ask"]["oracle_calls"] == 1
+    assert sum(metrics["check"][f"{name.value.lower()}_runs"] for name in Verdict) == 12
     assert metrics["check"]["events"] == summary.events
-    assert metrics["check"]["open_steps"] >= metrics["ask"]["answers"]
-    assert metrics["recheck"]["diverging"] > 0
+    assert metrics["check"]["distinct_steps"] >= metrics["check"]["open_steps"]
+    assert metrics["check"]["open_steps"] >= metrics["ask"]["oracle_answers"]
+    assert metrics["recheck"]["diverges_runs"] > 0
     description = spark.sparkContext.getLocalProperty("spark.job.description")
     assert description == "canvass: recheck: 3 tasks"
+
+
+def test_sparks_ui_shows_the_sums_as_a_description(
+    spark: SparkSession, expected: Expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the stage nor the plan has their values, which is why there is such a job."""
+    monkeypatch.setattr(SparkContext, "uiWebUrl", "http://127.0.0.1:4040")
+    engine = SparkEngine(spark)
+
+    run_job(engine, list_units([expected.corpus]), tmp_path / "out", expected.cache)
+
+    spark_context = spark.sparkContext._jsc.sc()  # What the UI is made from.
+    last = spark_context.statusStore().lastStageAttempt
+    stage = spark_context.dagScheduler().nextStageId() - 1
+    assert last(stage).description().get().startswith("canvass: check: ")
+    assert f"{engine.metrics()['check']['events']:,} events, " in last(stage).description().get()
+    assert last(stage - 1).description().get().endswith(" tasks")
+    assert last(stage - 1).accumulatorUpdates().isEmpty()
+    executions = spark._jsparkSession.sharedState().statusStore().executionsList()
+    metrics = executions.apply(executions.size() - 2).metrics()
+    names = {metrics.apply(place).name() for place in range(metrics.size())}
+    assert "number of output rows" in names
+    assert names.isdisjoint(engine.metrics()["check"])
 
 
 @pytest.mark.parametrize("task_cost", [TASK_COST, 20_000])

@@ -134,14 +134,47 @@ def source_of_three_rows() -> type[DataSource]:
     return Three
 
 
-@pytest.mark.night
-def test_spark_keeps_a_filter_that_it_has_handed_to_a_source(spark: SparkSession) -> None:
-    """Why our source takes options. If this fails, Spark has changed, and filters can be taken."""
+@pytest.fixture
+def pushdown(spark: SparkSession) -> Iterator[None]:
+    """Spark hands filters to sources."""
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    yield
+    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+@pytest.mark.usefixtures("pushdown")
+def test_filters_of_a_query_leave_out_units_runs_and_members(
+    spark: SparkSession, runs: Path, tmp_path: Path
+) -> None:
+    """A malformed run is an error for who reads it."""
+    lake = tmp_path / "lake"
+    shutil.copytree(runs, lake / "date=2026-11-20")
+    (lake / "date=2026-11-22" / "broken").mkdir(parents=True)
+    (lake / "date=2026-11-20" / "run-2" / "member-0.ndjson").write_text("no event")
+    reader = spark.read.format("canvass").option("pushFilters", "true")
+
+    def events(condition: str) -> int:
+        return reader.load(str(lake)).where(condition).count()
+
+    wanted = "date < '2026-11-21' AND run IN ('run-1', 'run-2') AND member = 1"
+    expected = sum(
+        len((runs / name / "member-1.ndjson").read_text().splitlines())
+        for name in ("run-1", "run-2")
+    )
+    assert events(wanted) == expected > 0
+    assert events("date = '2026-11-21'") == 0
+    for condition in ("date < '2026-11-21'", wanted.replace("date <", "date >")):
+        with pytest.raises(Exception, match=r"run-2|broken"):
+            events(condition)
+
+
+@pytest.mark.night
+@pytest.mark.usefixtures("pushdown")
+def test_spark_keeps_a_filter_that_it_has_handed_to_a_source(spark: SparkSession) -> None:
+    """Why our source takes filters on demand only. If this fails, it can take them always."""
     spark.dataSource.register(source_of_three_rows())
     frame = spark.read.format("three").load()
 
     counts = [frame.count(), frame.where("x = 1").count(), frame.count()]
 
     assert counts == [3, 1, 1]
-    spark.conf.unset("spark.sql.python.filterPushdown.enabled")

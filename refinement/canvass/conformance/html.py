@@ -32,6 +32,7 @@ from canvass.conformance.verdict import (
 )
 from canvass.lanes.model import Diagram
 from canvass.lanes.text import TextLanes
+from canvass.traces.counts import counted
 from canvass.traces.schema import encode
 
 MAX_LISTED: Final = 1_000
@@ -168,7 +169,7 @@ def _case(
 ) -> Iterator[str]:
     explanation = case.explanation
     first = explanation.divergence
-    count = "1 run" if len(alike) == 1 else f"{len(alike):,} runs"
+    count = counted(len(alike), "run")
     yield f'<section class="cause"><h2 id="cause-{number}">'
     yield (
         f'<span class="bad">{text(first.name)}</span>:'

@@ -32,6 +32,7 @@ from canvass.conformance.verdict import (
 )
 from canvass.lanes.model import Diagram, visible
 from canvass.lanes.of_run import RunLanes
+from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Event, FactKind, encode
@@ -117,10 +118,10 @@ def about(run: RunVerdict) -> str:
         return run.reason
     parts = [f"{fact.kind.value} of member {fact.member_id}" for fact in run.facts[:_MAX_FACTS]]
     if run.unchecked:
-        parts.append(f"{run.unchecked} steps from an unknown state")
+        parts.append(f"{counted(run.unchecked, 'step')} from an unknown state")
     if run.timing:
         count = sum(warning.count for warning in run.timing)
-        parts.append("1 timing warning" if count == 1 else f"{count:,} timing warnings")
+        parts.append(counted(count, "timing warning"))
     return ", ".join(parts)
 
 
@@ -179,12 +180,12 @@ def show_command(path: str, divergence: Divergence) -> str:
 def summary(counts: Counts) -> str:
     """Say in a few words how much was checked, and how."""
     rate = counts.events / counts.seconds if counts.seconds else 0.0
-    runs = "1 run" if counts.runs == 1 else f"{counts.runs:,} runs"
-    done = f"{runs}, {counts.events:,} events in {counts.seconds:.1f} s ({rate:,.0f} events/s)"
+    checked = f"{counted(counts.runs, 'run')}, {counted(counts.events, 'event')}"
+    done = f"{checked} in {counts.seconds:.1f} s ({rate:,.0f} events/s)"
     if counts.by_tlc:
         return f"{done}; behaviours looked for by TLC"
     return (
-        f"{done}; {counts.distinct_steps:,} distinct steps:"
+        f"{done}; {counted(counts.distinct_steps, 'distinct step')}:"
         f" {counts.found_in_graph:,} known, {counts.found_in_cache:,} in the cache,"
         f" {counts.asked_of_oracle:,} asked of TLC"
     )

@@ -170,7 +170,7 @@ class ConformanceChecker:
     def ask(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         """Ask TLC about steps, in one batch."""
         lookup = StepLookup(digest=self.digest)
-        codes = lookup.ask([to_example(key, question) for key, question in steps])
+        codes = lookup.ask([to_example(question) for _, question in steps])
         for (key, _), code in zip(steps, codes.tolist(), strict=True):
             yield key, bytes([code])
 
@@ -192,6 +192,7 @@ class ConformanceChecker:
             raise
         wrong = sum(state.wrong for state in screening.runs)
         screening.runs.clear()
+        yield Row(kind=RowKind.DISTINCT, events=len(screening.seen_keys()))
         yield from self._edges(screening)
         self._record_progress(task, screening.events - before, wrong)
 

@@ -1,10 +1,10 @@
 """`verify`: events in a DataFrame to verdicts in a DataFrame, for jobs of your own.
 
-Rows must have the columns of ``canvass.events/1``, as ``spark.read.format("canvass")`` gives them,
-in any order. With the column ``truncated`` of that format, a truncated stream makes its run
-INCOMPLETE; without it, rows cannot tell. They are brought together run by run, so that all events
-cross Spark; who has them in files uses `canvass.corpus.job`, which is several times as fast. Only
-the DataFrame API is used: this works on Spark Connect, if the server's workers have canvass.
+Rows must have the columns of ``canvass.events/1``, in any order. ``spark.read.format("canvass")``
+gives such rows. Its column ``truncated`` makes a run with a truncated stream INCOMPLETE; without
+the column, truncation does not show. `verify` groups the rows by run, so that all events cross
+Spark. For events in files, `canvass.corpus.job` is several times as fast. Only the DataFrame API is
+used, so that this works on Spark Connect, if the server's workers have canvass.
 """
 
 from __future__ import annotations

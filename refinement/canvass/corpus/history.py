@@ -7,7 +7,8 @@ they are moved into the tables, at the next start if the driver was killed befor
 verification is in the tables once, whenever the driver dies.
 
 Tables: ``verdicts``, ``divergences``, ``coverage``, ``quarantine`` (what is malformed, with the
-reason) and ``inputs``, which is moved last.
+reason) and ``inputs``, which is moved last. Beside them are the ``tasks`` of the jobs, a line of
+JSON each.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -41,9 +43,11 @@ from canvass.corpus.storage import (
     writing,
 )
 from canvass.corpus.tables import read_table
+from canvass.corpus.task_files import TASK_LOG
 
+_TASKS: Final = "tasks"
 TABLES: Final = ("verdicts", "divergences", "coverage", "quarantine", "inputs")
-"""In the order in which their files are put in place."""
+"""In the order in which their files are put in place, after those of the tasks."""
 _STAGING: Final = "_staging"
 _COMMIT: Final = "_COMMIT"
 _LOCK: Final = "_lock"
@@ -71,7 +75,7 @@ _KNOWN: Final = ("source", "verified_at", "spec_digest", "digest", "stat", *_COU
 _QUARANTINE: Final = ("source", "run_id", "reason")
 
 
-class Stamp(Struct, frozen=True):
+class Stamp(Struct, frozen=True, rename="camel"):
     """What every row says of the verification that it is from."""
 
     verification_id: str
@@ -177,7 +181,7 @@ class History:
     def _put_in_place(self, identity: str) -> None:
         folder = self._staging / identity
         staged = [file.name for file in files_below(folder)]
-        for table in TABLES:
+        for table in (_TASKS, *TABLES):
             for name in staged:
                 if name.startswith(f"{table}/"):
                     _move(folder / name, self._folder / name)
@@ -256,6 +260,7 @@ class History:
         staged = self._staging / stamp.verification_id
         for name, table in _tables(report, inputs):
             _write(staged / name / stamp.day, f"{stamp.verification_id}.parquet", table, stamp)
+        _write_tasks(staged / _TASKS / stamp.day, report / TASK_LOG, stamp)
         (staged / _COMMIT).touch()
         self._put_in_place(stamp.verification_id)
         remove_folder(self._staging)
@@ -265,6 +270,15 @@ def _write(folder: Place, name: str, table: Any, stamp: Stamp) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with writing(folder / name) as path:
         pq.write_table(_stamped(table, stamp), path, compression="zstd")
+
+
+def _write_tasks(folder: Place, log: Place, stamp: Stamp) -> None:
+    """Write the lines of a job's tasks, each with the stamp of the verification."""
+    folder.mkdir(parents=True, exist_ok=True)
+    encoder, named = msgspec.json.Encoder(), msgspec.to_builtins(stamp)
+    lines = (msgspec.json.decode(line) for line in log.read_bytes().splitlines())
+    data = encoder.encode_lines({**named, **line} for line in lines)
+    (folder / f"{stamp.verification_id}.ndjson").write_bytes(data)
 
 
 def _move(source: Place, target: Place) -> None:

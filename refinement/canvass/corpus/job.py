@@ -18,63 +18,43 @@ answers that belong to a step's content. Where the stages run is in `canvass.cor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import uuid4
 
 import msgspec
 
 from canvass.corpus.edges import GraphCoverage
-from canvass.corpus.engine import STEPS_PER_BATCH, Engine, count_distinct_steps
-from canvass.corpus.plan import TASK_COST, Part, Task, Unit, UnitKind, pack
+from canvass.corpus.engine import Engine, RunTask
+from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
 from canvass.corpus.storage import Place, absolute, entries, remove_folder
 from canvass.corpus.tables import Superseded, TaskResults, write_tables
 from canvass.corpus.task_files import (
+    TASK_LOG,
     Stage,
     read_task,
     stage_of,
     task_lines,
     write_rows,
+    write_steps,
     write_tasks,
 )
+from canvass.traces.counts import counted
+
+if TYPE_CHECKING:
+    from canvass.corpus.checker import ConformanceChecker
 
 _WORK: Final = "work"
-TASK_LOG: Final = "tasks.ndjson"
-"""In the folder of the results: a line of JSON for each task."""
 PROGRESS: Final = "progress"
-"""In the folder given to `Checker.prepare`: for each task that is done a file that is named by how
-many events it had and how many runs diverge.
+"""In the folder given to `ConformanceChecker.prepare`: for each task that is done a file, named by
+how many events it had and how many runs diverge.
 """
 
 _Place = tuple[str, int | None]
 """A unit's path, and the number of the part if it was split."""
-
-
-class Checker(Protocol):
-    """What the job needs to know of checking; an object of it travels to the workers."""
-
-    def prepare(self, folder: Place) -> None:
-        """Take a folder, on the driver, that all workers can read, for the time of the job."""
-        ...
-
-    def check(self, task: Task) -> Iterable[Row]:
-        """Check units; total but for faults of the machine: what is no run becomes a row."""
-        ...
-
-    def ask(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
-        """Answer for each key and payload whether the step is allowed."""
-        ...
-
-    def forbids(self, answer: bytes) -> bool:
-        """Tell whether an answer says that the step is not allowed."""
-        ...
-
-    def learn(self, answers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keep answers, on the driver, so that `check` knows them from now on."""
-        ...
 
 
 class JobProgress(NamedTuple):
@@ -121,7 +101,7 @@ class CorpusJob:
     def __init__(
         self,
         engine: Engine,
-        checker: Checker,
+        checker: ConformanceChecker,
         out: Place,
         *,
         work: Place | None = None,
@@ -155,18 +135,19 @@ class CorpusJob:
         """Check all units and write the tables."""
         split = split_large(units, self._task_cost)
         self._parts = {(u.path, u.part.number): u.part for u in split if u.part is not None}
-        self._say(f"checking {len(units):,} units")
+        self._say(f"checking {counted(len(units), 'unit')}")
         first = self._checked(split, "check")
         forbidden = self._ask(first)
         again = self._again(first, forbidden)
         later, superseded = [], Superseded()
         if again:
-            self._say(f"checking {len(again):,} units again, now that all steps are decided")
+            count = counted(len(again), "unit")
+            self._say(f"checking {count} again, now that all steps are decided")
             superseded, second = self._recheck(units, again)
             later.append(second)
         joins = self._joins(split, first, superseded)
         if joins:
-            self._say(f"joining the parts of {len(joins):,} runs")
+            self._say(f"joining the parts of {counted(len(joins), 'run')}")
             later.append(self._checked(joins, "join"))
         self._say("writing the tables")
         self.graphs = write_tables(TaskResults(first, later, superseded), self._out)
@@ -204,8 +185,12 @@ class CorpusJob:
         folder = self._work / stage
         write_tasks(folder, tasks)
         run_task = partial(_run_task, self._checker, folder)
-        found = stage_of(folder, self._engine.run_tasks(run_task, len(tasks), stage))
-        self._log += b"".join(task_lines(stage, found, [len(task) for task in tasks]))
+        return self._run(run_task, folder, stage, [len(task) for task in tasks])
+
+    def _run(self, run_task: RunTask, folder: Place, stage: str, units: Sequence[int]) -> Stage:
+        """Run a stage, of whose tasks each has so many units; log a line for each task."""
+        found = stage_of(folder, self._engine.run_tasks(run_task, len(units), stage))
+        self._log += b"".join(task_lines(stage, found, units))
         (self._out / TASK_LOG).write_bytes(self._log)
         return found
 
@@ -213,10 +198,15 @@ class CorpusJob:
         """Ask the oracle about unknown steps; give the keys of the forbidden steps."""
         if not first.count(RowKind.STEP):
             return []
-        count = count_distinct_steps(first)
-        self._say(f"asking the oracle about {count:,} distinct steps")
-        batches = max(1, min(self._oracles, -(-count // STEPS_PER_BATCH)))
-        answers = self._engine.ask(self._checker.ask, first, batches)
+        steps = write_steps(self._work / "steps", first)
+        self._say(f"asking the oracle about {counted(steps.count(RowKind.STEP), 'distinct step')}")
+        folder = self._work / "ask"
+        write_tasks(folder, ())
+        tasks = min(self._oracles, len(steps.receipts))
+        shares = [Stage(steps.folder, steps.receipts[number::tasks]) for number in range(tasks)]
+        run_task = partial(_ask_task, self._checker, shares, folder)
+        found = self._run(run_task, folder, "ask", [0] * tasks)
+        answers = list(found.pairs(RowKind.ANSWER))
         self.asked = len(answers)
         self._checker.learn(answers)
         return [key for key, answer in answers if self._checker.forbids(answer)]
@@ -229,9 +219,13 @@ class CorpusJob:
         is no trace is read as a whole, which says where and why; no run is named then.
         """
         again: dict[_Place, set[str]] = {}
-        if first.count(RowKind.STEP):
-            for source, part, run_id in self._engine.runs_to_recheck(first, forbidden):
-                again.setdefault((source, part), set()).add(run_id)
+        refused = set(forbidden)
+        columns = ("source", "part", "run_id", "verdict", "pending")
+        for batch in first.batches([RowKind.VERDICT], columns):
+            rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+            for source, part, run_id, verdict, pending in rows:
+                if pending and (verdict == "DIVERGES" or not refused.isdisjoint(pending)):
+                    again.setdefault((source, part), set()).add(run_id)
         broken = {part.source for part in first.parts() if part.reason is not None}
         again = {place: runs for place, runs in again.items() if place[0] not in broken}
         return again | {(source, None): set() for source in broken}
@@ -274,6 +268,20 @@ class CorpusJob:
         return joins
 
 
-def _run_task(checker: Checker, folder: Place, number: int) -> bytes:
+def _run_task(checker: ConformanceChecker, folder: Place, number: int) -> bytes:
     """Check the units of a task; runs in a worker."""
     return write_rows(folder, number, checker.check(read_task(folder, number)))
+
+
+def _ask_task(
+    checker: ConformanceChecker, shares: Sequence[Stage], folder: Place, number: int
+) -> bytes:
+    """Ask the oracle about a share of the open steps; runs in a worker."""
+
+    def answers() -> Iterator[Row]:
+        for receipt in shares[number].receipts:
+            steps = Stage(shares[number].folder, (receipt,)).pairs(RowKind.STEP)
+            for key, answer in checker.ask(list(steps)):
+                yield Row(kind=RowKind.ANSWER, key=key, payload=answer)
+
+    return write_rows(folder, number, answers())

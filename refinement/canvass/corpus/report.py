@@ -16,6 +16,7 @@ from canvass.conformance.page import block, link, page, table, text
 from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.plan import UnitKind, unit_at
 from canvass.corpus.summary import VERDICTS, Cluster, Summary
+from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
 
 REPORT_FILE: Final = "report.html"
@@ -54,7 +55,7 @@ def render(
         *(_graph(one) for one in summary.graphs),
         _origin(summary),
     ]
-    return page(f"canvass: {summary.runs:,} runs", body, style=_STYLE)
+    return page(f"canvass: {counted(summary.runs, 'run')}", body, style=_STYLE)
 
 
 def _headline(summary: Summary) -> str:
@@ -62,10 +63,11 @@ def _headline(summary: Summary) -> str:
         return '<span class="bad">Nothing was checked</span>'
     wrong = summary.verdicts["DIVERGES"]
     if wrong:
-        runs = "run diverges" if wrong == 1 else "runs diverge"
-        return f'<span class="bad">{wrong:,} {runs}</span> of {summary.runs:,}'
+        runs = counted(wrong, "run diverges", "runs diverge")
+        return f'<span class="bad">{runs}</span> of {summary.runs:,}'
     if summary.verdicts["CONFORMS"] == summary.runs:
-        return f'<span class="good">All {summary.runs:,} runs conform</span>'
+        runs = counted(summary.runs, "run conforms", "runs conform")
+        return f'<span class="good">{"All " if summary.runs > 1 else ""}{runs}</span>'
     return f"No run diverges; not all of {summary.runs:,} are whole"
 
 
@@ -96,7 +98,7 @@ def _clusters(
     yield f"<h2>Divergences</h2>{_left_out(len(summary.clusters), summary.cluster_count)}"
     for one in summary.clusters:
         mark = "" if fresh is None else ("new" if one.identity in fresh else "known")
-        count = f"{one.count:,} in {one.runs:,} {'run' if one.runs == 1 else 'runs'}"
+        count = f"{one.count:,} in {counted(one.runs, 'run')}"
         place = text(
             f"{one.example_run_id}, member {one.example_member_id}, step {one.example_step}"
         )

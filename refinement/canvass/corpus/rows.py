@@ -26,6 +26,10 @@ class RowKind(str, Enum):
     """How many events of a task have an action and an outcome."""
     STEP = "STEP"
     """A distinct step that neither graph nor cache decides."""
+    ANSWER = "ANSWER"
+    """What the oracle says of such a step."""
+    DISTINCT = "DISTINCT"
+    """How many distinct canonical steps the events of a task have."""
     PART = "PART"
     """A run of which a part of a unit holds only a part; without a run id: that the part was read.
     """
@@ -47,7 +51,7 @@ class Row(Struct, frozen=True, kw_only=True):
     verdict: str | None = None
     """One of `Verdict`; if steps are pending, the one that holds if all of them are allowed."""
     events: int | None = None
-    """Of a verdict: events of the run. Of a coverage row: how often."""
+    """Of a verdict: events of the run. Of coverage: how often. Of distinct steps: how many."""
     unchecked: int | None = None
     """Events of the run of which the state before is not known."""
     reason: str | None = None
@@ -65,7 +69,7 @@ class Row(Struct, frozen=True, kw_only=True):
     """Keys of the run's steps that are still to be decided."""
     key: bytes | None = None
     payload: bytes | None = None
-    """Of a step: what the oracle is asked. Of edges: their numbers."""
+    """Of a step: what the oracle is asked; of an answer: its code. Of edges: their numbers."""
 
 
 ROW_SCHEMA: Final = pa.schema(

@@ -1,23 +1,26 @@
 """What of a corpus is wanted: units by a condition in SQL, rows by the options of a data source.
 
-SQLite evaluates the condition on a table of the units. No file is opened.
-Spark's own way, ``pushFilters``, is not used. Spark 4.3 keeps what a query has handed over with the
-DataFrame: a later query on the same DataFrame, without that filter, would get too few rows.
-`tests/spark/test_source.py` holds that one DataFrame serves several queries.
+SQLite evaluates the condition on a table of the units. No file is opened. Filters that Spark hands
+over (``pushFilters``) narrow the selection further, if the user wants that.
 """
 
 from __future__ import annotations
 
+import operator
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from canvass.corpus.plan import Partition, Unit, partition_of
 from canvass.corpus.storage import Place, entries
+from canvass.traces.counts import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
 
 RUN: Final = "run"
 MEMBER: Final = "member"
@@ -59,6 +62,15 @@ class Selection:
                 wanted[name] = frozenset(map(int, values) if name == MEMBER else values)
         return cls(wanted)
 
+    def narrowed(self, filters: Iterable[Filter]) -> Selection:
+        """Leave out what the filters of a query exclude by equality with values."""
+        wanted = dict(self.wanted)
+        for name, kind, values in _comparisons(filters, (RUN, MEMBER, REVISION)):
+            if kind in ("EqualTo", "In"):
+                allowed = frozenset(values if kind == "In" else [values])
+                wanted[name] = allowed & wanted.get(name, allowed)
+        return Selection(wanted)
+
     def has_run(self, run_id: str, revision: str) -> bool:
         """Tell whether a run is wanted."""
         return self._has(RUN, run_id) and self._has(REVISION, revision)
@@ -78,6 +90,56 @@ class Selection:
 
     def _has(self, name: str, value: object) -> bool:
         return name not in self.wanted or value in self.wanted[name]
+
+
+_COMPARE: Final[Mapping[str, Callable[[str, Any], bool]]] = {
+    "EqualTo": operator.eq,
+    "In": lambda value, given: value in given,
+    "LessThan": operator.lt,
+    "LessThanOrEqual": operator.le,
+    "GreaterThan": operator.gt,
+    "GreaterThanOrEqual": operator.ge,
+}
+"""By the class of a filter; null meets none of them."""
+
+
+def _comparisons(
+    filters: Iterable[Filter], columns: Collection[str]
+) -> Iterable[tuple[str, str, Any]]:
+    """Give column, class and value of the filters that compare one of the columns."""
+    for each in filters:
+        kind, compared = type(each).__name__, cast(Any, each)
+        if kind in _COMPARE and len(compared.attribute) == 1:
+            (column,) = compared.attribute
+            if column in columns:
+                yield column, kind, compared.value
+
+
+def units_that_may_pass(
+    units: Iterable[Unit], filters: Iterable[Filter], columns: Collection[str]
+) -> list[Unit]:
+    """Leave out the units whose partitions no filter of a query lets through.
+
+    Parameters
+    ----------
+    units
+        All units.
+    filters
+        The filters, all of which hold for the rows of the query.
+    columns
+        The columns that are partitions. Their values are text.
+    """
+    compared = list(_comparisons(filters, columns))
+
+    def may_pass(unit: Unit) -> bool:
+        values = partition_values(unit.partition)
+        for name, kind, given in compared:
+            value = values.get(name)
+            if value is None or not _COMPARE[kind](value, given):
+                return False
+        return True
+
+    return list(filter(may_pass, units))
 
 
 def partition_values(partition: Partition) -> dict[str, str | None]:
@@ -144,7 +206,7 @@ def select_units(units: Sequence[Unit], condition: str) -> list[Unit]:
     finally:
         connection.close()
     if not chosen:
-        raise BadCondition(f"--where {condition!r}: none of {len(units):,} units meets it")
+        raise BadCondition(f"--where {condition!r}: none of {counted(len(units), 'unit')} meets it")
     return chosen
 
 

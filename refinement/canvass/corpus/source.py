@@ -13,14 +13,16 @@ What an option leaves out is not read: partitions, files, row groups, members' s
 Options: ``path`` (which ``load`` takes too); ``where``, a condition on the partitions as
 `canvass.corpus.selection` reads it; ``run``, ``member`` and ``revision``, the values that are
 wanted, with commas between them; ``columns``, likewise; ``memberCount`` (default 3; a run of
-another size is an error); and ``partitions``, how many there are in Spark.
+another size is an error); ``partitions``, how many there are in Spark; and ``pushFilters``, whether
+the filters of a query leave out units, runs and members as well: for a DataFrame of one query only,
+as Spark keeps the filters with the DataFrame (`tests/spark/test_source.py`).
 """
 
 from __future__ import annotations
 
 import tempfile
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -38,6 +40,7 @@ from canvass.corpus.selection import (
     partition_names,
     partition_values,
     select_units,
+    units_that_may_pass,
 )
 from canvass.corpus.storage import Place, place_of
 from canvass.traces.alignment.importer import import_logs
@@ -49,6 +52,7 @@ from canvass.traces.schema import Fact, FactKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
     from canvass.traces.columns import EventColumns
@@ -122,8 +126,10 @@ class CanvassDataSource(DataSource):
         return from_arrow_schema(schema)
 
     def reader(self, schema: StructType) -> EventsReader:
-        """Give the reader of one scan."""
-        return EventsReader(self.options, schema.names)
+        """Give the reader of one scan; Spark hands filters to any reader that takes them."""
+        takes_filters = self.options.get("pushFilters", "false").lower() == "true"
+        reader = FilteringEventsReader if takes_filters else EventsReader
+        return reader(self.options, schema.names)
 
 
 def chosen_columns(schema: Any, names: Sequence[str]) -> Any:
@@ -149,14 +155,20 @@ class UnitReader(DataSourceReader):
         self._tasks = whole_number(options, "partitions", 0) or None
         self._selection = Selection.of(options)
         self._where = options.get("where")
+        self._filters: Sequence[Filter] = ()
 
     def partitions(self) -> Sequence[InputPartition]:
         """Pack what there is, and may hold rows that are wanted, into partitions."""
         units = list_units([self._path])
         if self._where is not None:
             units = select_units(units, self._where)
-        tasks = pack(units, tasks=self._tasks, parallelism=2)
+        units = units_that_may_pass(units, self._filters, self._partition_columns())
+        tasks = pack(units, tasks=self._tasks, parallelism=2) or [()]
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
+
+    def _partition_columns(self) -> Collection[str]:
+        """Name the columns whose filters decide which units are read."""
+        return ()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Give the rows of a partition as Arrow batches; the first malformed unit is an error."""
@@ -198,6 +210,19 @@ class EventsReader(UnitReader):
                 if name not in rows.column_names:  # The unit is in no such partition.
                     rows = rows.append_column(name, pa.nulls(len(rows), pa.string()))
             yield from self._selection.rows(rows).select(self._names).to_batches()
+
+
+class FilteringEventsReader(EventsReader):
+    """Reads the events of units that the filters of a query may let through."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Take the filters of a query; Spark evaluates all of them again."""
+        self._filters = filters
+        self._selection = self._selection.narrowed(filters)
+        return filters
+
+    def _partition_columns(self) -> Collection[str]:
+        return set(self._names) - set(row_schema(self._member_count).names)
 
 
 class _Batch(NamedTuple):

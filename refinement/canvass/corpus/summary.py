@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
 
 SUMMARY_SCHEMA: Final = "canvass.batch/2"
-_FORMER_SCHEMA: Final = "canvass.batch/1"
-"""Of reports in which ``askedSteps`` is ``judgedSteps``; they are read, too."""
 SUMMARY_FILE: Final = "summary.json"
+VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 MAX_LISTED: Final = 1000
 """Entries of a list in summary and report; the tables hold all."""
 MAX_SOURCES: Final = 5
@@ -111,18 +110,18 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     schema: Literal["canvass.batch/2"] = SUMMARY_SCHEMA
     version: str
     corpora: list[str]
-    tasks: int | None
+    tasks: int | None = None
     """How many tasks were asked for; null if the job chose."""
-    runs: int
-    events: int
-    verdicts: dict[str, int]
+    runs: int = 0
+    events: int = 0
+    verdicts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
     """Runs by verdict; every verdict is a key."""
-    divergences: int
-    clusters: list[Cluster]
-    cluster_count: int
-    listed: list[Listed]
-    listed_count: int
-    coverage: list[Coverage]
+    divergences: int = 0
+    clusters: list[Cluster] = []
+    cluster_count: int = 0
+    listed: list[Listed] = []
+    listed_count: int = 0
+    coverage: list[Coverage] = []
     shared_ids: list[SharedId] = []
     """The first ids that several runs have."""
     shared_id_count: int = 0
@@ -130,16 +129,13 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """How much of each state graph that was given the corpus covers."""
     earlier: dict[str, int] = {}
     """Of units that were verified before and have not changed: runs by verdict."""
-    never_taken: list[str]
+    never_taken: list[str] = []
     """Actions of the spec that no event has."""
-    asked_steps: int
+    asked_steps: int = 0
     """Distinct steps that the oracle was asked about."""
-    rechecked_runs: int
-    seconds: float
-    events_per_second: float
-
-
-VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
+    rechecked_runs: int = 0
+    seconds: float = 0.0
+    events_per_second: float = 0.0
 
 
 def summarise(
@@ -289,12 +285,7 @@ def read_summary(folder: Place) -> Summary:
     """
     path = folder / SUMMARY_FILE if folder.is_dir() else folder
     try:
-        found = msgspec.json.decode(path.read_bytes().decode())
-        if isinstance(found, dict) and found.get("schema") == _FORMER_SCHEMA:
-            found["schema"] = SUMMARY_SCHEMA
-            if "judgedSteps" in found:
-                found["askedSteps"] = found.pop("judgedSteps")
-        return msgspec.convert(found, Summary)
+        return msgspec.json.decode(path.read_bytes().decode(), type=Summary)
     except UnicodeDecodeError as error:
         raise BadBaseline(f"{path}: not UTF-8: {error.reason} (byte {error.start})") from None
     except RecursionError:
@@ -303,29 +294,6 @@ def read_summary(folder: Place) -> Summary:
         raise BadBaseline(f"{path}: {error.strerror}") from None
     except msgspec.MsgspecError as error:
         raise BadBaseline(f"{path}: {error}") from None
-
-
-def nothing_new(version: str, corpora: list[str]) -> Summary:
-    """Make the summary of a verification that had no unit to verify."""
-    return Summary(
-        version=version,
-        corpora=corpora,
-        tasks=None,
-        runs=0,
-        events=0,
-        verdicts=dict.fromkeys(VERDICTS, 0),
-        divergences=0,
-        clusters=[],
-        cluster_count=0,
-        listed=[],
-        listed_count=0,
-        coverage=[],
-        never_taken=[],
-        asked_steps=0,
-        rechecked_runs=0,
-        seconds=0.0,
-        events_per_second=0.0,
-    )
 
 
 def new_clusters(summary: Summary, known: Collection[Kind]) -> list[Cluster]:

@@ -23,18 +23,32 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
+from canvass.conformance.verdict import Verdict
 from canvass.corpus.plan import Task
 from canvass.corpus.rows import ROW_SCHEMA, Row, RowKind, to_batch
 from canvass.corpus.storage import Place, writing
 
-METRICS: Final = ("events", "runs", "diverging", "open_steps")
-"""Sums that Spark shows of a stage: events and runs that have a verdict, runs that diverge, and
-steps that neither graph nor cache has, each once a task.
+STEPS_PER_CALL: Final = 2000
+"""Steps that one oracle is asked at once: a JVM costs as much to start as many steps to check."""
+_VERDICTS: Final = tuple(each.value for each in Verdict)
+METRICS: Final = (
+    "events",
+    "distinct_steps",
+    "open_steps",
+    "oracle_calls",
+    "oracle_answers",
+    *(f"{name.lower()}_runs" for name in _VERDICTS),
+)
+"""Sums that Spark shows of a stage: events of runs that have a verdict; distinct steps, and those
+that neither graph nor cache has, each once a task; batches of steps that the oracle was asked, and
+its answers; runs by verdict.
 """
 RECEIPT_SCHEMA: Final = pa.schema(
     [pa.field("receipt", pa.binary()), *(pa.field(name, pa.int64()) for name in METRICS)]
 )
 """A receipt, and the numbers in it that Spark shows."""
+TASK_LOG: Final = "tasks.ndjson"
+"""In the folder of the results: a line of JSON for each task."""
 ROWS: Final = "rows"
 _TASKS: Final = "tasks"
 _ROWS_AT_ONCE: Final = 4096
@@ -59,6 +73,8 @@ class Receipt(Struct, frozen=True, array_like=True):
     """These rows themselves: what is done next hangs on them."""
     events: int = 0
     """Of the runs that have a verdict."""
+    distinct: int = 0
+    """Distinct canonical steps of the events of the task."""
     verdicts: dict[str, int] = {}
     """Runs by verdict, as far as steps are decided."""
     host: str = ""
@@ -67,6 +83,15 @@ class Receipt(Struct, frozen=True, array_like=True):
     """How long it took."""
     python: str = ""
     """The interpreter."""
+
+    def metrics(self) -> dict[str, int]:
+        """Give the numbers that Spark adds up, by the names in `METRICS`."""
+        answers = self.counts.get(RowKind.ANSWER.value, 0)
+        calls = -(-answers // STEPS_PER_CALL)
+        open_steps = self.counts.get(RowKind.STEP.value, 0)
+        runs = (self.verdicts.get(name, 0) for name in _VERDICTS)
+        numbers = (self.events, self.distinct, open_steps, calls, answers, *runs)
+        return dict(zip(METRICS, numbers, strict=True))
 
 
 class Stage(Struct, frozen=True):
@@ -94,6 +119,12 @@ class Stage(Struct, frozen=True):
             if not any(kind.value in receipt.counts for kind in kinds):
                 continue
             yield from read_rows(self.folder, receipt.file, wanted, columns)
+
+    def pairs(self, kind: RowKind) -> Iterator[tuple[bytes, bytes]]:
+        """Give key and payload of the rows of a kind."""
+        for batch in self.batches([kind], ["key", "payload"]):
+            columns = (batch.column(name).to_pylist() for name in ("key", "payload"))
+            yield from zip(*columns, strict=True)
 
 
 def read_rows(folder: Place, file: str, kinds: Any, columns: Sequence[str]) -> Iterator[Any]:
@@ -129,7 +160,7 @@ def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
     counts: Counter[str] = Counter()
     verdicts: Counter[str] = Counter()
     parts: list[PartRow] = []
-    events, started = 0, monotonic()
+    events, distinct, started = 0, 0, monotonic()
     left = iter(rows)
     with (
         writing(folder / ROWS / name) as path,
@@ -141,6 +172,8 @@ def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
                 if row.kind is RowKind.VERDICT:
                     verdicts[row.verdict or ""] += 1
                     events += row.events or 0
+                elif row.kind is RowKind.DISTINCT:
+                    distinct += row.events or 0
             parts += (_part_row(row) for row in some if row.kind is RowKind.PART)
             writer.write_batch(to_batch(some))
     taken = round(monotonic() - started, 3)
@@ -149,12 +182,31 @@ def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
         dict(counts),
         tuple(parts),
         events,
+        distinct,
         dict(verdicts),
         gethostname(),
         taken,
         sys.executable,
     )
     return msgspec.json.encode(receipt)
+
+
+def write_steps(folder: Place, first: Stage) -> Stage:
+    """Write each distinct open step of a stage once, as many in a file as one call asks about."""
+    write_tasks(folder, ())
+    receipts: list[bytes] = []
+    rows = _distinct_steps(first)
+    while some := list(islice(rows, STEPS_PER_CALL)):
+        receipts.append(write_rows(folder, len(receipts), some))
+    return stage_of(folder, receipts)
+
+
+def _distinct_steps(first: Stage) -> Iterator[Row]:
+    seen = set[bytes]()
+    for key, payload in first.pairs(RowKind.STEP):
+        if key not in seen:
+            seen.add(key)
+            yield Row(kind=RowKind.STEP, key=key, payload=payload)
 
 
 def read_receipt(receipt: bytes) -> Receipt:
@@ -183,7 +235,9 @@ def task_lines(stage: str, found: Stage, units: Sequence[int]) -> Iterator[bytes
             "units": count,
             "events": receipt.events,
             "verdicts": receipt.verdicts,
+            "distinctSteps": receipt.distinct,
             "openSteps": receipt.counts.get(RowKind.STEP.value, 0),
+            "oracleAnswers": receipt.counts.get(RowKind.ANSWER.value, 0),
             "seconds": receipt.seconds,
             "host": receipt.host,
             "python": receipt.python,

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from canvass.lanes.model import Diagram, Fate, Index, LaneEvent, LaneMessage, Mark, visible
+from canvass.traces.counts import counted
 
 Style: TypeAlias = Literal["", "dim", "title", "bad", "fault", "message"]
 Line: TypeAlias = list[tuple[str, Style]]
@@ -103,7 +104,7 @@ class TextLanes:
         return _stripped(line)
 
     def _left_out(self, count: int, where: str) -> Line:
-        events = "1 event" if count == 1 else f"{count:,} events"
+        events = counted(count, "event")
         return [(f"{self._glyphs.gap} {events} {where}, not shown", "dim")]
 
     def _arrow(self, message: LaneMessage) -> Line:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from canvass.traces.counts import counted
+
 if TYPE_CHECKING:
     import pytest
 
@@ -71,7 +73,8 @@ class Coverage:
         """Say it, line by line."""
         runs = sum(self.verdicts.values())
         verdicts = ", ".join(f"{count:,} {name}" for name, count in sorted(self.verdicts.items()))
-        yield f"{runs:,} run{'' if runs == 1 else 's'} checked, {self.events:,} events: {verdicts}"
+        checked = f"{counted(runs, 'run')} checked, {counted(self.events, 'event')}"
+        yield f"{checked}: {verdicts}"
         actions = list(every_action)
         never = [name for name in actions if name not in self.actions]
         taken = len(actions) - len(never)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
@@ -117,6 +118,11 @@ def test_each_table_has_the_rows_of_the_report_and_of_whom_they_are(
     assert inputs["run-0"]["conforms"] == 1
     assert inputs["run-0"]["events"] == 40
     assert len({row["digest"] for row in inputs.values()}) == 5
+    (log,) = tmp_path.glob("tasks/date=2026-11-22/*.ndjson")
+    tasks = list(map(json.loads, log.read_text().splitlines()))
+    assert {task["verificationId"] for task in tasks} == {identity}
+    assert sum(task["units"] for task in tasks if task["stage"] == "check") == 5
+    assert sum(task["oracleAnswers"] for task in tasks if task["stage"] == "ask") > 0
 
 
 def test_what_is_known_is_not_verified_again(corpus: Path, report: Path, tmp_path: Path) -> None:
@@ -180,7 +186,7 @@ def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
         tables = tmp_path / str(changes)
         mortal = Mortal(changes)
         with monkeypatch.context() as patch:
-            for name in ("_write", "_move", "remove_folder"):
+            for name in ("_write", "_write_tasks", "_move", "remove_folder"):
                 patch.setattr(history, name, mortal.before(getattr(history, name)))
             for name in ("touch", "unlink"):
                 patch.setattr(Path, name, mortal.before(getattr(Path, name)))
@@ -199,11 +205,12 @@ def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
         stamps = {row["verification_id"] for name in TABLES for row in rows(tables, name)}
         assert len(stamps) == 1
         left = {path.name for path in tables.iterdir()} - set(TABLES)
-        assert left <= {"_lock", "_staging"}
+        assert left <= {"_lock", "_staging", "tasks"}
+        assert len(list(tables.glob("tasks/*/*"))) == 1
         assert not [path for path in (tables / "_staging").rglob("*") if path.is_file()]
     else:
         pytest.fail("there was no end to the changes")
-    assert changes == 2 * len(TABLES) + 3
+    assert changes == 2 * len(TABLES) + 5
 
 
 def test_a_verification_that_is_repeated_on_its_day_replaces_its_rows(

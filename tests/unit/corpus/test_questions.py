@@ -23,11 +23,11 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
 
 def test_a_question_is_the_step_it_was_made_of(examples: list[Example]) -> None:
     assert len(examples) > 50
-    assert [to_example(*to_question(example)) for example in examples] == examples
+    assert [to_example(to_question(example)[1]) for example in examples] == examples
 
 
 def test_equal_steps_are_equal_questions(examples: list[Example]) -> None:
     questions = [to_question(example) for example in examples]
 
-    assert questions == [to_question(to_example(*question)) for question in questions]
+    assert questions == [to_question(to_example(question)) for _, question in questions]
     assert len({key for key, _ in questions}) == len({contents for _, contents in questions})

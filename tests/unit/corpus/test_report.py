@@ -22,7 +22,6 @@ from canvass.corpus.summary import (
     Summary,
     exit_code,
     new_clusters,
-    nothing_new,
     read_summary,
 )
 from canvass.selftest.driven import record_run
@@ -117,18 +116,9 @@ def test_a_summary_is_read_back(tmp_path: Path) -> None:
     assert read_summary(tmp_path / "summary.json") == written
 
 
-def test_a_summary_of_the_former_schema_is_read(tmp_path: Path) -> None:
-    written = summary({"CONFORMS": 2})
-    path = tmp_path / "summary.json"
-    new = msgspec.json.encode(written).decode()
-    path.write_text(new.replace("canvass.batch/2", "canvass.batch/1").replace("asked", "judged"))
-
-    assert read_summary(path) == written
-
-
 def test_verdicts_from_earlier_verifications_decide_the_exit_code_too() -> None:
     """A command that is repeated after it was killed ends as it would have ended."""
-    found = nothing_new("0.1", ["corpus"])
+    found = Summary(version="0.1", corpora=["corpus"])
     assert exit_code(found) == 2
     earlier = {"CONFORMS": 3, "DIVERGES": 1, "INCOMPLETE": 0, "MALFORMED": 0}
 

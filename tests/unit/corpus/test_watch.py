@@ -104,7 +104,7 @@ def test_a_run_is_waited_for_and_verified_again_if_more_of_it_comes(
 ) -> None:
     arrive(runs / "run-2", place / "corpus", without="member-2.ndjson")
     assert look(place, runs) == 2
-    assert "1 units still change and were not verified" in capsys.readouterr().err
+    assert "1 unit still changes and was not verified" in capsys.readouterr().err
 
     assert look(place, runs, "--patience", "0") == 3
     arrive(runs / "run-2", place / "corpus")

@@ -24,6 +24,7 @@ from canvass.browser.tracks import bands_of
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.lanes.of_cluster import is_cluster
+from canvass.traces.counts import counted
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX
 
 ELECTION_STATES: Final = [state.value for state in ElectionState]
@@ -123,14 +124,10 @@ def _state_bands(
                 term=term,
                 start=numbers[0],
                 end=numbers[-1] + 1,
-                lasted=_counted(len(numbers)),
+                lasted=counted(len(numbers), "state"),
                 election_start=began + 1,
-                election=_counted(numbers[0] - began - 1) if numbers[0] else "",
+                election=counted(numbers[0] - began - 1, "state") if numbers[0] else "",
             )
-
-
-def _counted(states: int) -> str:
-    return "1 state" if states == 1 else f"{states:,} states"
 
 
 def _closed(member: dict[str, Any]) -> bool:

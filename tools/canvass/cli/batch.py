@@ -19,6 +19,7 @@ from canvass.cli.batch_watch import register as register_watch
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, result_console
 from canvass.corpus.engine_choice import EngineName
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.corpus.summary import Cluster, Summary
@@ -190,7 +191,7 @@ def _register_submit(batch: typer.Typer) -> None:
         from canvass.corpus.pack import pack_environment
 
         count, size = pack_environment(out, python)
-        print(f"{out}: {count} packages, {size / 1e6:,.0f} MB")
+        print(f"{out}: {counted(count, 'package')}, {size / 1e6:,.0f} MB")
 
     @batch.command(
         "submit-command",
@@ -244,28 +245,31 @@ def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     console = result_console()
     counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
     if summary.runs or not summary.earlier:
-        runs = "1 run" if summary.runs == 1 else f"{summary.runs:,} runs"
-        console.print(f"{runs}, {summary.events:,} events: {counts or 'none'}")
+        done = f"{counted(summary.runs, 'run')}, {counted(summary.events, 'event')}"
+        console.print(f"{done}: {counts or 'none'}")
     else:
         console.print("no unit is new or changed: nothing was verified")
     fresh = {cluster.identity for cluster in new or ()}
     for one in summary.clusters[:20]:
         mark = "" if new is None else (" (new)" if one.identity in fresh else " (known)")
         example = name_of(one.example_source, one.example_run_id)
+        runs = counted(one.runs, "run")
         console.print(
-            f"  {one.divergence_class} {one.name}: {one.count:,} in {one.runs:,} runs{mark},"
+            f"  {one.divergence_class} {one.name}: {one.count:,} in {runs}{mark},"
             f" such as {example} member {one.example_member_id}"
             f" step {one.example_step}: {one.example_reason}"
         )
     if summary.cluster_count > 20:
-        console.print(f"  and {summary.cluster_count - 20:,} more kinds of divergences")
+        more = counted(summary.cluster_count - 20, "more kind", "more kinds")
+        console.print(f"  and {more} of divergences")
     for row in summary.listed[:20]:
         if row.verdict in ("MALFORMED", "INCOMPLETE"):
             console.print(f"  {row.line}")
     for shared in summary.shared_ids[:5]:
         console.print(f"  {shared_id_remark(shared.run_id, shared.count, shared.sources)}")
     if summary.shared_id_count > 5:
-        console.print(f"  and {summary.shared_id_count - 5:,} more ids that several runs have")
+        more = counted(summary.shared_id_count - 5, "more id")
+        console.print(f"  and {more} that several runs have")
     for graph in summary.graphs:
         share = f"{graph.covered:,} of the {graph.steps:,} steps of {graph.model}"
         console.print(f"the corpus takes {share}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from canvass.cli.output import CommandError
 from canvass.corpus.engine_choice import EngineName, choose_engine
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.cli.progress import Stages
@@ -79,7 +80,7 @@ def verify(request: Request, out: Place) -> Summary:
 
     units = _list_units(request)
     with Engines(request.master) as engines, Stages(each=True) as progress:
-        progress.stage(f"{len(units):,} units listed")
+        progress.stage(f"{counted(len(units), 'unit')} listed")
         return _verify_units(request, units, out, engines, progress)
 
 
@@ -110,7 +111,7 @@ def verify_new(
     history = History(tables)
     units = _list_units(request)
     with Engines(request.master) as engines, Stages(each=True) as progress, history.opened():
-        progress.stage(f"{len(units):,} units listed; comparing them with {tables}")
+        progress.stage(f"{counted(len(units), 'unit')} listed; comparing them with {tables}")
         known = history.divergences()
         summary, _ = verify_due(request, units, history, engines, progress, report, again=again)
     return summary, known
@@ -140,15 +141,15 @@ def verify_due(
 
     from canvass.conformance.step_lookup import spec_digest
     from canvass.corpus.history import make_stamp
-    from canvass.corpus.summary import nothing_new
+    from canvass.corpus.summary import Summary
 
     digest, ours = spec_digest(), version("canvass")
     inputs = history.inputs(units, digest, again=again)
     due = inputs.due
     progress.stage(_causes(inputs.causes()))
     if not due:
-        summary = nothing_new(ours, [str(corpus) for corpus in request.corpora])
-        return msgspec.structs.replace(summary, earlier=inputs.earlier()), ""
+        corpora = [str(corpus) for corpus in request.corpora]
+        return Summary(version=ours, corpora=corpora, earlier=inputs.earlier()), ""
     stamp = make_stamp(due, ours, digest, datetime.now(UTC))
     with history.report_folder() if report is None else nullcontext(report.out) as out:
         summary = _verify_units(request, [each.unit for each in due], out, engines, progress)
@@ -199,10 +200,9 @@ def _list_units(request: Request) -> list[Unit]:
 
 def progress_text(far: JobProgress, seconds: float) -> str:
     """Put into words how far a verification is: tasks, events, rate, divergences."""
-    parts = [f"{far.done:,} of {far.tasks:,} tasks", f"{far.events:,} events"]
+    parts = [f"{far.done:,} of {counted(far.tasks, 'task')}", counted(far.events, "event")]
     parts.append(f"{far.events / max(seconds, 0.001):,.0f} events/s")
-    runs = "run diverges" if far.diverging == 1 else "runs diverge"
-    parts.append(f"{far.diverging:,} {runs} so far")
+    parts.append(f"{counted(far.diverging, 'run diverges', 'runs diverge')} so far")
     return ", ".join(parts)
 
 

@@ -16,6 +16,7 @@ from canvass.cli.batch_verify import Engines, Request, check_request, verify_due
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, complain, result_console
 from canvass.corpus.engine_choice import EngineName
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.corpus.storage import Place
@@ -111,14 +112,14 @@ def _watch(
     """Look for new units again and again, or once; give the exit code of the last look."""
     from canvass.cli.progress import Stages
     from canvass.corpus.history import History, HistoryInUse
-    from canvass.corpus.summary import exit_code, nothing_new
+    from canvass.corpus.summary import Summary, exit_code
 
     history = History(tables)
     with Engines(request.master) as engines:
         while True:
             listed = arrivals.listed()
             due = arrivals.due(listed)
-            summary = nothing_new("", [])
+            summary = Summary(version="", corpora=[])
             if due:
                 try:
                     with Stages(each=True) as progress, history.opened():
@@ -132,7 +133,10 @@ def _watch(
             if every is None:
                 waiting = len(listed) - len(due)
                 if waiting:
-                    complain(f"{waiting:,} units still change and were not verified")
+                    units = counted(
+                        waiting, "unit still changes and was", "units still change and were"
+                    )
+                    complain(f"{units} not verified")
                 if not summary.runs:
                     complain("no new unit: nothing was checked")
                 return exit_code(summary)
@@ -149,7 +153,8 @@ def _show(summary: Summary, identity: str, output: Format) -> None:
         return
     console = result_console()
     counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
-    console.print(f"{identity[:8]}: {summary.runs:,} runs, {summary.events:,} events: {counts}")
+    done = f"{counted(summary.runs, 'run')}, {counted(summary.events, 'event')}"
+    console.print(f"{identity[:8]}: {done}: {counts}")
     for row in summary.listed[:20]:
         console.print(f"  {row.line}")
     if summary.listed_count > 20:

@@ -24,6 +24,7 @@ from canvass.cli.output import (
     complain,
     write_json,
 )
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
@@ -250,8 +251,7 @@ def _line(report: MomentReport, wanted: str) -> str:
     if report.steps == 0:
         said = f"{wanted} is violated here already"
     elif report.steps is not None:
-        steps = "1 step" if report.steps == 1 else f"{report.steps} steps"
-        said = f"{steps} to a violation of {wanted}{_faults(report)}"
+        said = f"{counted(report.steps, 'step')} to a violation of {wanted}{_faults(report)}"
     else:
         stopped = "" if report.complete else ", stopped by the time limit"
         said = f"no violation of {wanted} within {report.searched} steps{stopped}"

@@ -25,6 +25,7 @@ from canvass.cli.output import (
     emit,
 )
 from canvass.cli.progress import Stages
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.aeron_driver.class_path import ClassPath
@@ -241,7 +242,7 @@ def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
 
 def _show(report: DriveReport) -> None:
     say(
-        f"{report.model} ({_members(report.members)}, revision {report.revision})"
+        f"{report.model} ({counted(report.members, 'member')}, revision {report.revision})"
         f" on the Java of Aeron {report.release}"
     )
     parts = (("edges", report.edges), ("hidden state varied", report.hidden))
@@ -262,17 +263,13 @@ def _show(report: DriveReport) -> None:
             say(f"    note    {each.note}")
 
 
-def _members(count: int) -> str:
-    return "1 member" if count == 1 else f"{count} members"
-
-
 def _show_runs(report: TraceReport) -> None:
-    runs = "1 run" if report.runs == 1 else f"{report.runs:,} runs"
-    say(f"{runs}, {report.events:,} events, on the Java of Aeron {report.release}")
+    driven = f"{counted(report.runs, 'run')}, {counted(report.events, 'event')}"
+    say(f"{driven}, on the Java of Aeron {report.release}")
     for reason in report.not_drivable:
         say(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
     for part in report.parts:
-        title = f"distinct steps ({_members(part.members)}, revision {part.revision})"
+        title = f"distinct steps ({counted(part.members, 'member')}, revision {part.revision})"
         _show_part(title, part.steps)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from canvass.cli.output import CommandError, result_console
+from canvass.traces.counts import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -55,5 +56,5 @@ def register(app: typer.Typer) -> None:
         finally:
             storage.close()
             other.close()
-        entries = "1 entry was" if count == 1 else f"{count:,} entries were"
+        entries = counted(count, "entry was", "entries were")
         result_console().print(f"{damaged}: {entries} put back", markup=False, soft_wrap=True)

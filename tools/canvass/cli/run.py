@@ -27,6 +27,7 @@ from canvass.cli.output import (
     result_console,
     text_of,
 )
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -170,7 +171,7 @@ def _show(report: ClusterReport) -> None:
         )
     if report.positions_compared:
         count = report.positions_compared
-        places = "1 position" if count == 1 else f"{count:,} positions"
+        places = counted(count, "position")
         console.print(f"  services of different members were compared at {places} of the log")
     for problem in report.problems:
         complain(problem)

@@ -20,6 +20,7 @@ from canvass.cli.output import (
     result_console,
 )
 from canvass.cli.progress import Stages
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.selftest.simulation_series import SimulationReport
@@ -52,7 +53,7 @@ def show(report: SimulationReport, out: Path | None) -> None:
         say(f"seed {finding.seed}: {finding.name}: {finding.violation}")
         say(f"  at step {finding.step:,}; again: {finding.replay}")
     if report.left_out:
-        runs = "1 run" if len(report.left_out) == 1 else f"{len(report.left_out):,} runs"
+        runs = counted(len(report.left_out), "run")
         say(
             f"in {runs} members stay out until the next election, which is no failure: see "
             "docs/findings/HZ3.md"

@@ -22,6 +22,7 @@ from canvass.cli.output import (
     Format,
     emit,
 )
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import LoadedRun
@@ -362,7 +363,7 @@ def _rewrite(source: Path, out: Path, form: Form, compress: Compression) -> None
             count = to_dataset(corpus, folder)
         else:
             count = to_folders(corpus, folder, suffix)
-    print(f"{count} run{'' if count == 1 else 's'} written to {out}")
+    print(f"{counted(count, 'run')} written to {out}")
 
 
 def _pieces(

@@ -1,0 +1,18 @@
+"""Counts in words."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Give a number with its noun, such as "1 run" or "1,200 runs".
+
+    Parameters
+    ----------
+    number
+        How many.
+    noun
+        The noun for one.
+    plural
+        The noun for all other numbers; ``noun`` with an "s" if empty.
+    """
+    return f"1 {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
