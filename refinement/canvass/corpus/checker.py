@@ -32,6 +32,7 @@ from canvass.conformance.step_lookup import (
     spec_digest,
 )
 from canvass.conformance.verdict import Verdict
+from canvass.corpus.edges import edges_met
 from canvass.corpus.job import PROGRESS
 from canvass.corpus.local_units import on_this_machine
 from canvass.corpus.parts import (
@@ -242,8 +243,7 @@ class ConformanceChecker:
         """Give rows for the edges of each graph that this task took."""
         keys = screening.seen_keys()
         for name, table in screening.lookup.graphs.items():
-            edges = np.unique(table.lookup(keys))
-            edges = edges[edges >= 0]
+            edges = edges_met(table, keys)
             if len(edges):
                 yield Row(kind=RowKind.EDGES, name=name, payload=edges.astype("<i8").tobytes())
 

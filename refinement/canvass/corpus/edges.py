@@ -1,19 +1,25 @@
 """Which steps of a state graph a corpus takes: what of the model production has ever seen.
 
-A step of the graph is the canonical form of some of its edges. Workers tell which ones they met;
-here the numbers are brought together, and counted by action.
+A step of the graph is the canonical form of some of its edges. Steps are looked up and counted by
+action here. Whether runs conform is for `canvass.conformance` to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from canvass.conformance.check import units_of
+from canvass.conformance.screen import Screening
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.storage import local_folder, place_of
 from canvass.graph.artifact import open_graph, open_keys
+from canvass.steps.lookup import KeyTable
 from canvass.traces.layout import ACTION_NAMES
 
 
@@ -40,44 +46,85 @@ class GraphCoverage(Struct, frozen=True, rename="camel"):
     actions: list[ActionSteps]
 
 
-class EdgeCounter:
-    """Counts the steps of one graph that were met."""
+def edges_met(table: KeyTable, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Give an edge for each distinct step of a graph that some keys are of, ascending."""
+    found = np.unique(table.lookup(keys))
+    met: NDArray[np.int64] = found[found >= 0]
+    return met
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self._taken: list[NDArray[np.int64]] = []
 
-    def add(self, payloads: Iterable[bytes]) -> None:
-        """Take in the numbers of edges that tasks met."""
-        for payload in payloads:
-            self._taken.append(np.frombuffer(payload, dtype="<i8"))
-            if len(self._taken) > 100:
-                self._taken = [self._met()]
+def coverage_of(name: str, met: NDArray[np.int64]) -> GraphCoverage:
+    """Count the steps of a graph, and those that were met, by action.
 
-    def _met(self) -> NDArray[np.int64]:
-        none = np.empty(0, dtype=np.int64)
-        met: NDArray[np.int64] = np.unique(np.concatenate([none, *self._taken]))
-        return met
+    Parameters
+    ----------
+    name
+        The folder of the graph, by path or URL.
+    met
+        An edge for each step that was met.
+    """
+    folder = local_folder(place_of(name))
+    graph = open_graph(folder, verify=False)
+    actions = graph.input_action[graph.input]
+    edges = np.asarray(open_keys(folder).edges)
+    steps = np.bincount(actions[edges], minlength=len(ACTION_NAMES)).tolist()
+    covered = np.bincount(actions[met], minlength=len(ACTION_NAMES)).tolist()
+    rules = graph.manifest.rules
+    return GraphCoverage(
+        graph=name,
+        model=graph.manifest.model,
+        revision=rules.revision,
+        member_count=rules.member_count,
+        steps=len(edges),
+        covered=len(met),
+        actions=[
+            ActionSteps(name, steps[code], covered[code])
+            for code, name in enumerate(ACTION_NAMES)
+            if steps[code]
+        ],
+    )
 
-    def result(self) -> GraphCoverage:
-        """Count by action."""
-        folder = local_folder(place_of(self.folder))
-        graph = open_graph(folder, verify=False)
-        actions = graph.input_action[graph.input]
-        edges, met = np.asarray(open_keys(folder).edges), self._met()
-        steps = np.bincount(actions[edges], minlength=len(ACTION_NAMES)).tolist()
-        covered = np.bincount(actions[met], minlength=len(ACTION_NAMES)).tolist()
-        rules = graph.manifest.rules
-        return GraphCoverage(
-            graph=self.folder,
-            model=graph.manifest.model,
-            revision=rules.revision,
-            member_count=rules.member_count,
-            steps=len(edges),
-            covered=len(met),
-            actions=[
-                ActionSteps(name, steps[code], covered[code])
-                for code, name in enumerate(ACTION_NAMES)
-                if steps[code]
-            ],
-        )
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covered:
+    """What some runs take of a graph."""
+
+    coverage: GraphCoverage
+    missed: NDArray[np.int64]
+    """An edge for each step of the graph that no run takes, ascending."""
+    runs: int
+    malformed: int
+    """How many of the runs are none."""
+    events: int
+
+
+def covered_by(graph: Path, corpora: Iterable[Path]) -> Covered:
+    """Look the steps of runs up in a graph, in this process.
+
+    Parameters
+    ----------
+    graph
+        The folder of a member's graph.
+    corpora
+        Run folders, folders of them, or data sets.
+
+    Raises
+    ------
+    TraceError
+        If a corpus is none.
+    GraphError
+        If the graph has no table of steps.
+    """
+    table = open_keys(graph)
+    screening = Screening(StepLookup(graphs={str(graph): table}))
+    for unit in units_of(corpora):
+        screening.add(unit)
+    screening.flush()
+    met = edges_met(table, screening.seen_keys())
+    return Covered(
+        coverage=coverage_of(str(graph), met),
+        missed=np.setdiff1d(np.asarray(table.edges), met),
+        runs=len(screening.runs),
+        malformed=sum(bool(state.malformed) for state in screening.runs),
+        events=screening.events,
+    )

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from canvass.corpus.edges import EdgeCounter, GraphCoverage
+from canvass.corpus.edges import GraphCoverage, coverage_of
 from canvass.corpus.rows import (
     COVERAGE_SCHEMA,
     DIVERGENCE_COLUMNS,
@@ -103,11 +105,12 @@ def _write(folder: Place, schema: Any, batches: Iterable[Any]) -> None:
 
 def _graph_coverage(results: TaskResults) -> list[GraphCoverage]:
     """Bring together which edges of the graphs the tasks met."""
-    counters: dict[str, EdgeCounter] = {}
+    met: dict[str, NDArray[np.int64]] = {}
     for batch in results.batches([RowKind.EDGES], ("source", "run_id", "name", "payload")):
         for name, payload in zip(*(batch[n].to_pylist() for n in ("name", "payload")), strict=True):
-            counters.setdefault(name, EdgeCounter(name)).add([payload])
-    return [counters[name].result() for name in sorted(counters)]
+            edges = np.frombuffer(payload, dtype="<i8")
+            met[name] = np.union1d(met.get(name, edges), edges)
+    return [coverage_of(name, met[name]) for name in sorted(met)]
 
 
 def _write_coverage(folder: Place, results: TaskResults, graphs: list[GraphCoverage]) -> None:

@@ -160,10 +160,9 @@ class CoverageMeter:
     def __init__(self, graphs: Sequence[Path], out: Path | None) -> None:
         from canvass.conformance.lookup_sources import make_lookup
         from canvass.conformance.screen import Screening
-        from canvass.corpus.edges import EdgeCounter
 
         self._screening = Screening(make_lookup(graphs, None, keep=False))
-        self._edges = {str(folder): EdgeCounter(str(folder)) for folder in graphs}
+        self._edges = {str(folder): np.empty(0, dtype=np.int64) for folder in graphs}
         self._out = out
         self._known = 0
 
@@ -186,19 +185,22 @@ class CoverageMeter:
         self._known = len(self._screening.keys)
         if not self._edges:
             return result, len(fresh)
+        from canvass.corpus.edges import edges_met
+
         news = 0
         for graph, table in self._screening.lookup.graphs.items():
-            found = table.lookup(fresh)
-            met = np.unique(found[found >= 0])
+            met = edges_met(table, fresh)
             news += len(met)
-            self._edges[graph].add([met.astype("<i8").tobytes()])
+            self._edges[graph] = np.union1d(self._edges[graph], met)
         return result, news
 
     def report(self) -> list[GraphSteps]:
         """Give what was covered of each graph."""
+        from canvass.corpus.edges import coverage_of
+
         rows = []
-        for counter in self._edges.values():
-            found = counter.result()
+        for graph, met in self._edges.items():
+            found = coverage_of(graph, met)
             actions = {one.action: [one.covered, one.steps] for one in found.actions}
             rows.append(GraphSteps(found.graph, found.steps, found.covered, actions))
         return rows

@@ -179,7 +179,7 @@ def coverage(
     output: Output = Format.HUMAN,
 ) -> None:
     """Show which steps of a member's graph some runs take, and which they never take."""
-    from canvass.corpus.local_coverage import covered_by
+    from canvass.corpus.edges import covered_by
     from canvass.graph.member_view import MemberView
     from canvass.graph.view import open_view
 
