@@ -86,7 +86,7 @@ class AeronCluster:
     def start(self, i: int) -> None:
         node = self.nodes[i]
         node.alive, node.heard, node.paused_until = True, {}, 0
-        self._log(i, records.LifeStart, 1_767_000_000_000 + self.now // MS, 0, ())
+        self._log(i, records.LifeStart, 1_767_000_000_000 + self.now // MS, ())
         for (_, receiver), channel in self.channels.items():
             if receiver == i:
                 channel.clear()
