@@ -16,10 +16,9 @@ from canvass.cluster.member import (
     TermEntry,
 )
 from canvass.cluster.messages import MESSAGE_TYPES
-from canvass.traces.actions import Action
+from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.limits import MAX_ID_DIGITS, MAX_INT, MIN_INT
 from canvass.traces.schema import (
-    ACTION_MESSAGES,
     Event,
     Input,
     LogChecksum,
@@ -87,8 +86,8 @@ def inputs(draw: st.DrawFn, action: Action, member_count: int) -> Input:
         "term_base_log_position": draw(INT64),
         "graceful_closed_leader_id": draw(INT64),
     }
-    kind = ACTION_MESSAGES[action]
-    if kind is not type(None):
+    kind = ACTION_INPUTS[action].message
+    if kind is not None:
         sender = draw(members)
         facts |= {"from_": sender, "id": draw(message_ids(sender)), "message": draw(structs(kind))}
     return Input(**facts)

@@ -285,22 +285,17 @@ class Corpus:
             self._enter(folder.run, str(path))
             yield folder
 
-    def dataset_files(self) -> Iterator[DatasetFile]:
-        """Open one file of the data set after the other, and close it when the next one is due."""
-        for path in self.files:
-            with DatasetFile(path) as file:
-                for entry in file.runs.values():
-                    self._enter(entry.run, str(path))
-                yield file
-
     def load(self) -> Iterator[LoadedRun]:
         """Give one whole run after the other, with the sources of its events."""
         for folder in self.run_folders():
             yield folder.load()
-        for file in self.dataset_files():
-            for entry, found, facts in file.load():
-                events = {member_id: tuple(found[member_id]) for member_id in sorted(found)}
-                yield LoadedRun(entry.run, events, tuple(facts))
+        for path in self.files:
+            with DatasetFile(path) as file:
+                for entry in file.runs.values():
+                    self._enter(entry.run, str(path))
+                for entry, found, facts in file.load():
+                    events = {member_id: tuple(found[member_id]) for member_id in sorted(found)}
+                    yield LoadedRun(entry.run, events, tuple(facts))
 
 
 def write_dataset(corpus: Corpus, writer: DatasetWriter) -> int:

@@ -214,18 +214,15 @@ encode: Final = _ENCODER.encode
 encode_lines: Final = _ENCODER.encode_lines
 """The canonical lines of many Structs."""
 
-ACTION_MESSAGES: Final[dict[Action, type[Message] | type[None]]] = {
-    action: row.message or type(None) for action, row in ACTION_INPUTS.items()
-}
-"""The class of ``input.message`` for each action."""
 MEMBER_SETS: Final = frozenset(
     members for size in range(MAX_MEMBERS + 1) for members in combinations(range(MAX_MEMBERS), size)
 )
 """All sets of members, as events hold them."""
-_CONSUMED: Final = {action.value: consumed for action, consumed in ACTION_MESSAGES.items()}
-"""The same by the action's name: to look an enum's member up calls Python code."""
-
-
+_CONSUMED: Final = {
+    action.value: row.message or type(None) for action, row in ACTION_INPUTS.items()
+}
+"""The class of ``input.message`` by the action's name: to look an enum's member up calls Python
+code."""
 _ASCENDING: Final = {frozenset(members): members for members in MEMBER_SETS}
 
 
