@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from canvass.cluster.member import Member
 from canvass.cluster.names import wire_name
@@ -36,39 +36,12 @@ class UnmetGuard:
     sentences: tuple[Sentence, ...]
 
 
-_NAMES: Final = {
-    "CANVASS": "Canvass: IsUnanimousCandidate \\/ (timeout /\\ IsQuorumCandidate)",
-    "NOMINATE": "Nominate: timeout",
-    "CANDIDATE_BALLOT": "CandidateBallot: IsUnanimousLeader \\/ (timeout /\\ IsQuorumLeader)",
-    "FOLLOWER_BALLOT": "OnNewLeadershipTerm: m.leadershipTermId = s.candidateTermId",
-    "LEADER_LOG_REPLICATION": "LeaderLogReplication: BoundedQuorumPosition >= appendPosition",
-    "LEADER_REPLAY": "LeaderReplay: commitPosition >= appendPosition",
-    "LEADER_INIT": "LeaderInit (archive and services)",
-    "LEADER_READY": "LeaderReady: HasQuorumAtPosition(leadershipTermId, appendPosition)",
-    "FOLLOWER_LOG_REPLICATION": (
-        "FollowerLogReplication: recordedPosition = replicationStopPosition"
-        " /\\ notifiedCommitPosition >= appendPosition"
-    ),
-    "FOLLOWER_REPLAY": (
-        "FollowerReplay: notifiedCommitPosition > 0 /\\ commitPosition >= replayStopPosition"
-    ),
-    "FOLLOWER_CATCHUP_INIT": "FollowerCatchupInit (the transport takes the CatchupPosition)",
-    "FOLLOWER_CATCHUP_AWAIT": "FollowerCatchupAwait (an image at logPosition)",
-    "FOLLOWER_CATCHUP": (
-        "FollowerCatchup: commitPosition >= catchupJoinPosition"
-        " /\\ commitPosition >= notifiedCommitPosition /\\ ~catchupDestination"
-    ),
-    "FOLLOWER_LOG_INIT": "FollowerLogInit (a log subscription)",
-    "FOLLOWER_LOG_AWAIT": "FollowerLogAwait (an image at logPosition)",
-    "FOLLOWER_READY": "FollowerReady (the transport takes the AppendPosition)",
-}
-
-
 def unmet_guard(
     timeline: Timeline, one: MemberTimeline, phase: Phase, states: States | None
 ) -> UnmetGuard:
     """Say what a phase waited for."""
-    sentences = list(_KNOWN.get(phase.state, _of_nothing)(timeline, one, phase))
+    guard = _GUARDS.get(phase.state, _Guard(""))
+    sentences = list(guard.values(timeline, one, phase))
     page = ""
     commit = _last(one, phase, (records.CommitPosition, records.NewLeadershipTerm), whole=True)
     if phase.state == "LEADER_LOG_REPLICATION":
@@ -82,8 +55,8 @@ def unmet_guard(
             page = "L-D"
     elif phase.state == "CANVASS" and _newer_than_leader(one, phase):
         page = "L-C"
-    sentences += _of_states(one, phase, states)
-    return UnmetGuard(_NAMES.get(phase.state, ""), page, tuple(sentences))
+    sentences += _of_states(one, phase, states, guard.fields)
+    return UnmetGuard(guard.condition, page, tuple(sentences))
 
 
 def _commit_of(record: Line) -> int:
@@ -108,8 +81,7 @@ def _last(
     return None
 
 
-def _of_nothing(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
-    del timeline, one, phase
+def _no_values(_: Timeline, _one: MemberTimeline, _phase: Phase) -> Iterator[Sentence]:
     yield from ()
 
 
@@ -307,8 +279,7 @@ def _catchup(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[
     yield from _commit(timeline, one, phase, None)
 
 
-def _image(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
-    del timeline
+def _image(_: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
     own = phase.entered_by
     if not isinstance(own, ElectionStateChange):
         return
@@ -324,9 +295,8 @@ def _image(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Se
         yield Sentence(text, (line,))
 
 
-def _services(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
+def _services(_: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
     """Which acknowledgements of services came."""
-    del timeline
     ack = _last(one, phase, (records.ServiceAck,))
     if ack is None:
         text = "No SERVICE_ACK line came in that time: it waits for its services to join."
@@ -338,52 +308,108 @@ def _services(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator
     yield Sentence(text, (one.evidence(ack),))
 
 
-_KNOWN: Final[dict[str, Callable[[Timeline, MemberTimeline, Phase], Iterator[Sentence]]]] = {
-    "CANVASS": _canvass,
-    "LEADER_LOG_REPLICATION": _leader_waits,
-    "LEADER_INIT": _services,
-    "LEADER_REPLAY": _services,
-    "LEADER_READY": _leader_waits,
-    "FOLLOWER_LOG_REPLICATION": _replication,
-    "FOLLOWER_REPLAY": _replay,
-    "FOLLOWER_CATCHUP": _catchup,
-    "FOLLOWER_CATCHUP_INIT": _image,
-    "FOLLOWER_CATCHUP_AWAIT": _image,
-    "FOLLOWER_LOG_AWAIT": _image,
-}
+_Values: TypeAlias = Callable[[Timeline, MemberTimeline, Phase], Iterator[Sentence]]
 
-_FIELDS: Final[dict[str, tuple[str, ...]]] = {
-    "CANVASS": ("log_leadership_term_id", "append_position", "leadership_term_id"),
-    "LEADER_LOG_REPLICATION": ("append_position",),
-    "LEADER_REPLAY": ("commit_position", "append_position"),
-    "LEADER_READY": ("leadership_term_id", "append_position"),
-    "FOLLOWER_LOG_REPLICATION": (
-        "recorded_position",
-        "replication_stop_position",
-        "notified_commit_position",
-        "append_position",
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """The guard of an election state.
+
+    Parameters
+    ----------
+    condition
+        Operator and conjunct of the spec.
+    values
+        Says which values the lines show.
+    fields
+        The fields of the member state that the guard reads.
+    """
+
+    condition: str
+    values: _Values = _no_values
+    fields: tuple[str, ...] = ()
+
+
+_GUARDS: Final = {
+    "CANVASS": _Guard(
+        "Canvass: IsUnanimousCandidate \\/ (timeout /\\ IsQuorumCandidate)",
+        _canvass,
+        ("log_leadership_term_id", "append_position", "leadership_term_id"),
     ),
-    "FOLLOWER_REPLAY": ("notified_commit_position", "commit_position", "append_position"),
-    "FOLLOWER_CATCHUP": (
-        "commit_position",
-        "catchup_join_position",
-        "notified_commit_position",
-        "catchup_destination",
+    "NOMINATE": _Guard("Nominate: timeout"),
+    "CANDIDATE_BALLOT": _Guard(
+        "CandidateBallot: IsUnanimousLeader \\/ (timeout /\\ IsQuorumLeader)"
     ),
+    "FOLLOWER_BALLOT": _Guard("OnNewLeadershipTerm: m.leadershipTermId = s.candidateTermId"),
+    "LEADER_LOG_REPLICATION": _Guard(
+        "LeaderLogReplication: BoundedQuorumPosition >= appendPosition",
+        _leader_waits,
+        ("append_position",),
+    ),
+    "LEADER_REPLAY": _Guard(
+        "LeaderReplay: commitPosition >= appendPosition",
+        _services,
+        ("commit_position", "append_position"),
+    ),
+    "LEADER_INIT": _Guard("LeaderInit (archive and services)", _services),
+    "LEADER_READY": _Guard(
+        "LeaderReady: HasQuorumAtPosition(leadershipTermId, appendPosition)",
+        _leader_waits,
+        ("leadership_term_id", "append_position"),
+    ),
+    "FOLLOWER_LOG_REPLICATION": _Guard(
+        (
+            "FollowerLogReplication: recordedPosition = replicationStopPosition"
+            " /\\ notifiedCommitPosition >= appendPosition"
+        ),
+        _replication,
+        (
+            "recorded_position",
+            "replication_stop_position",
+            "notified_commit_position",
+            "append_position",
+        ),
+    ),
+    "FOLLOWER_REPLAY": _Guard(
+        "FollowerReplay: notifiedCommitPosition > 0 /\\ commitPosition >= replayStopPosition",
+        _replay,
+        ("notified_commit_position", "commit_position", "append_position"),
+    ),
+    "FOLLOWER_CATCHUP_INIT": _Guard(
+        "FollowerCatchupInit (the transport takes the CatchupPosition)", _image
+    ),
+    "FOLLOWER_CATCHUP_AWAIT": _Guard("FollowerCatchupAwait (an image at logPosition)", _image),
+    "FOLLOWER_CATCHUP": _Guard(
+        (
+            "FollowerCatchup: commitPosition >= catchupJoinPosition"
+            " /\\ commitPosition >= notifiedCommitPosition /\\ ~catchupDestination"
+        ),
+        _catchup,
+        (
+            "commit_position",
+            "catchup_join_position",
+            "notified_commit_position",
+            "catchup_destination",
+        ),
+    ),
+    "FOLLOWER_LOG_INIT": _Guard("FollowerLogInit (a log subscription)"),
+    "FOLLOWER_LOG_AWAIT": _Guard("FollowerLogAwait (an image at logPosition)", _image),
+    "FOLLOWER_READY": _Guard("FollowerReady (the transport takes the AppendPosition)"),
 }
+"""By the election state that they end."""
 
 
-def _of_states(one: MemberTimeline, phase: Phase, states: States | None) -> Iterator[Sentence]:
+def _of_states(
+    one: MemberTimeline, phase: Phase, states: States | None, fields: tuple[str, ...]
+) -> Iterator[Sentence]:
     """What the last state of a phase holds of the guard's variables."""
     last = min(phase.end, len(one.records)) - 1
-    if states is None or phase.state not in _FIELDS or last < phase.begin:
+    if states is None or not fields or last < phase.begin:
         return
     state: Member | None = states.at(one.member_id, one.times[last])
     if state is None or state.election_state.value != phase.state:
         return
-    values = ", ".join(
-        f"{wire_name(name)} = {_shown(getattr(state, name))}" for name in _FIELDS[phase.state]
-    )
+    values = ", ".join(f"{wire_name(name)} = {_shown(getattr(state, name))}" for name in fields)
     how = "As inferred by the import" if states.inferred else "As recorded"
     yield Sentence(f"{how}: {values}.", (one.evidence(last),))
 
