@@ -60,7 +60,7 @@ def plain(tree: Tree) -> Tree:
 
 def assert_changes_lead(before: Tree, after: Tree, edge: api.OutEdge) -> None:
     """The changes are in the fields that differ, each at one value and no list of them."""
-    changed = {one.path.partition("[")[0].partition(".")[0] for one in edge.changes}
+    changed = {one.field.partition("[")[0].partition(".")[0] for one in edge.changes}
     assert changed == {name for name in after if after[name] != before[name]}
     assert all(not one.before.startswith(("[", "{")) for one in edge.changes)
     assert all(one.before != one.after for one in edge.changes)

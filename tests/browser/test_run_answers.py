@@ -209,7 +209,7 @@ def test_a_step_is_reported_as_the_stream_has_it(server: Asked, good_run: Path) 
         assert step.after == stream[place]["state"]
         if place:
             assert step.before == stream[place - 1]["state"]
-            paths = {one.path.partition("[")[0] for one in step.changes}
+            paths = {one.field.partition("[")[0] for one in step.changes}
             before, after = stream[place - 1]["state"], stream[place]["state"]
             assert isinstance(before, dict)
             assert isinstance(after, dict)

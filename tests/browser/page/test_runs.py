@@ -119,7 +119,7 @@ def test_a_step_says_what_was_given_sent_and_changed(
     pane = page.locator(f'[data-step="{member}:{step}"]')
     expect(pane.locator("h2")).to_have_text("OnRequestVote")
     expect(pane).to_contain_text("RequestVote")
-    changed = {change.path.split(".")[0].split("[")[0] for change in result.changes}
+    changed = {change.field.split(".")[0].split("[")[0] for change in result.changes}
     for name in changed:
         expect(pane.locator(".tree", has_text=name).last).to_be_visible()
     pane.get_by_label("only what the step changed").uncheck()

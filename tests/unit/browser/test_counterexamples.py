@@ -49,7 +49,7 @@ def test_what_canvass_check_exports_is_read(tmp_path: Path, violation: Violation
     assert (view.title, view.claim, view.explanation) == ("MCSmall", "Small is violated", ("why",))
     assert [one.action for one in view.states] == ["", "Grow"]
     assert view.states[1].tree == {"x": 1, "f": {"0": [7], "1": [[2]]}}
-    assert [(one.path, one.before, one.after) for one in view.states[1].changes] == [
+    assert [(one.field, one.before, one.after) for one in view.states[1].changes] == [
         ("x", "0", "1"),
         ("f.0[0]", "absent", "7"),
         ("f.1[0][0]", "absent", "2"),
@@ -76,7 +76,7 @@ def test_what_tlc_prints_is_read(tmp_path: Path) -> None:
     assert [one.action for one in view.states] == ["", "Go", "Go"]
     assert view.states[2].tree["lamp"]["east"] == {"colour": "green", "since": 1}
     assert ("lamp.east.colour", "red", "green") in [
-        (one.path, one.before, one.after) for one in view.states[2].changes
+        (one.field, one.before, one.after) for one in view.states[2].changes
     ]
     assert (view.loop, view.stuttering, view.lanes) == (None, False, None)
 

@@ -97,7 +97,7 @@ def test_changes_name_the_place_and_both_values() -> None:
     before = {"a": 1, "b": [1, {"c": True}], "d": "x"}
     after = {"a": 2, "b": [1, {"c": False}, 3], "e": None}
 
-    assert [(one.path, one.before, one.after) for one in tree_changes(before, after)] == [
+    assert [(one.field, one.before, one.after) for one in tree_changes(before, after)] == [
         ("a", "1", "2"),
         ("b[1].c", "true", "false"),
         ("b[2]", "absent", "3"),

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType, field
 
 from canvass.browser.api_base import Data
+from canvass.lanes.of_run import Change
 
 
 class OverviewState(Data, frozen=True):
@@ -67,14 +68,6 @@ class StateRef(Data, frozen=True):
     label: str
 
 
-class FieldChange(Data, frozen=True):
-    """A field with another value than before."""
-
-    path: str
-    before: str
-    after: str
-
-
 class OutEdge(Data, frozen=True):
     """A step that leaves a state."""
 
@@ -88,7 +81,7 @@ class OutEdge(Data, frozen=True):
     """What the step consumes, as a tree."""
     sends: Any
     """What it sends, as a tree."""
-    changes: tuple[FieldChange, ...]
+    changes: tuple[Change, ...]
 
 
 class InEdge(Data, frozen=True):

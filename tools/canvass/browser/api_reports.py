@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from canvass.browser.api_base import Data
-from canvass.browser.api_graphs import ActionCoverage, FieldChange
+from canvass.browser.api_graphs import ActionCoverage
 from canvass.browser.api_runs import Lanes
+from canvass.lanes.of_run import Change
 
 
 class ReportCluster(Data, frozen=True):
@@ -81,7 +82,7 @@ class CounterexampleState(Data, frozen=True):
     number: int
     action: str
     acting: str
-    changes: tuple[FieldChange, ...]
+    changes: tuple[Change, ...]
     tree: dict[str, Any]
 
 

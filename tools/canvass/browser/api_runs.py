@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from canvass.browser.api_base import Data
-from canvass.browser.api_graphs import FieldChange
 from canvass.conformance.explain import Difference
 from canvass.conformance.operators import Operator
 from canvass.lanes import model
 from canvass.lanes.model import LaneMessage
+from canvass.lanes.of_run import Change
 
 
 class MemberInfo(Data, frozen=True):
@@ -195,7 +195,7 @@ class StepView(Data, frozen=True):
     sends: Any
     before: dict[str, Any] | None
     after: dict[str, Any]
-    changes: tuple[FieldChange, ...]
+    changes: tuple[Change, ...]
     graph: InGraph | None
     graph_pending: bool
     """Whether the graph is still being made ready to be searched: ask again for ``graph``."""
@@ -261,7 +261,7 @@ class ComparedMember(Data, frozen=True):
     left: ComparedStep | None
     """The first one that differs; null if the run has no further step of the member."""
     right: ComparedStep | None
-    changes: tuple[FieldChange, ...]
+    changes: tuple[Change, ...]
     """Fields after it: ``before`` of the one run, ``after`` of the other."""
 
 

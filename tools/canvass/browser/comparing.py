@@ -19,11 +19,12 @@ from canvass.browser import api
 from canvass.browser.clock_texts import seconds_text
 from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
-from canvass.browser.runs import OpenRun, changes_of, tree_of
+from canvass.browser.runs import OpenRun, tree_of
 from canvass.browser.tracks import bands_of
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.lanes.of_cluster import is_cluster
+from canvass.lanes.of_run import Change, state_changes
 from canvass.traces.counts import counted
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX
 
@@ -157,12 +158,12 @@ def _member(left: OpenRun, right: OpenRun, member: int) -> api.ComparedMember:
         _side(one, member, same) if same < count else None
         for one, count in zip(runs, counts, strict=True)
     ]
-    changes: tuple[api.FieldChange, ...] = ()
+    changes: tuple[Change, ...] = ()
     if sides[0] is not None and sides[1] is not None:
         states = [
             one.loaded.columns.event(int(one.member_rows[member][same])).state for one in runs
         ]
-        changes = changes_of(states[0], states[1])
+        changes = state_changes(states[0], states[1])
     return api.ComparedMember(
         member=member, same=same, left=sides[0], right=sides[1], changes=changes
     )

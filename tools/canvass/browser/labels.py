@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from canvass.browser import api
 from canvass.browser.cluster_words import (
     cluster_words,
     difference_words,
@@ -18,6 +17,7 @@ from canvass.browser.cluster_words import (
 from canvass.browser.limits import LABEL_CHARS, shortened
 from canvass.lanes.model import ABSENT
 from canvass.lanes.of_cluster import field_changes, is_cluster, value_text
+from canvass.lanes.of_run import Change
 
 MAX_CHANGES: Final = 200
 """Of one step: a member's state has some 60 fields."""
@@ -53,7 +53,7 @@ def near_label(tree: dict[str, Any], centre: dict[str, Any]) -> str:
     if label != label_of(centre):
         return label
     changes = tree_changes(centre, tree)
-    parts = [f"{one.path} {one.after}" for one in changes[:_DIFFERENCES]]
+    parts = [f"{one.field} {one.after}" for one in changes[:_DIFFERENCES]]
     more = f" +{len(changes) - _DIFFERENCES}" if len(changes) > _DIFFERENCES else ""
     return shortened(", ".join(parts) + more, LABEL_CHARS) or label
 
@@ -121,12 +121,12 @@ def edge_words(before: dict[str, Any], after: dict[str, Any], action: str) -> st
     return action
 
 
-def tree_changes(before: Any, after: Any) -> tuple[api.FieldChange, ...]:
+def tree_changes(before: Any, after: Any) -> tuple[Change, ...]:
     """Say in which fields two trees differ."""
-    found: list[api.FieldChange] = []
+    found: list[Change] = []
     for path, old, new in field_changes(before, after):
         if len(found) == MAX_CHANGES:
-            found.append(api.FieldChange(path="…", before="", after="(shortened: more changes)"))
+            found.append(Change("…", "", "(shortened: more changes)"))
             break
-        found.append(api.FieldChange(path=path, before=old, after=new))
+        found.append(Change(path, old, new))
     return tuple(found)

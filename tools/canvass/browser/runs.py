@@ -17,7 +17,6 @@ from canvass.browser.clock_texts import seconds_text, since_text
 from canvass.browser.event_sources import EventSources, place_text
 from canvass.browser.limits import LANE_EVENTS, bounded
 from canvass.browser.tracks import Track
-from canvass.cluster.member import Member
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import LoadedRun, load
 from canvass.lanes.model import Diagram
@@ -297,7 +296,7 @@ class OpenRun:
         before = None
         if int(self.loaded.states.before[row]) >= 0:
             before = self.loaded.step(row).before
-        changes = () if before is None else changes_of(before, event.state)
+        changes = () if before is None else state_changes(before, event.state)
         when = self.when(row)
         return api.StepView(
             member=int(columns.member[row]),
@@ -329,14 +328,6 @@ def tree_of(value: Any) -> Any:
     if isinstance(value, tuple):
         return [tree_of(one) for one in value]
     return bounded(msgspec.to_builtins(value))
-
-
-def changes_of(before: Member, after: Member) -> tuple[api.FieldChange, ...]:
-    """Say what a step changed."""
-    return tuple(
-        api.FieldChange(path=one.field, before=one.before, after=one.after)
-        for one in state_changes(before, after)
-    )
 
 
 def lanes_of(diagram: Diagram, start: int, total: int) -> api.Lanes:

@@ -38,6 +38,13 @@ export interface Session {
   readonly sources: readonly SourceInfo[];
 }
 
+/** A field with another value after a step than before it. */
+export interface Change {
+  readonly field: string;
+  readonly before: string;
+  readonly after: string;
+}
+
 /** An election state. */
 export interface OverviewState {
   readonly name: string;
@@ -86,13 +93,6 @@ export interface StateRef {
   readonly label: string;
 }
 
-/** A field with another value than before. */
-export interface FieldChange {
-  readonly path: string;
-  readonly before: string;
-  readonly after: string;
-}
-
 /** A step that leaves a state. */
 export interface OutEdge {
   readonly edge: number;
@@ -102,7 +102,7 @@ export interface OutEdge {
   readonly words: string;
   readonly given: Json;
   readonly sends: Json;
-  readonly changes: readonly FieldChange[];
+  readonly changes: readonly Change[];
 }
 
 /** A step that leads to a state. */
@@ -525,7 +525,7 @@ export interface StepView {
   readonly sends: Json;
   readonly before: { readonly [name: string]: Json } | null;
   readonly after: { readonly [name: string]: Json };
-  readonly changes: readonly FieldChange[];
+  readonly changes: readonly Change[];
   readonly graph: InGraph | null;
   readonly graphPending: boolean;
   readonly divergence: string;
@@ -575,7 +575,7 @@ export interface ComparedMember {
   readonly same: number;
   readonly left: ComparedStep | null;
   readonly right: ComparedStep | null;
-  readonly changes: readonly FieldChange[];
+  readonly changes: readonly Change[];
 }
 
 /** Where a member is at some place of the causal order. */
@@ -718,7 +718,7 @@ export interface CounterexampleState {
   readonly number: number;
   readonly action: string;
   readonly acting: string;
-  readonly changes: readonly FieldChange[];
+  readonly changes: readonly Change[];
   readonly tree: { readonly [name: string]: Json };
 }
 

@@ -50,7 +50,7 @@ function Row(
         {state.number === 1 ? null : state.changes.length === 0 ? <span class="soft">nothing</span> : (
           <ul class="changes">
             {state.changes.map((change) => (
-              <li key={change.path}><code>{change.path}</code>: {change.before} → {change.after}</li>
+              <li key={change.field}><code>{change.field}</code>: {change.before} → {change.after}</li>
             ))}
           </ul>
         )}

@@ -71,8 +71,8 @@ function Step(
   }, [chosen]);
   const given = givenLine(edge.given);
   const sends = givenLine(edge.sends);
-  const changes = edge.changes.map((change) => `${change.path}: ${change.before} → ${change.after}`);
-  const changed = [...new Set(edge.changes.map((change) => change.path.split(/[.[]/, 1)[0] ?? ""))];
+  const changes = edge.changes.map((change) => `${change.field}: ${change.before} → ${change.after}`);
+  const changed = [...new Set(edge.changes.map((change) => change.field.split(/[.[]/, 1)[0] ?? ""))];
   return (
     <li ref={place} class={chosen ? "is-chosen" : ""}>
       <button type="button" class="state-link" data-edge={edge.edge} data-target={edge.target} onClick={take} onFocus={choose} title={changes.join("\n")}>

@@ -97,7 +97,7 @@ function Compared(
             {one.changes.length > 0 ? (
               <FieldTable
                 field="field after it" heads={[run.title, title]} kinds={["observed", "allowed"]}
-                rows={one.changes.map(({ path, before, after }) => ({ field: path, cells: [before, after] }))}
+                rows={one.changes.map(({ field, before, after }) => ({ field, cells: [before, after] }))}
               />
             ) : null}
           </div>
