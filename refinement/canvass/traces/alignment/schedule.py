@@ -137,31 +137,34 @@ class Schedule(Commits):
         """Send what can be sent, then take the next step of a trajectory if nothing holds it."""
         self._send_pending(live)
         step = live.next_step()
-        if step is not None and not self._is_held(live, step):
+        if step is not None and self._clear(live, step):
             self._take(live, step)
 
-    def _is_held(self, live: LiveMember, step: Step) -> bool:
-        i = live.member_id
-        if (i, live.frontier + 1) in self._held:
-            return True
-        for _, channel in self._outgoing[i]:
-            if channel.latest <= live.frontier:
-                return True
-        if self._unsent_yet(i, live.frontier + 1) is not None:
+    def _clear(self, live: LiveMember, step: Step) -> bool:
+        """Let others do what a step waits for; whether nothing holds the member then.
+
+        Its message is sent, if it receives one, and its leader serves its catch-up.
+        """
+        i, after = live.member_id, live.frontier + 1
+        if (i, after) in self._held:
+            return False
+        if any(channel.latest < after for _, channel in self._outgoing[i]):
+            return False
+        if self._unsent_yet(i, after) is not None:
             # Its sender need not wait for what it logs later.
-            self._send_pending(self.members[self._wanted[i, live.frontier + 1][0][0]])
-            if self._unsent_yet(i, live.frontier + 1) is not None:
-                return True
-        position = step.given.position
-        if step.action == "RecordLog" and not self._can_record(live, position):
-            return True
-        asks = step.action == "FollowerCatchupAwait" and "CatchupPosition" in self._hidden
-        if asks and not self._serves(live):
-            return True
-        if self._hidden and step.action == "AppendEntry":
-            return position > live.upper.published
-        assumed = bool(self._hidden) and step.action == ASSUME_COMMIT
-        return assumed and position > live.upper.committed
+            self._send_pending(self.members[self._wanted[i, after][0][0]])
+            if self._unsent_yet(i, after) is not None:
+                return False
+        position, action = step.given.position, step.action
+        if action == "RecordLog":
+            return self._can_record(live, position)
+        if action == "FollowerCatchupAwait" and "CatchupPosition" in self._hidden:
+            return self._serves(live)
+        if self._hidden and action == "AppendEntry":
+            return position <= live.upper.published
+        if self._hidden and action == ASSUME_COMMIT:
+            return position <= live.upper.committed
+        return True
 
     def _unsent_yet(self, i: int, step: int) -> Receipt | None:
         """What a member receives in a step, if it has not been sent."""

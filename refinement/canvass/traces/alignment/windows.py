@@ -134,12 +134,6 @@ def _may_send(step: Step) -> bool:
     return step.action in _TICKING if received is None else type(received) in _ANSWERS
 
 
-def _closed_state(step: Step) -> Member | None:
-    """The state after a step, if the process goes on in it and no election runs."""
-    s = step.outcome.next
-    return s if s.election_state is _CLOSED and step.action != END_OF_LIFE else None
-
-
 def due_times(trajectory: Trajectory) -> list[int]:
     """For each step when its line, or the next one, was written."""
     due, at = [], FOREVER
@@ -167,9 +161,6 @@ class Windows:
     subsets: list[frozenset[int]] = field(init=False)
     hidden: frozenset[str] = field(init=False)
     _may_send: list[bool] = field(init=False)
-    _closed: list[Member | None] = field(init=False)
-    _slots: dict[tuple[int, int, Message], int] = field(init=False)
-    _afters: dict[tuple[int, int, Message], bool] = field(init=False)
     _answered: dict[tuple[object, ...], dict[tuple[int, Message], int]] = field(init=False)
     _sendable: dict[tuple[object, ...], set[tuple[int, Message]]] = field(init=False)
     _greatest: dict[int, int] = field(init=False)
@@ -191,8 +182,6 @@ class Windows:
             self.subsets = [self.moves.all]  # Its leader counts all, active or not.
         self.hidden = self.trajectory.lines.vocabulary.silent_messages
         self._may_send = [_may_send(step) for step in self.steps]
-        self._closed = [_closed_state(step) for step in self.steps]
-        self._slots, self._afters = {}, {}
         self._answered, self._sendable = {}, {}
         self._greatest, self._reported = {}, {}
         self._terms = {}
@@ -216,34 +205,59 @@ class Windows:
         """Forget what was found: bounds have changed."""
         self._answered.clear()
         self._sendable.clear()
-        self._slots.clear()
-        self._afters.clear()
 
     def slot(self, t: int, to: int, m: Message) -> int:
         """The slot in which step ``t`` itself can have sent a message, or -1."""
         if not self._may_send[t]:
             return -1  # So it is with most steps.
-        key = (t, to, m)
-        known = self._slots.get(key)
+        step = self.trajectory.steps[t]
+        if step.resynchronised or step.action == END_OF_LIFE:
+            return -1
+        slot = sends_message(step.outcome, to, m)
+        before = self.trajectory.steps[t - 1].state if t else self.before
+        # How far a leader has written decides of a StopCatchup, and is open.
+        is_open = type(m) is StopCatchup and before.role is Role.LEADER
+        if step.action == ASSUME_COMMIT or (slot >= 0 and not is_open):
+            return slot
+        received = step.given.message
+        if received is not None:
+            if type(m) not in _ANSWERS.get(type(received), ()) or before.role is not Role.LEADER:
+                return -1
+        elif step.action not in _TICKING:
+            return -1
+        key = (t, type(m), *positions_in(m), *_catching_up(m))
+        known = self._answered.get(key)
         if known is None:
-            known = self._slots[key] = self._at_step(t, to, m)
-        return known
+            known = self._answered[key] = self._sent_at(t, before, m)
+        return known.get((to, m), -1)
 
     def sends_after(self, t: int, to: int, m: Message) -> bool:
         """Whether a message can be sent in the state after step ``t``."""
-        s = self._closed[t]
-        if s is not None:
+        step = self.trajectory.steps[t]
+        if step.action == END_OF_LIFE:
+            return False
+        s = step.outcome.next
+        if s.election_state is _CLOSED:
             if type(m) is AppendPosition:
                 return self._reports(t, s, to, m)
             if type(m) is CommitPosition and leads_closed(s, m.leadership_term_id):
                 return self._commits(t, s, m.log_position)
             if not self.hidden and type(m) in _ELECTION_ONLY:
                 return False
-        key = (t, to, m)
-        known = self._afters.get(key)
+        if isinstance(m, TerminationAck) and not self._ends_life(t):
+            return False
+        if not self._fits(s, m):
+            return False
+        # In an election nothing but the state decides, which is the same after many steps.
+        leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
+        is_shared = leads_election and type(m) is not StopCatchup
+        unlogged = (to, *_terms_of(m)) if self.hidden and s.role is Role.LEADER else ()
+        place: object = s if is_shared else t
+        key = (place, type(m), *positions_in(m), *_catching_up(m), "for", *unlogged)
+        known = self._sendable.get(key)
         if known is None:
-            known = self._afters[key] = self._after_step(t, to, m)
-        return known
+            known = self._sendable[key] = self._sent_after(t, to, m)
+        return (to, m) in known
 
     def first(self, place: int, to: int, m: Message, limit: int = UNBOUNDED) -> int | None:
         """The first place at or after ``place`` where a message can have been sent."""
@@ -268,28 +282,6 @@ class Windows:
                 if slot >= 0 and SLOTS * t + slot <= place:
                     return SLOTS * t + slot
         return None
-
-    def _at_step(self, t: int, to: int, m: Message) -> int:
-        step = self.trajectory.steps[t]
-        if step.resynchronised or step.action == END_OF_LIFE:
-            return -1
-        slot = sends_message(step.outcome, to, m)
-        before = self.trajectory.steps[t - 1].state if t else self.before
-        # How far a leader has written decides of a StopCatchup, and is open.
-        is_open = type(m) is StopCatchup and before.role is Role.LEADER
-        if step.action == ASSUME_COMMIT or (slot >= 0 and not is_open):
-            return slot
-        received = step.given.message
-        if received is not None:
-            if type(m) not in _ANSWERS.get(type(received), ()) or before.role is not Role.LEADER:
-                return -1
-        elif step.action not in _TICKING:
-            return -1
-        key = (t, type(m), *positions_in(m), *_catching_up(m))
-        known = self._answered.get(key)
-        if known is None:
-            known = self._answered[key] = self._sent_at(t, before, m)
-        return known.get((to, m), -1)
 
     def _sent_at(self, t: int, before: Member, m: Message) -> dict[tuple[int, Message], int]:
         """All that a step can have sent with the numbers that a message gives, each in its slot."""
@@ -320,26 +312,6 @@ class Windows:
             return
         for active in self.subsets:
             yield replace(due, active=active)
-
-    def _after_step(self, t: int, to: int, m: Message) -> bool:
-        step = self.steps[t]
-        if step.action == END_OF_LIFE:
-            return False
-        if isinstance(m, TerminationAck) and not self._ends_life(t):
-            return False
-        if not self._fits(step.state, m):
-            return False
-        s = step.state
-        # In an election nothing but the state decides, which is the same after many steps.
-        leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
-        is_shared = leads_election and type(m) is not StopCatchup
-        unlogged = (to, *_terms_of(m)) if self.hidden and s.role is Role.LEADER else ()
-        place: object = s if is_shared else t
-        key = (place, type(m), *positions_in(m), *_catching_up(m), "for", *unlogged)
-        known = self._sendable.get(key)
-        if known is None:
-            known = self._sendable[key] = self._sent_after(t, to, m)
-        return (to, m) in known
 
     def _sent_after(self, t: int, to: int, m: Message) -> set[tuple[int, Message]]:
         """All that can be sent in the state after a step with the numbers that a message gives."""
