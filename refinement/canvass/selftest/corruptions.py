@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,7 +44,6 @@ class RecordedRun:
     rules: Rules
     receivers: Mapping[str, tuple[int, int]]
     """For the id of each message that was received: by whom, and in which step."""
-    _states: dict[tuple[int, int], Member] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> RecordedRun:
@@ -67,10 +66,7 @@ class RecordedRun:
         """Give the state after a step; before all steps, that of a member with empty disks."""
         if step < 0:
             return new_member(self.run.member_count)
-        key = member, step
-        if key not in self._states:
-            self._states[key] = self.streams[member][step].state
-        return self._states[key]
+        return self.streams[member][step].state
 
     def allows(self, member: int, before: Member, event: Event) -> bool:
         """Say whether the core takes the step from a state; receivers have no order."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from canvass.steps.frames import Lookup
 from canvass.steps.jit import compiled, compiled_from
 from canvass.steps.step import (
     FIRST_FACTOR,
@@ -13,17 +14,6 @@ from canvass.steps.step import (
     SECOND_FACTOR,
     SECOND_SEED,
     hash_cells,
-)
-from canvass.steps.tables import (
-    LOOKUP_AFTER_MESSAGE_LOG,
-    LOOKUP_AFTER_OWN_LOG,
-    LOOKUP_INPUT,
-    LOOKUP_LEADERSHIP,
-    LOOKUP_MESSAGE_LOG,
-    LOOKUP_MODULE,
-    LOOKUP_OWN_LOG,
-    LOOKUP_RECORDS,
-    LOOKUP_REPLICATION,
 )
 from canvass.traces.layout import (
     INPUT_INDEX,
@@ -41,6 +31,7 @@ _REPLICATION_TERM = STATE_INDEX["replication_leadership_term_id"]
 _MESSAGE_LOG_TERM = MESSAGE_INDEX["log_leadership_term_id"]
 _INPUT_TERM = INPUT_INDEX["leadership_term_id"]
 _RECORD_TERM = MEMBER_INDEX["leadership_term_id"]
+_RECORD_TERMS = int(Lookup.RECORD_TERMS)
 _LARGEST = MAX_INT
 _MEMBER = int(Kind.MEMBER)
 _MASK = int(Kind.MEMBER_MASK)
@@ -147,6 +138,11 @@ def _keep_first(log: Any, start: int, end: int, term: int, kept: Any) -> None:
 
 
 @compiled
+def _next(term: int) -> int:
+    return term + 1 if term < _LARGEST else term
+
+
+@compiled
 def _keep_looked_up(
     lookups: int,
     hardened: bool,
@@ -160,25 +156,21 @@ def _keep_looked_up(
     kept: Any,
 ) -> None:
     """Mark the entries of the state before that the step may look up."""
-    if lookups & LOOKUP_OWN_LOG:
-        _keep_first(log, start, end, state[_OWN_LOG_TERM], kept)
-    if lookups & LOOKUP_AFTER_OWN_LOG:
-        term = state[_OWN_LOG_TERM]
-        _keep_first(log, start, end, term + 1 if term < _LARGEST else term, kept)
-    if lookups & LOOKUP_MESSAGE_LOG:
-        _keep_first(log, start, end, message[_MESSAGE_LOG_TERM], kept)
-    if lookups & LOOKUP_AFTER_MESSAGE_LOG:
-        term = message[_MESSAGE_LOG_TERM]
-        _keep_first(log, start, end, term + 1 if term < _LARGEST else term, kept)
-    if lookups & LOOKUP_MODULE:
-        _keep_first(log, start, end, state[_MODULE_TERM], kept)
-    if lookups & LOOKUP_LEADERSHIP:
-        _keep_first(log, start, end, state[_LEADERSHIP_TERM], kept)
-    if lookups & LOOKUP_REPLICATION:
-        _keep_first(log, start, end, state[_REPLICATION_TERM], kept)
-    if lookups & LOOKUP_INPUT:
-        _keep_first(log, start, end, inputs[_INPUT_TERM], kept)
-    if lookups & LOOKUP_RECORDS and hardened:
+    own, named = state[_OWN_LOG_TERM], message[_MESSAGE_LOG_TERM]
+    terms = (  # In the order of `Lookup`.
+        own,
+        _next(own),
+        named,
+        _next(named),
+        state[_MODULE_TERM],
+        state[_LEADERSHIP_TERM],
+        state[_REPLICATION_TERM],
+        inputs[_INPUT_TERM],
+    )
+    for lookup in range(len(terms)):
+        if lookups >> lookup & 1:
+            _keep_first(log, start, end, terms[lookup], kept)
+    if lookups >> _RECORD_TERMS & 1 and hardened:
         for member in range(len(records)):
             _keep_first(log, start, end, records[member][_RECORD_TERM], kept)
 

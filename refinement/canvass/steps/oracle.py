@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from canvass.cluster.member import Member
-from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.spec.files import module_folders
 from canvass.steps.step import (
@@ -24,6 +24,7 @@ from canvass.steps.step import (
     flat_message,
     input_cells,
     member_of,
+    message_from,
 )
 from canvass.tlc import Outcome, TlcConfig, TlcError, TlcOptions, run
 from canvass.tlc.values import Function, Seq, Set, Value
@@ -218,13 +219,5 @@ def _outcome(value: Value, member_count: int) -> tuple[Member, Sends]:
         [cells[at : at + 3] for at in range(length + 1, len(cells), 3)],
     )
     listed = _parts_of(_parts_of(sends)[1])
-    return member, tuple(_send(list(_flat(send))) for send in listed)
-
-
-def _send(cells: list[int]) -> tuple[int, Message]:
-    receiver, code, *fields = cells
-    kind = MESSAGE_TYPES[code]
-    values: list[Any] = list(fields)
-    if kind.__name__ == "Vote":
-        values[-1] = bool(values[-1])
-    return receiver, kind(*values)
+    flat = [list(_flat(send)) for send in listed]
+    return member, tuple((receiver, message_from(code, fields)) for receiver, code, *fields in flat)

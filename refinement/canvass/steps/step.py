@@ -74,15 +74,20 @@ def message_cells(message: Message | None) -> list[int]:
     return cells
 
 
+def message_from(code: int, fields: Iterable[int]) -> Message:
+    """Give the message of a type, by its code, with its own fields in their order."""
+    values: list[Any] = list(fields)
+    if MESSAGE_TYPES[code] is messages.Vote:
+        values[-1] = bool(values[-1])
+    return MESSAGE_TYPES[code](*values)
+
+
 def message_of(cells: Sequence[int]) -> Message | None:
     """Give the message that `message_cells` made cells of."""
     code = int(cells[0])
     if code == NULL_VALUE:
         return None
-    values: list[Any] = [int(cells[1 + place]) for place in _FIELD_PLACES[code]]
-    if MESSAGE_TYPES[code] is messages.Vote:
-        values[-1] = bool(values[-1])
-    return MESSAGE_TYPES[code](*values)
+    return message_from(code, (int(cells[1 + place]) for place in _FIELD_PLACES[code]))
 
 
 def state_cells(state: Member) -> list[int]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.steps.canonical import LEADER_STATES
-from canvass.steps.frames import LOG, NEWER_TERM_FIELD, Lookup, Regime, frame_of
+from canvass.steps.frames import LOG, NEWER_TERM_FIELD, Regime, frame_of
 from canvass.steps.step import ERASED_RECORD
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.layout import (
@@ -124,14 +124,3 @@ def tables() -> Tables:
             [state in LEADER_STATES for state in STATE_ENUMS["election_state"]], dtype=np.int64
         ),
     )
-
-
-LOOKUP_OWN_LOG: Final = 1 << Lookup.OWN_LOG_TERM
-LOOKUP_AFTER_OWN_LOG: Final = 1 << Lookup.AFTER_OWN_LOG_TERM
-LOOKUP_MESSAGE_LOG: Final = 1 << Lookup.MESSAGE_LOG_TERM
-LOOKUP_AFTER_MESSAGE_LOG: Final = 1 << Lookup.AFTER_MESSAGE_LOG_TERM
-LOOKUP_MODULE: Final = 1 << Lookup.MODULE_TERM
-LOOKUP_LEADERSHIP: Final = 1 << Lookup.LEADERSHIP_TERM
-LOOKUP_REPLICATION: Final = 1 << Lookup.REPLICATION_TERM
-LOOKUP_INPUT: Final = 1 << Lookup.INPUT_TERM
-LOOKUP_RECORDS: Final = 1 << Lookup.RECORD_TERMS
