@@ -21,9 +21,9 @@ from canvass.steps.distinct import DistinctKeys
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.oracle import rules_digest
 from canvass.steps.reduction import reduced
-from canvass.steps.step import Step, input_of, member_of, message_of
+from canvass.steps.step import Step, input_of
 from canvass.traces.actions import ACTIONS
-from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.columns import EventColumns, Ints, member_of, message_of
 
 
 def rules_of_form(rules: Rules, *, barred: bool) -> Rules:
@@ -169,20 +169,17 @@ def step_at(columns: EventColumns, states: States, row: int) -> Step:
         log = states.log[start:end]
         return member_of(states.state[at].tolist(), states.members[at].tolist(), log.tolist())
 
-    def message(cells: Ints) -> Ints:
-        return np.concatenate([cells[:1], cells[3:]])
-
     first, last = int(columns.send_offsets[row]), int(columns.send_offsets[row + 1])
     sends = []
     for cells in columns.sends[first:last]:
-        sent = message_of(message(cells).tolist())
+        sent = message_of(cells)
         assert sent is not None
         sends.append((int(cells[1]), sent))
     return Step(
         member=int(columns.member[row]),
         before=state(int(states.before[row])),
         action=ACTIONS[int(columns.action[row])],
-        input=input_of(columns.inputs[row].tolist(), message(columns.message[row]).tolist()),
+        input=input_of(columns.inputs[row].tolist(), columns.message[row].tolist()),
         after=state(row),
         sends=tuple(sends),
     )

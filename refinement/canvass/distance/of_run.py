@@ -29,7 +29,7 @@ from canvass.simulation.scenario.contents import (
     cut,
     length,
 )
-from canvass.steps.step import member_of, message_of
+from canvass.traces.columns import member_of, message_of
 from canvass.traces.layout import (
     ACTION_NAMES,
     MEMBER_INDEX,
@@ -196,7 +196,7 @@ class _Following:
         first, end = int(columns.send_offsets[row]), int(columns.send_offsets[row + 1])
         for cells in columns.sends[first:end]:
             if int(cells[_ID]) in of._arrives:
-                message = message_of([int(cells[0]), *map(int, cells[3:])])
+                message = message_of(cells)
                 assert message is not None
                 self._under_way[int(cells[_ID])] = (i, int(cells[_PEER]), message)
 

@@ -23,8 +23,9 @@ from canvass.cluster.rules import Rules
 from canvass.graph import GraphError, tabular
 from canvass.graph.folders import decode_manifest, verify_files
 from canvass.steps.lookup import EDGES_FILE, KEYS_FILE, KeyTable
-from canvass.steps.step import Sends, Step, input_of, member_of, message_of
+from canvass.steps.step import Sends, Step, input_of
 from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.columns import member_of, message_of
 from canvass.traces.layout import MESSAGE_INDEX, NONE
 
 Ints = NDArray[np.int64]
@@ -163,13 +164,13 @@ class Graph(StepArrays):
     def given(self, row: int) -> tuple[Action, Input]:
         """Decode an input, with the action that it is for."""
         action = ACTIONS[int(self.input_action[row])]
-        return action, input_of(self.inputs[row].tolist(), _message_cells(self.message[row]))
+        return action, input_of(self.inputs[row].tolist(), self.message[row].tolist())
 
     def sends_of(self, row: int) -> Sends:
         """Decode a list of sends."""
         sends = []
         for cells in self.sends[int(self.send_offsets[row]) : int(self.send_offsets[row + 1])]:
-            message = message_of(_message_cells(cells))
+            message = message_of(cells)
             assert message is not None
             sends.append((int(cells[MESSAGE_INDEX["peer"]]), message))
         return tuple(sends)
@@ -188,11 +189,6 @@ class Graph(StepArrays):
             after=self.member(target),
             sends=self.sends_of(int(self.sent[edge])),
         )
-
-
-def _message_cells(cells: Ints) -> list[int]:
-    """Drop the columns that a message has only in a trace: peer and id."""
-    return [int(cells[0]), *cells[3:].tolist()]
 
 
 def read_manifest(folder: Path) -> Manifest:

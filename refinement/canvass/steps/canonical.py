@@ -55,11 +55,11 @@ from canvass.steps.step import (
     flat_message,
     hash_cells,
     input_cells,
-    member_of,
     record_cells,
     state_cells,
 )
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
+from canvass.traces.columns import member_of
 from canvass.traces.layout import INPUT_COLUMNS, MEMBER_COLUMNS, STATE_COLUMNS, Kind
 from canvass.traces.layout import kind as kind_of
 from canvass.traces.limits import MAX_INT

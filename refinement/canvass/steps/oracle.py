@@ -23,12 +23,11 @@ from canvass.steps.step import (
     flat_member,
     flat_message,
     input_cells,
-    member_of,
-    message_from,
 )
 from canvass.tlc import Outcome, TlcConfig, TlcError, TlcOptions, run
 from canvass.tlc.values import Function, Seq, Set, Value
 from canvass.traces.actions import ACTIONS
+from canvass.traces.columns import member_of, message_from
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
 
 

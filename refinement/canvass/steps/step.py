@@ -7,24 +7,22 @@ common. How steps become canonical is in `canvass.steps.canonical`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
-from canvass.cluster import messages
 from canvass.cluster.member import Input, Member, MemberRecord, TermEntry
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
 from canvass.traces.actions import Action
+from canvass.traces.columns import Ints, fields_of, message_of
 from canvass.traces.layout import (
     FLAG_COLUMNS,
     INPUT_COLUMNS,
     LOG_COLUMNS,
     MEMBER_COLUMNS,
-    MESSAGE_FIELDS,
     STATE_COLUMNS,
     STATE_ENUMS,
     mask_of,
-    members_of,
 )
 
 Sends = tuple[tuple[int, Message], ...]
@@ -56,38 +54,6 @@ ERASED_STATE: Final = tuple(
 )
 """What the single fields of a state hold where they were erased."""
 ERASED_RECORD: Final = tuple(0 if name in FLAG_COLUMNS else NULL_VALUE for name in MEMBER_COLUMNS)
-
-_FIELD_PLACES: Final = tuple(
-    tuple(MESSAGE_FIELDS.index(name) for name in message.__struct_fields__)
-    for message in MESSAGE_TYPES
-)
-
-
-def message_cells(message: Message | None) -> list[int]:
-    """Give the type code of a message, -1 for none, and its fields; -1 for fields it has not."""
-    cells = [NULL_VALUE] * (1 + len(MESSAGE_FIELDS))
-    if message is not None:
-        code = MESSAGE_TYPES.index(type(message))
-        cells[0] = code
-        for place, name in zip(_FIELD_PLACES[code], message.__struct_fields__, strict=True):
-            cells[1 + place] = int(getattr(message, name))
-    return cells
-
-
-def message_from(code: int, fields: Iterable[int]) -> Message:
-    """Give the message of a type, by its code, with its own fields in their order."""
-    values: list[Any] = list(fields)
-    if MESSAGE_TYPES[code] is messages.Vote:
-        values[-1] = bool(values[-1])
-    return MESSAGE_TYPES[code](*values)
-
-
-def message_of(cells: Sequence[int]) -> Message | None:
-    """Give the message that `message_cells` made cells of."""
-    code = int(cells[0])
-    if code == NULL_VALUE:
-        return None
-    return message_from(code, (int(cells[1 + place]) for place in _FIELD_PLACES[code]))
 
 
 def state_cells(state: Member) -> list[int]:
@@ -134,37 +100,11 @@ def input_cells(value: Input) -> list[int]:
     ]
 
 
-def _record_of(cells: Sequence[int]) -> MemberRecord:
-    values: list[Any] = [
-        bool(cell) if name in FLAG_COLUMNS else int(cell)
-        for name, cell in zip(MEMBER_COLUMNS, cells, strict=True)
-    ]
-    return MemberRecord(*values)
-
-
-def member_of(
-    state: Sequence[int], records: Iterable[Sequence[int]], log: Iterable[Sequence[int]]
-) -> Member:
-    """Give the state that single fields, records and entries stand for."""
-    values: dict[str, Any] = {}
-    for name, cell in zip(STATE_COLUMNS, state, strict=True):
-        if name in STATE_ENUMS:
-            values[name] = STATE_ENUMS[name][int(cell)]
-        else:
-            values[name] = bool(cell) if name in FLAG_COLUMNS else int(cell)
-    values["members"] = tuple(_record_of(cells) for cells in records)
-    values["recording_log"] = tuple(TermEntry(*map(int, cells)) for cells in log)
-    return Member(**values)
-
-
-def input_of(facts: Sequence[int], message: Sequence[int]) -> Input:
-    """Give the input that facts and message cells stand for."""
-    values: dict[str, Any] = {}
-    for name, cell in zip(INPUT_COLUMNS, facts, strict=True):
-        if name in ("active", "accepted"):
-            values[name] = members_of(int(cell))
-        else:
-            values[name] = bool(cell) if name in FLAG_COLUMNS else int(cell)
+def input_of(facts: Sequence[int] | Ints, message: Sequence[int] | Ints) -> Input:
+    """Give the input of a row of `INPUT_COLUMNS` and one of `MESSAGE_COLUMNS`."""
+    values = fields_of(INPUT_COLUMNS, facts)
+    for name in ("active", "accepted"):
+        values[name] = frozenset(values[name])
     return Input(message=message_of(message), **values)
 
 

@@ -36,7 +36,7 @@ Left out: `Event.source`, which no verdict reads; it stays in NDJSON and Parquet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -50,7 +50,7 @@ from canvass.traces.layout import (
     FLAG_COLUMNS,
     INPUT_COLUMNS,
     MEMBER_COLUMNS,
-    MESSAGE_INDEX,
+    MESSAGE_PLACES,
     NONE,
     STATE_COLUMNS,
     STATE_ENUMS,
@@ -113,7 +113,7 @@ _VALUES: Final[dict[str, Callable[[int], Any]]] = {
 """How a cell becomes the value of a field, where it is not the number itself."""
 
 
-def _fields(columns: Sequence[str], cells: Ints) -> dict[str, Any]:
+def fields_of(columns: Sequence[str], cells: Sequence[int] | Ints) -> dict[str, Any]:
     """Give the values of named cells."""
     return {
         name: _VALUES[name](int(cell)) if name in _VALUES else int(cell)
@@ -121,12 +121,33 @@ def _fields(columns: Sequence[str], cells: Ints) -> dict[str, Any]:
     }
 
 
-def _message(cells: Ints) -> Message:
-    message_type = MESSAGE_TYPES[int(cells[0])]
-    values: list[Any] = [int(cells[MESSAGE_INDEX[name]]) for name in message_type.__struct_fields__]
-    if message_type is Vote:
+def message_from(code: int, fields: Iterable[int]) -> Message:
+    """Give the message of a type, by its code, with its own fields in their order."""
+    values: list[Any] = list(fields)
+    if MESSAGE_TYPES[code] is Vote:
         values[-1] = bool(values[-1])
-    return message_type(*values)
+    return MESSAGE_TYPES[code](*values)
+
+
+def message_of(cells: Sequence[int] | Ints) -> Message | None:
+    """Give the message of a row of `MESSAGE_COLUMNS`, None if there is none."""
+    code = int(cells[0])
+    if code == NONE:
+        return None
+    return message_from(code, (int(cells[place]) for place in MESSAGE_PLACES[code]))
+
+
+def member_of(
+    state: Sequence[int] | Ints,
+    records: Iterable[Sequence[int] | Ints],
+    log: Iterable[Sequence[int] | Ints],
+) -> Member:
+    """Give the state of a row of `STATE_COLUMNS`, with its rows of records and of the log."""
+    return Member(
+        **fields_of(STATE_COLUMNS, state),
+        members=tuple(MemberRecord(**fields_of(MEMBER_COLUMNS, cells)) for cells in records),
+        recording_log=tuple(TermEntry(*map(int, cells)) for cells in log),
+    )
 
 
 def _slice(flat: Ints, offsets: Ints, row: int) -> Ints:
@@ -136,28 +157,23 @@ def _slice(flat: Ints, offsets: Ints, row: int) -> Ints:
 
 def _event(columns: EventColumns, row: int) -> Event:
     received = columns.message[row]
-    facts = _fields(INPUT_COLUMNS, columns.inputs[row])
+    facts = fields_of(INPUT_COLUMNS, columns.inputs[row])
     if received[0] != NONE:
-        facts["message"] = _message(received)
+        facts["message"] = message_of(received)
         facts["from_"], facts["id"] = int(received[1]), message_id_text(int(received[2]))
-    lists: dict[str, Any] = {
-        "members": tuple(
-            MemberRecord(**_fields(MEMBER_COLUMNS, cells)) for cells in columns.members[row]
-        ),
-        "recording_log": tuple(
-            TermEntry(*cells.tolist()) for cells in _slice(columns.log, columns.log_offsets, row)
-        ),
-    }
+    sends = []
+    for cells in _slice(columns.sends, columns.send_offsets, row):
+        sent = message_of(cells)
+        assert sent is not None
+        sends.append(Send(int(cells[1]), message_id_text(int(cells[2])), sent))
+    log = _slice(columns.log, columns.log_offsets, row)
     return Event(
         step=int(columns.step[row]),
         time_ns=int(columns.time_ns[row]),
         action=ACTIONS[int(columns.action[row])],
         input=Input(**facts),
-        sends=tuple(
-            Send(int(cells[1]), message_id_text(int(cells[2])), _message(cells))
-            for cells in _slice(columns.sends, columns.send_offsets, row)
-        ),
-        state=Member(**_fields(STATE_COLUMNS, columns.state[row]), **lists),
+        sends=tuple(sends),
+        state=member_of(columns.state[row], columns.members[row], log),
         log_checksums=tuple(
             LogChecksum(int(position), f"{int(checksum) & 0xFFFFFFFFFFFFFFFF:016x}")
             for position, checksum in _slice(columns.checksums, columns.checksum_offsets, row)

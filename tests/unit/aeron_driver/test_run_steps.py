@@ -22,8 +22,9 @@ from canvass.conformance.diagnose import load
 from canvass.conformance.steps import StepChecker, step_at
 from canvass.selftest.driven import record_run
 from canvass.steps.canonical import canonical
-from canvass.steps.step import Step, input_of, member_of, message_of
+from canvass.steps.step import Step, input_of
 from canvass.traces.actions import ACTIONS
+from canvass.traces.columns import member_of, message_of
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.run import RunFolder
 
@@ -84,7 +85,7 @@ def test_the_table_holds_the_steps(found: Collected) -> None:
         return member_of(table.state[row].tolist(), table.members[row].tolist(), log.tolist())
 
     def message(cells: Any) -> Any:
-        return message_of([int(cells[0]), *cells[3:].tolist()])
+        return message_of(cells.tolist())
 
     for row, step in enumerate(distinct.steps):
         given, sent = int(table.input[row]), int(table.sent[row])
@@ -93,9 +94,7 @@ def test_the_table_holds_the_steps(found: Collected) -> None:
             0,
             state(int(table.source[row])),
             ACTIONS[int(table.input_action[given])],
-            input_of(
-                table.inputs[given].tolist(), [table.message[given][0], *table.message[given][3:]]
-            ),
+            input_of(table.inputs[given], table.message[given]),
             state(int(table.target[row])),
             tuple((int(cells[MESSAGE_INDEX["peer"]]), message(cells)) for cells in sends),
         )

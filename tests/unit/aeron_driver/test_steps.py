@@ -32,10 +32,11 @@ from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import CommitPosition
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.steps.step import message_cells, record_cells
+from canvass.steps.step import record_cells
 from canvass.steps.step import state_cells as cells_of_state
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import STATE_ENUMS, STATE_INDEX
+from support.step_columns import message_cells
 
 LAYOUT = StreamLayout(3, 4)
 
