@@ -53,6 +53,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.session import open_session
 from canvass.corpus.tables import read_table
+from canvass.traces.counts import counted
 from canvass.traces.parquet import RUNS_KEY, DatasetFile, RunEntry
 from canvass.traces.schema import encode
 
@@ -173,7 +174,7 @@ def tell(
     medians = {name: median(taken) for name, taken in times.items()}
     say("\n| corpus | time | processors | peaks in MiB |\n|---|---|---|---|")
     for name, (seconds, processor) in medians.items():
-        corpus = f"{name}: {counts[name]:,} events, {len(times[name])} rounds"
+        corpus = f"{name}: {counts[name]:,} events, {counted(len(times[name]), 'round')}"
         peak = largest(memory.get(name, []))
         say(f"| {corpus} | {seconds:.1f} s | {processor:.1f} s | {peak} |")
     say("")
@@ -191,7 +192,7 @@ def tell(
     if set(TURNS) <= clock.keys():
         parts = sum(clock[name] for name in ("long", "set", "files"))
         say(f"skewed / its three parts one after the other: {clock['skewed'] / parts:.2f}")
-    if {LARGE, "set"} <= clock.keys():
+    if {LARGE, "set"} <= clock.keys() and counts[LARGE] > counts["set"]:
         tell_billion(medians, counts)
 
 

@@ -258,7 +258,7 @@ def tell(sets: list[Measured], opened: list[Taken]) -> None:
     for each in sets:
         say(each.row())
     sizes = [each for each in sets if not each.name.endswith("one run")]
-    if len(sizes) > 1:
+    if sizes[-1].events > sizes[0].events:
         tell_marginal(sizes[0], sizes[-1])
     say("")
     for each in sets:
