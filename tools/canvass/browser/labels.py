@@ -86,17 +86,18 @@ def distinct_labels(
                 path: {(part, values[row].get(path, ABSENT)) for row, part in parts.items()}
                 for path in paths
             }
-            path = max(paths, key=lambda one: len(splits[one]))
-            if len(splits[path]) == len(set(parts.values())):
-                break
-            number = {key: place for place, key in enumerate(splits[path])}
             sizes = Counter(parts.values())
+            # What splits nothing now splits nothing later.
+            paths = [path for path in paths if len(splits[path]) > len(sizes)]
+            if not paths:
+                break
+            path = max(paths, key=lambda one: len(splits[one]))
+            number = {key: place for place, key in enumerate(splits[path])}
             for row, part in parts.items():
                 value = values[row].get(path, ABSENT)
                 parts[row] = number[part, value]
                 if sizes[part] > 1:
                     words[row].append(f"{path} {value}")
-            paths.remove(path)
         for row, said in words.items():
             found[row] += f" · {', '.join(said)}" if said else ""
     return found
