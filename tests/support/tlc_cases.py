@@ -89,7 +89,9 @@ CASES: dict[str, Case] = {
         counter(invariants=("NotThree",)),
         {"simulate": True, "depth": 20, "seed": 3},
     ),
-    "keep_going": Case("Counter", counter(invariants=("NotThree",)), {"keep_going": True}),
+    "keep_going": Case(
+        "Counter", counter(invariants=("NotThree",)), {"extra_args": ("-continue",)}
+    ),
     "wrong_argument": Case("Counter", counter(), {"extra_args": ("-bogus",)}),
     "timeout": Case("Counter", counter(limit=2_000_000_000), {"timeout_s": 12.0}),
     "java_does_not_start": Case("Counter", counter(), {"jvm_args": ("-Xmx1",)}),

@@ -144,7 +144,6 @@ def test_what_cannot_be_a_constant_is_refused(name: str, value: Any) -> None:
         {"simulate": True, "dump": "graph.dot"},
         {"dump": "graph.json"},
         {"library": ("no/such/folder",)},
-        {"classpath": ("no/such.jar",)},
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
@@ -153,11 +152,11 @@ def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
 
 
 def test_arguments_follow_from_options() -> None:
-    check = TlcOptions(workers=2, seed=7, coverage=True, keep_going=True, extra_args=("-gzip",))
+    check = TlcOptions(workers=2, seed=7, coverage=True, extra_args=("-gzip",))
     simulate = TlcOptions(simulate=True, traces=3, depth=9)
 
     assert " ".join(check.tlc_args()) == (
-        "-tool -workers 2 -fp 0 -checkpoint 0 -seed 7 -coverage 1 -continue -gzip"
+        "-tool -workers 2 -fp 0 -checkpoint 0 -seed 7 -coverage 1 -gzip"
     )
     assert " ".join(simulate.tlc_args()) == "-tool -workers 1 -simulate num=3 -depth 9"
     assert "-Xss512m" in TlcOptions(stack_mib=512).java_args()

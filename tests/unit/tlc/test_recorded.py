@@ -11,7 +11,6 @@ from canvass.tlc import CheckResult, Outcome, Seq, UserOutput, join_values, to_p
 from canvass.tlc.events import (
     ActionCoverage,
     Banner,
-    ExpressionCoverage,
     Finished,
     InitialStates,
     Location,
@@ -216,14 +215,6 @@ def test_coverage_gives_distinct_then_total() -> None:
     ]
     assert result.coverage[0].kind == "init"
     assert result.coverage[1].location == Location("Lights", 20, 1, 20, 9)
-
-
-def test_expressions_have_level_count_and_cost() -> None:
-    expressions = [one for one in events(recorded("coverage")) if type(one) is ExpressionCoverage]
-
-    assert expressions[1] == ExpressionCoverage(Location("Lights", 20, 17, 20, 39), 0, 42, None)
-    assert expressions[2].level == 1
-    assert expressions[5] == ExpressionCoverage(Location("Lights", 21, 29, 21, 42), 0, 42, 126)
 
 
 def test_the_stream_of_a_success_is_complete_and_in_order() -> None:

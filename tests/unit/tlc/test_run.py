@@ -19,7 +19,7 @@ from canvass.tlc import (
     OptionError,
     Outcome,
     RunError,
-    Tlc,
+    TlcOptions,
     Value,
     check,
     find_jar,
@@ -29,6 +29,7 @@ from canvass.tlc import (
     join_values,
     parse_value,
     read_dump,
+    run,
 )
 from canvass.tlc.events import Event, InitialStates
 from support.tlc_cases import CASES, FIXTURES, SHAPES, SIMPLE, SPECS, counter
@@ -36,7 +37,7 @@ from support.tlc_reading import EXIT_CODES, interpret, recorded
 
 pytestmark = pytest.mark.tlc
 
-TLC = Tlc(heap_mib=256)
+HEAP_MIB = 256
 
 
 def summary(result: CheckResult) -> list[Any]:
@@ -66,12 +67,13 @@ def test_one_run_gives_verdict_coverage_and_graph_and_touches_no_folder(tmp_path
     folder.chmod(0o555)
     seen: list[Event] = []
 
-    result = TLC.check(
+    result = check(
         folder / "Lights.tla",
         coverage=True,
         dump=tmp_path / "lights.dot",
         log=tmp_path / "log",
         on_event=seen.append,
+        heap_mib=HEAP_MIB,
     )
 
     assert (result.outcome, result.distinct, result.depth) == (Outcome.SUCCESS, 63, 6)
@@ -105,8 +107,12 @@ def test_constants_of_every_kind_arrive_unchanged(tmp_path: Path) -> None:
         }
     )
 
-    result = TLC.check(
-        SPECS / "Shapes.tla", SHAPES, constants={"Thing": thing}, dump=tmp_path / "s.dot"
+    result = check(
+        SPECS / "Shapes.tla",
+        SHAPES,
+        constants={"Thing": thing},
+        dump=tmp_path / "s.dot",
+        heap_mib=HEAP_MIB,
     )
 
     assert result.ok, result.message
@@ -132,7 +138,8 @@ def test_a_flood_of_output_is_streamed_without_being_held(tmp_path: Path) -> Non
     count = 0
     last: Value = 0
 
-    with TLC.run(tmp_path / "Printer.tla", SIMPLE, library=(library,)) as running:
+    options = TlcOptions(heap_mib=HEAP_MIB, library=(library,))
+    with run(tmp_path / "Printer.tla", SIMPLE, options) as running:
         tracemalloc.start()
         for value in join_values(running.user_output()):
             count, last = count + 1, value
@@ -163,7 +170,8 @@ def test_warnings_of_java_are_not_among_the_lines_of_tlc(tmp_path: Path) -> None
     java = java_with(tmp_path, "-XX:+UseLargePages", "-XX:LargePageSizeInBytes=3")
 
     log = tmp_path / "log"
-    with TLC.run(tmp_path / "Printer.tla", SIMPLE, java=java, log=log) as running:
+    options = TlcOptions(heap_mib=HEAP_MIB, java=java, log=log)
+    with run(tmp_path / "Printer.tla", SIMPLE, options) as running:
         values = list(running.printed_values())
 
     assert running.result.ok
@@ -182,7 +190,7 @@ def test_a_line_that_is_not_of_the_specification_is_no_value(tmp_path: Path) -> 
     )
     java.chmod(0o755)
 
-    with TLC.run(tmp_path / "Printer.tla", SIMPLE, java=java) as running:
+    with run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB, java=java)) as running:
         values = list(running.printed_values())
 
     assert running.result.ok
@@ -203,7 +211,7 @@ def test_no_behaviour_at_all_is_said(tmp_path: Path) -> None:
     text = "---- MODULE Empty ----\nVARIABLE n\nInit == n \\in {}\nNext == n' = n\n====\n"
     (tmp_path / "Empty.tla").write_text(text)
 
-    result = TLC.check(tmp_path / "Empty.tla", SIMPLE)
+    result = check(tmp_path / "Empty.tla", SIMPLE, heap_mib=HEAP_MIB)
 
     assert (result.outcome, result.distinct) == (Outcome.SUCCESS, 0)
     assert result.warnings == (
@@ -226,7 +234,7 @@ def test_a_jar_that_is_no_tlc_inside_is_a_system_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "odd.jar", "w") as archive:
         archive.writestr("tlc2/TLC.class", b"\xca\xfe\xba\xbe")
 
-    result = TLC.check(SPECS / "Counter.tla", jar=tmp_path / "odd.jar")
+    result = check(SPECS / "Counter.tla", jar=tmp_path / "odd.jar", heap_mib=HEAP_MIB)
 
     assert result.outcome is Outcome.SYSTEM_ERROR
     assert result.message.startswith("TLC said nothing (exit code 1): ")
@@ -253,7 +261,7 @@ def test_file_names_that_cannot_be_meant_are_refused(
     (tmp_path / "a b.tla").write_text("")
 
     with pytest.raises(OptionError) as caught:
-        TLC.run(tmp_path / spec, config and tmp_path / config)
+        run(tmp_path / spec, config and tmp_path / config, TlcOptions(heap_mib=HEAP_MIB))
 
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -261,15 +269,16 @@ def test_file_names_that_cannot_be_meant_are_refused(
 
 def test_what_is_missing_is_said_before_anything_is_made(tmp_path: Path) -> None:
     with pytest.raises(JarError):
-        TLC.run(SPECS / "Counter.tla", jar=tmp_path / "no.jar")
+        run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB, jar=tmp_path / "no.jar"))
     with pytest.raises(JavaError):
-        TLC.run(SPECS / "Counter.tla", java=tmp_path / "no-java")
+        run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB, java=tmp_path / "no-java"))
     with pytest.raises(RunError, match=r"the log .* cannot be written"):
-        TLC.check(SPECS / "Counter.tla", log=tmp_path / "no" / "log")
+        check(SPECS / "Counter.tla", log=tmp_path / "no" / "log", heap_mib=HEAP_MIB)
 
 
 def test_a_result_is_there_only_at_the_end() -> None:
-    with TLC.run(SPECS / "Counter.tla", counter(), jar=find_jar()) as running:
+    options = TlcOptions(heap_mib=HEAP_MIB, jar=find_jar())
+    with run(SPECS / "Counter.tla", counter(), options) as running:
         with pytest.raises(RunError, match="not finished"):
             _ = running.result
         assert running.pid is None

@@ -1,12 +1,12 @@
 """TLC from Python: run it as a process, read what it says as typed events, results and values.
 
-:func:`check` is the simple way, :class:`Tlc` and :func:`run` stream. Nothing here knows of any
+:func:`check` is the simple way, :func:`run` streams. Nothing here knows of any
 particular specification.
 """
 
 from __future__ import annotations
 
-from canvass.tlc.api import Tlc, check
+from canvass.tlc.api import check
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.convert import from_python, to_itf_trace, to_python, to_tla
 from canvass.tlc.dump import Dump, DumpEdge, DumpState, read_dump
@@ -51,7 +51,6 @@ __all__ = [
     "Seq",
     "Set",
     "TlaValueError",
-    "Tlc",
     "TlcConfig",
     "TlcError",
     "TlcOptions",

@@ -127,25 +127,6 @@ class ActionCoverage:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressionCoverage:
-    """How often an expression was evaluated.
-
-    ``level`` is its nesting within the definition named before it; ``cost`` counts the elements
-    that evaluating it enumerated.
-    """
-
-    location: Location
-    level: int
-    count: int
-    cost: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class CoverageFinished:
-    """The set of coverage numbers is complete."""
-
-
-@dataclass(frozen=True, slots=True)
 class UserOutput:
     """One line that the specification printed (``Print``, ``PrintT``), as it was printed.
 
@@ -273,8 +254,6 @@ Event: TypeAlias = (
     | Progress
     | CoverageStarted
     | ActionCoverage
-    | ExpressionCoverage
-    | CoverageFinished
     | UserOutput
     | ErrorReported
     | WarningReported

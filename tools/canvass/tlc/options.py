@@ -52,13 +52,9 @@ class TlcOptions:
         File into which everything that TLC prints is copied as it comes; replaced if it exists.
     library
         More folders in which modules are looked for, after the specification's own.
-    keep_going
-        Go on after a violation and report each (TLC's ``-continue``, whose exit code is then no
-        verdict; the result looks at the violations).
-    classpath
-        Further jars with modules, such as CommunityModules.jar (not for TLC 2.15).
     extra_args
-        Further arguments for TLC, before the specification's name.
+        Further arguments for TLC, before the specification's name. After ``-continue`` the exit
+        code of TLC is no verdict; the result looks at the violations.
     jvm_args
         Further arguments for Java.
     jar
@@ -86,8 +82,6 @@ class TlcOptions:
     dump: str | os.PathLike[str] | None = None
     log: str | os.PathLike[str] | None = None
     library: tuple[str | os.PathLike[str], ...] = ()
-    keep_going: bool = False
-    classpath: tuple[str | os.PathLike[str], ...] = ()
     extra_args: tuple[str, ...] = ()
     jvm_args: tuple[str, ...] = ()
     jar: Jar | str | os.PathLike[str] | None = field(default=None)
@@ -109,9 +103,6 @@ class TlcOptions:
             )
         if self.dump is not None and Path(self.dump).suffix != ".dot":
             raise OptionError(f"dump must be named *.dot, not {os.fspath(self.dump)!a}")
-        for file in self.classpath:
-            if not Path(file).is_file() or os.pathsep in os.fspath(file):
-                raise OptionError(f"classpath entry is no usable file: {os.fspath(file)!a}")
         for folder in self.library:
             if not Path(folder).is_dir():
                 raise OptionError(f"library folder does not exist: {os.fspath(folder)!a}")
@@ -129,8 +120,6 @@ class TlcOptions:
             args += ["-seed", str(self.seed)]
         if self.coverage:
             args += ["-coverage", "1"]
-        if self.keep_going:
-            args += ["-continue"]
         if self.dump is not None:
             args += ["-dump", "dot,actionlabels", str(Path(self.dump).absolute())]
         return args + list(self.extra_args)

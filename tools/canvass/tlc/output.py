@@ -17,11 +17,9 @@ from canvass.tlc.events import (
     ActionCoverage,
     BackToState,
     Banner,
-    CoverageFinished,
     CoverageStarted,
     ErrorReported,
     Event,
-    ExpressionCoverage,
     FinalStats,
     Finished,
     InitialStates,
@@ -67,7 +65,6 @@ _INITIAL_STATES: Final = re.compile(
     r"initial states: ([\d,]+)(?: states? generated, with ([\d,]+))?"
 )
 _ACTION_COVERAGE: Final = re.compile(rf"<(.*?) {_PLACE}(?: \([\d ]+\))?>: ([\d,]+)(?::([\d,]+))?")
-_EXPRESSION_COVERAGE: Final = re.compile(rf"\s*(\|*){_PLACE}: ([\d,]+)(?::([\d,]+))?")
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|min|s|h|d)\b")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NAMED: Final = re.compile(
@@ -285,14 +282,6 @@ def _action_coverage(text: str, kind: str) -> Event | None:
     return ActionCoverage(kind, match[1], place, distinct, total) if place else None
 
 
-def _expression_coverage(text: str) -> Event | None:
-    match = _EXPRESSION_COVERAGE.match(text)
-    place = _place(match.groups()[1:6]) if match else None
-    if not match or not place:
-        return None
-    return ExpressionCoverage(place, len(match[1]), _count(match[7]), _number(match[8]))
-
-
 def _finished(text: str) -> Event:
     parts = _DURATION.findall(text.partition(" at ")[0])
     elapsed_ms = sum(int(number) * _MILLISECONDS[unit] for number, unit in parts)
@@ -308,7 +297,6 @@ _DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {
     codes.DEPTH: _depth,
     codes.STATS_SIMULATE: _stats,
     codes.COVERAGE_START: lambda _: CoverageStarted(),
-    codes.COVERAGE_END: lambda _: CoverageFinished(),
     codes.COVERAGE_INIT: lambda text: _action_coverage(text, "init"),
     codes.COVERAGE_NEXT: lambda text: _action_coverage(text, "next"),
     codes.FINISHED: _finished,
@@ -317,5 +305,4 @@ _DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {
     **dict.fromkeys(codes.PROGRESS, _progress),
     **dict.fromkeys(codes.STATS, _stats),
     **dict.fromkeys(codes.INITIAL_STATES, _initial_states),
-    **dict.fromkeys(codes.COVERAGE_EXPRESSION, _expression_coverage),
 }

@@ -99,7 +99,7 @@ class CheckResult:
     message : str
         One line for people.
     violations : tuple of Violation
-        Errors in the order of their report; more than one only with ``keep_going``.
+        Errors in the order of their report; more than one only with TLC's ``-continue``.
     generated, distinct, queue : int or None
         States generated, distinct ones among them, and left on the queue. The last that TLC said,
         so after a time limit they are the progress. A simulation knows only ``generated``.

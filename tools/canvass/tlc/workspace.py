@@ -115,9 +115,7 @@ def prepare(
         f"-Duser.home={workspace.root / 'tmp'}",
         f"-DTLA-Library={library}",
         "-cp",
-        os.pathsep.join(
-            [str(jar.path), *(str(Path(file).absolute()) for file in options.classpath)]
-        ),
+        str(jar.path),
         "tlc2.TLC",
         *options.tlc_args(),
         *([] if check_deadlock else ["-deadlock"]),
