@@ -295,7 +295,7 @@ class _Writer:
         if not self._ended:
             self._kill()
         wall = _WALL_MS + self._time // MILLISECOND_NS
-        self._log(LifeStart, wall, 0, ())
+        self._log(LifeStart, wall, ())
         self._acks, self._module, self._ended = 0, "INIT", False
         position = after.snapshot_log_position
         self._ack(position, 40)
