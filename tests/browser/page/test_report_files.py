@@ -87,7 +87,7 @@ def test_a_report_says_what_diverges_and_a_link_leads_to_the_run(
         "Canvass: a step that the spec does not allow in 1 run"
     )
     expect(cause).to_contain_text("electionState")
-    expect(cause.locator("svg")).to_be_visible()
+    expect(cause.locator("pre.lanes")).to_be_visible()
     steps = cause.locator("details pre")
     expect(steps).to_be_hidden()
     cause.locator("details summary").last.click()
