@@ -43,6 +43,7 @@ def said_of(logs: dict[int, list[str]], folder: Path) -> ImportSummary:
     [
         ("a-clean-startup", 1, 27, "catchupPosition", 1823),
         pytest.param("a-clean-startup", 0, 31, "leadershipTermId", -1, id="an entry of no term"),
+        pytest.param("a-clean-startup", 0, 31, "logPosition", 1856, id="an entry too long"),
         pytest.param("b-leader-killed", 1, 196, "commitPosition", 30976, id="beyond the log"),
         slow("1.44.7-kills", 2, 178, "leadershipTermId", 2),
         slow("1.44.7-kills", 0, 227, "logPosition", 91424),
