@@ -223,14 +223,22 @@ class LiveMember:
         Numbers that the message gives are put in where quantities are open; the election state
         stays as it is.
         """
-        m, upper, start = wanted.message, self.upper, self.state
+        m, start = wanted.message, self.state
+        if isinstance(m, AppendPosition) and start.election_state is _CLOSED:
+            reported = self.reports(to, AppendPosition, m.log_position)
+            if reported is not None and wanted.accepts(reported[1]):
+                return reported[0]  # Most messages are such reports: the search takes longer.
+        upper = self.upper
         committed = max(upper.committed, start.commit_position)
         received = cache(lambda: list(receipts()))
         level: list[tuple[Member, Steps]] = [(start, [])]
-        seen = {start}
+        seen: set[Member] = set()
         for _ in range(FIND_DEPTH + 1):
-            following = []
+            following: list[tuple[Member, Steps]] = []
             for s, path in level:
+                if s in seen:
+                    continue
+                seen.add(s)
                 preparing = self._preparing(s, m, upper, received)
                 for action, given in chain(self.windows.sending(s, type(m)), preparing):
                     outcome = self.windows.moves.take(s, action, given)
@@ -241,9 +249,7 @@ class LiveMember:
                     grown = [*path, (action, given, outcome)]
                     if wanted.is_among(outcome, to):
                         return grown
-                    if outcome.next not in seen:
-                        seen.add(outcome.next)
-                        following.append((outcome.next, grown))
+                    following.append((outcome.next, grown))
             level = following
         return []
 

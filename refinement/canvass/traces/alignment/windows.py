@@ -165,6 +165,7 @@ class Windows:
     _sendable: dict[tuple[object, ...], set[tuple[int, Message]]] = field(init=False)
     _greatest: dict[int, int] = field(init=False)
     _reported: dict[tuple[object, ...], tuple[int, int, int, int] | None] = field(init=False)
+    _terms: dict[tuple[object, ...], set[tuple[int, ...]]] = field(init=False)
     _likely: dict[frozenset[int], list[frozenset[int]]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -183,6 +184,7 @@ class Windows:
         self._may_send = [_may_send(step) for step in self.steps]
         self._answered, self._sendable = {}, {}
         self._greatest, self._reported = {}, {}
+        self._terms = {}
         self._likely = {}
 
     def likely(self, s: Member) -> list[frozenset[int]]:
@@ -243,6 +245,8 @@ class Windows:
             if not self.hidden and type(m) in _ELECTION_ONLY:
                 return False
         if isinstance(m, TerminationAck) and not self._ends_life(t):
+            return False
+        if not self._fits(s, m):
             return False
         # In an election nothing but the state decides, which is the same after many steps.
         leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
@@ -322,6 +326,23 @@ class Windows:
                 if answered is not None:
                     found.update((send.to, send.message) for send in answered.sends)
         return found
+
+    def _fits(self, s: Member, m: Message) -> bool:
+        """Whether a state sends messages of the terms that a message gives: those do not grow."""
+        kind = type(m)
+        if kind is NewLeadershipTerm or kind is TerminationAck:
+            return True
+        key = (_PHASE(s), kind)
+        known = self._terms.get(key)
+        if known is None:
+            known = self._terms[key] = {
+                _terms_of(send.message)
+                for action, given in self.sending(s, kind)
+                if (outcome := self.moves.take(s, action, given)) is not None
+                for send in outcome.sends
+                if type(send.message) is kind
+            }
+        return not known or _terms_of(m) in known
 
     def unlogged(self, s: Member, to: int, m: Message, hidden: frozenset[str]) -> Iterator[Input]:
         """Receipts that the log does not print, and that the message may answer.
