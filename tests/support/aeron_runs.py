@@ -36,6 +36,8 @@ RELEASES = sorted((_ROOT / "tests" / "captures" / "releases").iterdir())
 MOMENTS = sorted((_ROOT / "tests" / "captures" / "moments").iterdir())
 """Parts of captured clusters up to a moment that is hard to explain."""
 
+LOST_REPORT = _ROOT / "tests" / "captures" / "lost" / "1.51.0-last-report-before-a-kill"
+"""The beginning of a capture in which a killed leader's last line is missing."""
 FINDING = _ROOT / "samples" / "aeron-hz6"
 """The captured cluster on which a safety property did not hold."""
 

@@ -15,7 +15,7 @@ from canvass.traces.alignment.windows import SLOTS, Windows
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
 from support.aeron_hostile import HostileCluster
-from support.aeron_runs import SAMPLES, captures, import_records, logs_of_nodes
+from support.aeron_runs import LOST_REPORT, SAMPLES, captures, import_records, logs_of_nodes
 from support.checked_runs import checked
 
 Lines = dict[int, list[LogRecord]]
@@ -109,6 +109,18 @@ def test_reports_without_which_a_leader_could_not_have_committed(tmp_path: Path)
 
     assert summary.outcome == INCOMPLETE
     assert summary.missing[0].startswith("member-1.log:89: lines are missing before it")
+
+
+def test_the_last_report_that_a_leader_received_before_it_was_killed(tmp_path: Path) -> None:
+    """One follower alone receives what the leader committed with that report: the other was down.
+
+    The leader's logging had not written the line yet.
+    """
+    summary = import_records(read_cluster([LOST_REPORT]), tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+    assert summary.missing[0].endswith("the last lines of a process that was killed are missing")
+    assert checked(tmp_path / "run").verdict.value != "DIVERGES"
 
 
 def test_the_first_entry_of_a_term_that_a_follower_must_have_processed(tmp_path: Path) -> None:

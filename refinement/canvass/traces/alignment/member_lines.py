@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from canvass.cluster import messages
+from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import MemberLog
@@ -181,6 +182,7 @@ class LineReader:
         self._kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.events
         self._acknowledged = NULL_VALUE
         self._failed = False
+        self._is_electing = False
         self._snapshot = NULL_VALUE
         self.shift = 0
         self._offset: int | None = None
@@ -204,11 +206,7 @@ class LineReader:
     def _add(self, record: LogRecord) -> None:
         lines, kind = self.lines, type(record)
         index = len(lines.records)
-        if isinstance(record, ServiceAck):
-            self._acknowledged = record.log_position
-            self._failed |= record.relevant_id == NULL_VALUE
-        elif isinstance(record, StateChange) and record.old_state == "ACTIVE":
-            self._acknowledged, self._failed = NULL_VALUE, False
+        self._note(record)
         if kind is DamagedLine:
             lines.damaged.add(index)
         elif kind is TruncatedLine:
@@ -237,13 +235,29 @@ class LineReader:
         elif isinstance(record, records.ClusterEvent):
             lines.beside.append((index, record))
 
+    def _note(self, record: LogRecord) -> None:
+        """Note what decides whether a later change of the module's state is a step."""
+        if isinstance(record, ServiceAck):
+            self._acknowledged = record.log_position
+            self._failed |= record.relevant_id == NULL_VALUE
+        elif isinstance(record, StateChange) and record.old_state == "ACTIVE":
+            self._acknowledged, self._failed = NULL_VALUE, False
+        elif isinstance(record, NewElection):
+            self._is_electing = True
+        elif isinstance(record, records.ElectionStateChange):
+            self._is_electing = record.new_state != ElectionState.CLOSED.value
+
     def _is_modelled(self, record: LogRecord) -> bool:
         """Whether a change of the module's state is a step of the model.
 
         A service that acknowledges no recording has failed to take its snapshot, or has joined a
-        log meanwhile: there is none then. Source: ``ConsensusModuleAgent.takeSnapshot``.
+        log meanwhile: there is none then. A member that closes in an election, although it is
+        TERMINATING, is stopped from outside: it terminates by itself only when it is closed.
+        Source: ``ConsensusModuleAgent.takeSnapshot``, ``consensusWork``.
         """
-        return is_termination(record) or (is_snapshot_end(record) and not self._failed)
+        if is_termination(record):
+            return not self._is_electing
+        return is_snapshot_end(record) and not self._failed
 
     def _without_old_join(self, record: records.ElectionStateChange) -> Line:
         """A change that does not say where a catch-up that is over was to end.

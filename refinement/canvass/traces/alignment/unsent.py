@@ -131,12 +131,17 @@ def _can_be_recorded(windows: Mapping[int, Windows], m: Message, now_ns: int) ->
 
 
 def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
-    """Whether a member can have sent a message after a few more lines, before a step."""
+    """Whether a member can have sent a message after a few more lines, before a step.
+
+    Missing may be the receipt of a report, too, that lets a leader commit what the message says.
+    """
     count = len(one.trajectory.lines.records)
     line = next((step.lines.start for step in one.steps[at:] if step.lines), count)
     begun = one.steps[at - 1].state
     level = [begun, *(_grown(begun, position) for position in positions_in(m))]
     seen = set(level)
+    others = one.moves.all - {one.moves.member_id}
+    reports = list(_asked(Input(message=report) for report in _reports(others, m)))
     for _ in range(LAST_LINES + 1):
         following = []
         for state in level:
@@ -145,7 +150,7 @@ def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
                 taken = (one.moves.take(s, action, given) for action, given in tried)
                 if any(sends_message(outcome, to, m) >= 0 for outcome in taken):
                     return True
-            for action, given in one.moves.possible(state, line):
+            for action, given in [*one.moves.possible(state, line), *reports]:
                 outcome = one.moves.take(state, action, given)
                 if sends_message(outcome, to, m) >= 0:
                     return True
@@ -154,6 +159,13 @@ def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
                     following.append(outcome.next)
         level = following
     return False
+
+
+def _reports(others: Iterable[int], m: Message) -> list[AppendPosition]:
+    """The reports after which a quorum has recorded what a leader says is committed."""
+    if not isinstance(m, CommitPosition):
+        return []
+    return [AppendPosition(m.leadership_term_id, m.log_position, j, 0) for j in others]
 
 
 def _grown(s: Member, position: int) -> Member:
@@ -453,6 +465,9 @@ def _end_of_life(one: Windows, first: int, last: int) -> int:
 def _open_gap(one: Windows, at: int, reason: str) -> None:
     steps = one.trajectory.steps
     place = min(at + 1, len(steps) - 1)
+    if steps[at].action == END_OF_LIFE:
+        # What the next process finds recorded may have been recorded before the gap.
+        place = next((k for k in range(at + 1, len(steps)) if steps[k].lines), place)
     steps[place].gap = reason
     line = next((step.lines.start for step in steps[place:] if step.lines), one.trajectory.stopped)
     one.trajectory.gaps.append((line, reason))
