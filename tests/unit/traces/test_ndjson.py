@@ -360,6 +360,7 @@ def test_scanner_takes_what_json_writes(value: Any, indent: int | None) -> None:
     assert scan(text.encode(), "s", 1)["$"] == 1
 
 
+@example('"a\\u"n"1')  # Python 3.11.2 matches possessive quantifiers wrongly.
 @given(st.text('{}[]",:\\ntrue0123.eE-+ u"d8', max_size=40))
 def test_scanner_takes_nothing_that_json_refuses(text: str) -> None:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
