@@ -110,18 +110,18 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     schema: Literal["canvass.batch/2"] = SUMMARY_SCHEMA
     version: str
     corpora: list[str]
-    tasks: int | None = None
+    tasks: int | None
     """How many tasks were asked for; null if the job chose."""
-    runs: int = 0
-    events: int = 0
-    verdicts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
+    runs: int
+    events: int
+    verdicts: dict[str, int]
     """Runs by verdict; every verdict is a key."""
-    divergences: int = 0
-    clusters: list[Cluster] = []
-    cluster_count: int = 0
-    listed: list[Listed] = []
-    listed_count: int = 0
-    coverage: list[Coverage] = []
+    divergences: int
+    clusters: list[Cluster]
+    cluster_count: int
+    listed: list[Listed]
+    listed_count: int
+    coverage: list[Coverage]
     shared_ids: list[SharedId] = []
     """The first ids that several runs have."""
     shared_id_count: int = 0
@@ -129,13 +129,13 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """How much of each state graph that was given the corpus covers."""
     earlier: dict[str, int] = {}
     """Of units that were verified before and have not changed: runs by verdict."""
-    never_taken: list[str] = []
+    never_taken: list[str]
     """Actions of the spec that no event has."""
-    asked_steps: int = 0
+    asked_steps: int
     """Distinct steps that the oracle was asked about."""
-    rechecked_runs: int = 0
-    seconds: float = 0.0
-    events_per_second: float = 0.0
+    rechecked_runs: int
+    seconds: float
+    events_per_second: float
 
 
 def summarise(
@@ -294,6 +294,29 @@ def read_summary(folder: Place) -> Summary:
         raise BadBaseline(f"{path}: {error.strerror}") from None
     except msgspec.MsgspecError as error:
         raise BadBaseline(f"{path}: {error}") from None
+
+
+def empty_summary(version: str, corpora: list[str]) -> Summary:
+    """Make the summary of a verification that had no unit to verify."""
+    return Summary(
+        version=version,
+        corpora=corpora,
+        tasks=None,
+        runs=0,
+        events=0,
+        verdicts=dict.fromkeys(VERDICTS, 0),
+        divergences=0,
+        clusters=[],
+        cluster_count=0,
+        listed=[],
+        listed_count=0,
+        coverage=[],
+        never_taken=[],
+        asked_steps=0,
+        rechecked_runs=0,
+        seconds=0.0,
+        events_per_second=0.0,
+    )
 
 
 def new_clusters(summary: Summary, known: Collection[Kind]) -> list[Cluster]:

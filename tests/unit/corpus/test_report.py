@@ -20,6 +20,7 @@ from canvass.corpus.summary import (
     RunPlace,
     SharedId,
     Summary,
+    empty_summary,
     exit_code,
     new_clusters,
     read_summary,
@@ -118,7 +119,7 @@ def test_a_summary_is_read_back(tmp_path: Path) -> None:
 
 def test_verdicts_from_earlier_verifications_decide_the_exit_code_too() -> None:
     """A command that is repeated after it was killed ends as it would have ended."""
-    found = Summary(version="0.1", corpora=["corpus"])
+    found = empty_summary("0.1", ["corpus"])
     assert exit_code(found) == 2
     earlier = {"CONFORMS": 3, "DIVERGES": 1, "INCOMPLETE": 0, "MALFORMED": 0}
 
@@ -137,6 +138,7 @@ def test_verdicts_from_earlier_verifications_decide_the_exit_code_too() -> None:
         (b"\xff", r"not UTF-8: .* \(byte 0\)"),
         (b'{"version":"caf\xe9"}', r"not UTF-8: .* \(byte 15\)"),
         (b'{"of later":' + b"[" * 100_000, "nested too deeply"),
+        (b'{"version":"1","corpora":[]}', "missing required field `tasks`"),
         (b'{"schema":"canvass.batch/3"}', "Invalid enum value 'canvass.batch/3'"),
     ],
     ids=lambda cell: cell[:20] if isinstance(cell, bytes) else "",

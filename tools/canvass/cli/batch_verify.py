@@ -141,7 +141,7 @@ def verify_due(
 
     from canvass.conformance.step_lookup import spec_digest
     from canvass.corpus.history import make_stamp
-    from canvass.corpus.summary import Summary
+    from canvass.corpus.summary import empty_summary
 
     digest, ours = spec_digest(), version("canvass")
     inputs = history.inputs(units, digest, again=again)
@@ -149,7 +149,8 @@ def verify_due(
     progress.stage(_causes(inputs.causes()))
     if not due:
         corpora = [str(corpus) for corpus in request.corpora]
-        return Summary(version=ours, corpora=corpora, earlier=inputs.earlier()), ""
+        summary = empty_summary(ours, corpora)
+        return msgspec.structs.replace(summary, earlier=inputs.earlier()), ""
     stamp = make_stamp(due, ours, digest, datetime.now(UTC))
     with history.report_folder() if report is None else nullcontext(report.out) as out:
         summary = _verify_units(request, [each.unit for each in due], out, engines, progress)

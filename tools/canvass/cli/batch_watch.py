@@ -112,14 +112,14 @@ def _watch(
     """Look for new units again and again, or once; give the exit code of the last look."""
     from canvass.cli.progress import Stages
     from canvass.corpus.history import History, HistoryInUse
-    from canvass.corpus.summary import Summary, exit_code
+    from canvass.corpus.summary import empty_summary, exit_code
 
     history = History(tables)
     with Engines(request.master) as engines:
         while True:
             listed = arrivals.listed()
             due = arrivals.due(listed)
-            summary = Summary(version="", corpora=[])
+            summary = empty_summary("", [])
             if due:
                 try:
                     with Stages(each=True) as progress, history.opened():
