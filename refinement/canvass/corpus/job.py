@@ -188,7 +188,7 @@ class CorpusJob:
         return self._run(run_task, folder, stage, [len(task) for task in tasks])
 
     def _run(self, run_task: RunTask, folder: Place, stage: str, units: Sequence[int]) -> Stage:
-        """Run a stage, of whose tasks each has so many units; log a line for each task."""
+        """Run a stage and log a line for each task; ``units`` counts the units of each task."""
         found = stage_of(folder, self._engine.run_tasks(run_task, len(units), stage))
         self._log += b"".join(task_lines(stage, found, units))
         (self._out / TASK_LOG).write_bytes(self._log)
@@ -221,7 +221,8 @@ class CorpusJob:
         again: dict[_Place, set[str]] = {}
         refused = set(forbidden)
         columns = ("source", "part", "run_id", "verdict", "pending")
-        for batch in first.batches([RowKind.VERDICT], columns):
+        kinds = [RowKind.VERDICT] if first.count(RowKind.STEP) else []  # Else no step was open.
+        for batch in first.batches(kinds, columns):
             rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
             for source, part, run_id, verdict, pending in rows:
                 if pending and (verdict == "DIVERGES" or not refused.isdisjoint(pending)):
