@@ -61,23 +61,31 @@ def test_a_malformed_run_is_an_error(spark: SparkSession, tmp_path: Path) -> Non
         spark.read.format("canvass").load(str(tmp_path)).count()
 
 
+@pytest.fixture
+def lake(runs: Path, tmp_path: Path) -> Path:
+    """Runs of one day, and a malformed run of a later day: an error for who reads it."""
+    folder = tmp_path / "lake"
+    shutil.copytree(runs, folder / "date=2026-11-20")
+    (folder / "date=2026-11-22" / "broken").mkdir(parents=True)
+    return folder
+
+
+def events_of_member_1(runs: Path, *run_ids: str) -> int:
+    """Count lines."""
+    logs = [(runs / run_id / "member-1.ndjson").read_text() for run_id in run_ids]
+    return sum(len(log.splitlines()) for log in logs)
+
+
 def test_what_is_not_wanted_is_not_read_and_no_query_changes_another(
-    spark: SparkSession, runs: Path, tmp_path: Path
+    spark: SparkSession, runs: Path, lake: Path
 ) -> None:
-    """A malformed run is an error for who reads it."""
-    lake = tmp_path / "lake"
-    shutil.copytree(runs, lake / "date=2026-11-20")
-    (lake / "date=2026-11-21" / "broken").mkdir(parents=True)
     reader = spark.read.format("canvass").option("columns", "run,member,date,revision")
     chosen = reader.option("where", "date = '2026-11-20'").option("run", "run-1,run-2")
     frame = chosen.option("member", "1").load(str(lake))
 
     rows = frame.collect()
 
-    counts = {
-        f"run-{n}": len((runs / f"run-{n}" / "member-1.ndjson").read_text().splitlines())
-        for n in (1, 2)
-    }
+    counts = {name: events_of_member_1(runs, name) for name in ("run-1", "run-2")}
     assert Counter(tuple(row) for row in rows) == {
         (name, 1, "2026-11-20", "1.50"): count for name, count in counts.items()
     }
@@ -144,12 +152,8 @@ def pushdown(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.usefixtures("pushdown")
 def test_filters_of_a_query_leave_out_units_runs_and_members(
-    spark: SparkSession, runs: Path, tmp_path: Path
+    spark: SparkSession, runs: Path, lake: Path
 ) -> None:
-    """A malformed run is an error for who reads it."""
-    lake = tmp_path / "lake"
-    shutil.copytree(runs, lake / "date=2026-11-20")
-    (lake / "date=2026-11-22" / "broken").mkdir(parents=True)
     (lake / "date=2026-11-20" / "run-2" / "member-0.ndjson").write_text("no event")
     reader = spark.read.format("canvass").option("pushFilters", "true")
 
@@ -157,15 +161,13 @@ def test_filters_of_a_query_leave_out_units_runs_and_members(
         return reader.load(str(lake)).where(condition).count()
 
     wanted = "date < '2026-11-21' AND run IN ('run-1', 'run-2') AND member = 1"
-    expected = sum(
-        len((runs / name / "member-1.ndjson").read_text().splitlines())
-        for name in ("run-1", "run-2")
-    )
-    assert events(wanted) == expected > 0
+    assert events(wanted) == events_of_member_1(runs, "run-1", "run-2") > 0
     assert events("date = '2026-11-21'") == 0
     for condition in ("date < '2026-11-21'", wanted.replace("date <", "date >")):
         with pytest.raises(Exception, match=r"run-2|broken"):
             events(condition)
+    with pytest.raises(Exception, match="pushFilters='yes' is neither true nor false"):
+        reader.option("pushFilters", "yes").load(str(lake)).count()
 
 
 @pytest.mark.night

@@ -118,7 +118,7 @@ def _comparisons(
 def units_that_may_pass(
     units: Iterable[Unit], filters: Iterable[Filter], columns: Collection[str]
 ) -> list[Unit]:
-    """Leave out the units whose partitions no filter of a query lets through.
+    """Leave out the units whose partitions a filter of a query excludes.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import tempfile
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -127,8 +127,10 @@ class CanvassDataSource(DataSource):
 
     def reader(self, schema: StructType) -> EventsReader:
         """Give the reader of one scan; Spark hands filters to any reader that takes them."""
-        takes_filters = self.options.get("pushFilters", "false").lower() == "true"
-        reader = FilteringEventsReader if takes_filters else EventsReader
+        takes_filters = self.options.get("pushFilters", "false")
+        if takes_filters.lower() not in ("true", "false"):
+            raise BadOption(f"pushFilters={takes_filters!r} is neither true nor false")
+        reader = FilteringEventsReader if takes_filters.lower() == "true" else EventsReader
         return reader(self.options, schema.names)
 
 
@@ -155,20 +157,16 @@ class UnitReader(DataSourceReader):
         self._tasks = whole_number(options, "partitions", 0) or None
         self._selection = Selection.of(options)
         self._where = options.get("where")
-        self._filters: Sequence[Filter] = ()
 
     def partitions(self) -> Sequence[InputPartition]:
         """Pack what there is, and may hold rows that are wanted, into partitions."""
-        units = list_units([self._path])
-        if self._where is not None:
-            units = select_units(units, self._where)
-        units = units_that_may_pass(units, self._filters, self._partition_columns())
-        tasks = pack(units, tasks=self._tasks, parallelism=2) or [()]
+        tasks = pack(self._units(), tasks=self._tasks, parallelism=2) or [()]
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 
-    def _partition_columns(self) -> Collection[str]:
-        """Name the columns whose filters decide which units are read."""
-        return ()
+    def _units(self) -> list[Unit]:
+        """Give the units that may hold rows that are wanted."""
+        units = list_units([self._path])
+        return units if self._where is None else select_units(units, self._where)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Give the rows of a partition as Arrow batches; the first malformed unit is an error."""
@@ -215,14 +213,17 @@ class EventsReader(UnitReader):
 class FilteringEventsReader(EventsReader):
     """Reads the events of units that the filters of a query may let through."""
 
+    _filters: Sequence[Filter] = ()
+
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Take the filters of a query; Spark evaluates all of them again."""
         self._filters = filters
         self._selection = self._selection.narrowed(filters)
         return filters
 
-    def _partition_columns(self) -> Collection[str]:
-        return set(self._names) - set(row_schema(self._member_count).names)
+    def _units(self) -> list[Unit]:
+        partition_columns = set(self._names) - set(row_schema(self._member_count).names)
+        return units_that_may_pass(super()._units(), self._filters, partition_columns)
 
 
 class _Batch(NamedTuple):
