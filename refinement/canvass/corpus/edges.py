@@ -47,14 +47,14 @@ class GraphCoverage(Struct, frozen=True, rename="camel"):
 
 
 def edges_met(table: KeyTable, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Give an edge for each distinct step of a graph that some keys are of, ascending."""
+    """Give an edge for each step of a graph that is among some keys, ascending."""
     found = np.unique(table.lookup(keys))
     met: NDArray[np.int64] = found[found >= 0]
     return met
 
 
 def coverage_of(name: str, met: NDArray[np.int64]) -> GraphCoverage:
-    """Count the steps of a graph, and those that were met, by action.
+    """Count all steps of a graph, and the steps that were met, by action.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Covered:
     """An edge for each step of the graph that no run takes, ascending."""
     runs: int
     malformed: int
-    """How many of the runs are none."""
+    """How many of the runs are malformed."""
     events: int
 
 

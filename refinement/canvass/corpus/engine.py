@@ -57,7 +57,7 @@ class SparkEngine:
         """Run the tasks of a stage; give their receipts."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        if not self._is_connect:  # Which has no descriptions of jobs.
+        if not self._is_connect:  # Spark Connect has no descriptions of jobs.
             self._session.sparkContext.setJobDescription(
                 f"canvass: {stage}: {counted(count, 'task')}"
             )

@@ -1,4 +1,4 @@
-"""The rows of the tasks of a stage, as files: written by workers, read by the driver or by Spark.
+"""The rows of the tasks of a stage, as files that driver and workers write and read.
 
 Rows do not go through Spark, which would take several small jobs to bring back a few of them. A
 worker leaves the rows of its task in a Parquet file, and gives back a `Receipt`: how many rows of
@@ -39,9 +39,9 @@ METRICS: Final = (
     "oracle_answers",
     *(f"{name.lower()}_runs" for name in _VERDICTS),
 )
-"""Sums that Spark shows of a stage: events of runs that have a verdict; distinct steps, and those
-that neither graph nor cache has, each once a task; batches of steps that the oracle was asked, and
-its answers; runs by verdict.
+"""Sums that Spark shows of a stage, as `docs/guide/spark.md` explains them.
+
+Steps are distinct within a task: two tasks may count the same step.
 """
 RECEIPT_SCHEMA: Final = pa.schema(
     [pa.field("receipt", pa.binary()), *(pa.field(name, pa.int64()) for name in METRICS)]

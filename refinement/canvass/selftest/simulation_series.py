@@ -83,7 +83,7 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def findings_of(result: RunResult, replay: str) -> Iterator[SimulationFinding]:
-    """What a run has violated, and what it did not come to."""
+    """Give the properties that a run violated, and ``Stuck`` if the run came to no end."""
     seed = result.options.seed
     for one in result.findings:
         yield SimulationFinding(
@@ -95,7 +95,7 @@ def findings_of(result: RunResult, replay: str) -> Iterator[SimulationFinding]:
 
 
 class Tally:
-    """What a series of simulations comes to."""
+    """Sums over the runs of a series."""
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()
@@ -107,7 +107,7 @@ class Tally:
         self._left_out: list[LeftOut] = []
 
     def add(self, result: RunResult, replay: str) -> str:
-        """Count one more in; give what there is to tell of all so far."""
+        """Add a run; give one line about all runs so far."""
         self._runs += 1
         self._steps += result.steps
         self._simulated_ns += result.time_ns

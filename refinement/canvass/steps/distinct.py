@@ -1,4 +1,4 @@
-"""Distinct rows of small numbers: which row has each first, and which of them each row is."""
+"""Distinct rows of integers, and numbers for distinct keys as they come."""
 
 from __future__ import annotations
 
