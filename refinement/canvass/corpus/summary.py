@@ -1,14 +1,14 @@
 """What a batch verification found, in numbers and examples: ``summary.json``.
 
-A `Summary` is made from the tables batch by batch; of lists that grow with the corpus only
-the first entries are taken, and how many there are is said. It decides the exit code, and what is
-new against an earlier summary.
+A `Summary` is made from the tables batch by batch. A list that grows with the corpus holds only
+its first entries, and a count says how many there are. The summary decides the exit code, and
+which clusters are new against an earlier summary.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -21,6 +21,7 @@ from canvass.conformance.verdict import exit_code as worst_of
 from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.storage import Place
 from canvass.corpus.tables import read_table
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
@@ -39,7 +40,7 @@ Kind = tuple[str, str]
 
 
 class Listed(Struct, frozen=True, rename="camel"):
-    """A run, or what should have been one, that does not conform."""
+    """A run that does not conform, or a unit that could not be read."""
 
     source: str
     run_id: str | None
@@ -183,17 +184,17 @@ def _rows(folder: Place, *columns: str) -> Iterator[tuple[Any, ...]]:
 
 def _verdicts(folder: Place) -> tuple[dict[str, tuple[int, int]], list[Listed]]:
     """Count runs and events by verdict; list the first runs that do not conform."""
-    counted = dict.fromkeys(VERDICTS, (0, 0))
+    by_verdict = dict.fromkeys(VERDICTS, (0, 0))
     failing: list[Listed] = []
     rows = _rows(folder, "source", "run_id", "verdict", "events", "reason")
     for source, run_id, verdict, events, reason in rows:
-        runs, before = counted[verdict]
-        counted[verdict] = runs + 1, before + (events or 0)
+        runs, before = by_verdict[verdict]
+        by_verdict[verdict] = runs + 1, before + (events or 0)
         if verdict != Verdict.CONFORMS.value:
             failing.append(Listed(source, run_id, verdict, events or 0, reason or ""))
             if len(failing) > 2 * MAX_LISTED:
                 failing = sorted(failing, key=_place)[:MAX_LISTED]
-    return counted, sorted(failing, key=_place)[:MAX_LISTED]
+    return by_verdict, sorted(failing, key=_place)[:MAX_LISTED]
 
 
 def _place(listed: Listed) -> tuple[str, str, str]:
@@ -317,6 +318,17 @@ def empty_summary(version: str, corpora: list[str]) -> Summary:
         seconds=0.0,
         events_per_second=0.0,
     )
+
+
+def totals(summary: Summary) -> str:
+    """Say how many runs and events were verified, and how many runs have each verdict."""
+    done = f"{counted(summary.runs, 'run')}, {counted(summary.events, 'event')}"
+    return f"{done}: {verdict_counts(summary.verdicts)}"
+
+
+def verdict_counts(verdicts: Mapping[str, int]) -> str:
+    """Say how many runs have each verdict, such as "2 CONFORMS, 1 DIVERGES"."""
+    return ", ".join(f"{count:,} {name}" for name, count in verdicts.items() if count) or "none"
 
 
 def new_clusters(summary: Summary, known: Collection[Kind]) -> list[Cluster]:

@@ -240,13 +240,11 @@ def _register_submit(batch: typer.Typer) -> None:
 def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     """Write the result for a person: verdicts, then the clusters of divergences."""
     from canvass.conformance.report import shared_id_remark
-    from canvass.corpus.summary import name_of
+    from canvass.corpus.summary import name_of, totals, verdict_counts
 
     console = result_console()
-    counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
     if summary.runs or not summary.earlier:
-        done = f"{counted(summary.runs, 'run')}, {counted(summary.events, 'event')}"
-        console.print(f"{done}: {counts or 'none'}")
+        console.print(totals(summary))
     else:
         console.print("no unit is new or changed: nothing was verified")
     fresh = {cluster.identity for cluster in new or ()}
@@ -274,8 +272,7 @@ def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
         share = f"{graph.covered:,} of the {graph.steps:,} steps of {graph.model}"
         console.print(f"the corpus takes {share}")
     if any(summary.earlier.values()):
-        before = ", ".join(f"{n:,} {name}" for name, n in summary.earlier.items() if n)
-        console.print(f"verified before and unchanged: {before or 'none'}")
+        console.print(f"verified before and unchanged: {verdict_counts(summary.earlier)}")
     if summary.runs:
         report = "" if out is None else f"; report: {out.rstrip('/')}/report.html"
         console.print(f"{summary.events_per_second:,.0f} events/s{report}")

@@ -151,11 +151,13 @@ def _show(summary: Summary, identity: str, output: Format) -> None:
         row = msgspec.to_builtins(summary) | {"verificationId": identity}
         print(msgspec.json.encode(row).decode(), flush=True)
         return
+    from canvass.corpus.summary import totals
+
     console = result_console()
-    counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
-    done = f"{counted(summary.runs, 'run')}, {counted(summary.events, 'event')}"
-    console.print(f"{identity[:8]}: {done}: {counts}")
+    console.print(f"{identity[:8]}: {totals(summary)}")
     for row in summary.listed[:20]:
         console.print(f"  {row.line}")
     if summary.listed_count > 20:
-        console.print(f"  and {summary.listed_count - 20:,} more that do not conform")
+        more = summary.listed_count - 20
+        runs = counted(more, "more run does not conform", "more runs do not conform")
+        console.print(f"  and {runs}")
