@@ -294,6 +294,17 @@ def test_a_member_in_its_election_can_have_sent_a_stop_catchup() -> None:
     assert found.first(0, 2, StopCatchup(NULL_VALUE, 2)) is None
 
 
+@pytest.mark.parametrize("terms", [(NULL_VALUE, 0), (0, NULL_VALUE)])
+def test_a_member_that_canvasses_can_have_answered_reports_of_each_term(
+    terms: tuple[int, int],
+) -> None:
+    found = walked(RULES, DISK, ("Restart", NO_INPUT))
+    found.hidden = frozenset({"AppendPosition"})
+
+    for term in terms:
+        assert found.sends_after(0, 1, StopCatchup(term, 1))
+
+
 def test_a_senders_steps_are_looked_through_so_many_times_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

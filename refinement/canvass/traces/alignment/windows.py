@@ -103,8 +103,8 @@ _TERMS: Final = ("log_leadership_term_id", "leadership_term_id", "candidate_term
 
 
 def _catching_up(m: Message) -> tuple[int, ...]:
-    """The follower whose catch-up a message ends."""
-    return (m.follower_member_id,) if isinstance(m, StopCatchup) else ()
+    """The follower whose catch-up a message ends, and the term of the report that it answers."""
+    return (m.follower_member_id, m.leadership_term_id) if isinstance(m, StopCatchup) else ()
 
 
 def positions_in(m: Message) -> list[int]:
@@ -358,7 +358,8 @@ class Windows:
                     for active in (self.moves.all,) if closed else self.subsets:
                         yield Input(message=asked, active=active)
         elif isinstance(m, StopCatchup) and "AppendPosition" in hidden:
-            yield Input(message=AppendPosition(m.leadership_term_id, UNBOUNDED, to, CATCHUP_FLAG))
+            j = m.follower_member_id
+            yield Input(message=AppendPosition(m.leadership_term_id, UNBOUNDED, j, CATCHUP_FLAG))
 
     def _ends_life(self, t: int) -> bool:
         """Whether the process does nothing more after step ``t``: it may have terminated then."""
