@@ -21,7 +21,7 @@ from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match_earliest
 from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS
 from canvass.traces.alignment.member_lines import FOREVER, is_one_host
-from canvass.traces.alignment.moves import END_OF_LIFE
+from canvass.traces.alignment.moves import END_OF_LIFE, Move, receive
 from canvass.traces.alignment.replay import Step, false_step
 from canvass.traces.alignment.windows import (
     SLOTS,
@@ -133,15 +133,15 @@ def _can_be_recorded(windows: Mapping[int, Windows], m: Message, now_ns: int) ->
 def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
     """Whether a member can have sent a message after a few more lines, before a step.
 
-    Missing may be the receipt of a report, too, that lets a leader commit what the message says.
+    One of these lines may be the receipt of a report that lets a leader commit what the message
+    says.
     """
     count = len(one.trajectory.lines.records)
     line = next((step.lines.start for step in one.steps[at:] if step.lines), count)
     begun = one.steps[at - 1].state
     level = [begun, *(_grown(begun, position) for position in positions_in(m))]
     seen = set(level)
-    others = one.moves.all - {one.moves.member_id}
-    reports = list(_asked(Input(message=report) for report in _reports(others, m)))
+    reports = _reports(one, m)
     for _ in range(LAST_LINES + 1):
         following = []
         for state in level:
@@ -161,11 +161,12 @@ def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
     return False
 
 
-def _reports(others: Iterable[int], m: Message) -> list[AppendPosition]:
-    """The reports after which a quorum has recorded what a leader says is committed."""
+def _reports(one: Windows, m: Message) -> list[Move]:
+    """Receipts of reports that let a leader commit what a message says."""
     if not isinstance(m, CommitPosition):
         return []
-    return [AppendPosition(m.leadership_term_id, m.log_position, j, 0) for j in others]
+    others = sorted(one.moves.all - {one.moves.member_id})
+    return [receive(AppendPosition(m.leadership_term_id, m.log_position, j, 0)) for j in others]
 
 
 def _grown(s: Member, position: int) -> Member:
@@ -313,8 +314,8 @@ def settle_entries(windows: Mapping[int, Windows]) -> bool:
 
     Notes
     -----
-    What is in a log a leader has written. Lines that are missing after the line do not matter, if
-    no line announces that term. False if nothing is decided.
+    A leader has written every entry of a log. Lines that are missing after the entry's line do not
+    matter, if no line announces its term. False if nothing is decided.
     """
     written = {
         (effect.leadership_term_id, effect.term_base_log_position)
@@ -328,7 +329,7 @@ def settle_entries(windows: Mapping[int, Windows]) -> bool:
     for i, one in windows.items():
         is_known = len(windows) == one.moves.rules.member_count and unknown <= {i}
         for step in one.steps:
-            if step.gap and i in unknown:
+            if step.gap:
                 is_known = False
             if step.action != "OnReplayNewLeadershipTermEvent" or not step.lines or step.false:
                 continue
@@ -463,10 +464,14 @@ def _end_of_life(one: Windows, first: int, last: int) -> int:
 
 
 def _open_gap(one: Windows, at: int, reason: str) -> None:
+    """Note that lines are missing after a step.
+
+    After the end of a process the gap is where the next process has its first line: what that
+    process finds recorded may have been recorded before the gap.
+    """
     steps = one.trajectory.steps
     place = min(at + 1, len(steps) - 1)
     if steps[at].action == END_OF_LIFE:
-        # What the next process finds recorded may have been recorded before the gap.
         place = next((k for k in range(at + 1, len(steps)) if steps[k].lines), place)
     steps[place].gap = reason
     line = next((step.lines.start for step in steps[place:] if step.lines), one.trajectory.stopped)
