@@ -227,7 +227,7 @@ class LiveMember:
         if isinstance(m, AppendPosition) and start.election_state is _CLOSED:
             reported = self.reports(to, AppendPosition, m.log_position)
             if reported is not None and wanted.accepts(reported[1]):
-                return reported[0]  # Most messages are such reports: the search takes longer.
+                return reported[0]  # The search finds the same, but most messages are reports.
         upper = self.upper
         committed = max(upper.committed, start.commit_position)
         received = cache(lambda: list(receipts()))

@@ -236,7 +236,9 @@ class LineReader:
             lines.beside.append((index, record))
 
     def _note(self, record: LogRecord) -> None:
-        """Note what decides whether a later change of the module's state is a step."""
+        """Note what the meaning of a later change of the module's state depends on: what services
+        have acknowledged, and whether the member is in an election.
+        """
         if isinstance(record, ServiceAck):
             self._acknowledged = record.log_position
             self._failed |= record.relevant_id == NULL_VALUE
@@ -251,9 +253,9 @@ class LineReader:
         """Whether a change of the module's state is a step of the model.
 
         A service that acknowledges no recording has failed to take its snapshot, or has joined a
-        log meanwhile: there is none then. A member that closes in an election, although it is
-        TERMINATING, is stopped from outside: it terminates by itself only when it is closed.
-        Source: ``ConsensusModuleAgent.takeSnapshot``, ``consensusWork``.
+        log meanwhile: there is none then. A member that closes while it is TERMINATING and in an
+        election is taken as stopped: the model terminates a member outside elections only.
+        Source: ``ConsensusModuleAgent.takeSnapshot``, ``slowTickWork``, ``consensusWork``.
         """
         if is_termination(record):
             return not self._is_electing

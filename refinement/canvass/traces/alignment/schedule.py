@@ -141,9 +141,9 @@ class Schedule(Commits):
             self._take(live, step)
 
     def _clear(self, live: LiveMember, step: Step) -> bool:
-        """Let others do what a step waits for; whether nothing holds the member then.
+        """Let others do what a step waits for, and say whether nothing holds the member then.
 
-        Its message is sent, if it receives one, and its leader serves its catch-up.
+        The message that it receives is sent; its leader serves the catch-up that it asks for.
         """
         i, after = live.member_id, live.frontier + 1
         if (i, after) in self._held:

@@ -127,8 +127,8 @@ class Solution:
         return [(j, step) for _, j, step in sorted(found, reverse=True)]
 
     def impossible(self) -> Iterator[tuple[int, Receipt]]:
-        """Receipts without a line that nobody can have sent, or for which members wait; and those
-        that come before one with a line, but can be sent only after it.
+        """Receipts without a line that nobody can have sent, that can be sent only after what a
+        later line shows, or for which members wait.
         """
         # Only what comes first in a channel is looked into: the rest may follow from it.
         first: dict[tuple[int, int], Receipt] = {}
@@ -144,7 +144,9 @@ class Solution:
         yield from self.schedule.awaited()
 
     def later_sent(self, i: int, j: int, receipt: Receipt) -> list[Receipt]:
-        """The receipts before one in its channel that were sent after it can have been sent."""
+        """The receipts that come before one in its channel, although they can only have been sent
+        later.
+        """
         if i not in self.windows:
             return []
         place = self.windows[i].first(0, j, receipt.message)

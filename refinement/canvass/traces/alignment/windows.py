@@ -85,7 +85,9 @@ _PHASE: Final = attrgetter(
     "candidate_term_id",
     "replay_stop_position",
 )
-"""What says where a member is in an election, and whether its work there has begun."""
+"""Where a member is in an election, whether its work there has begun, and the terms that it gives
+in messages of most kinds.
+"""
 
 
 _REPORTS: Final = attrgetter(
@@ -122,7 +124,10 @@ def sends_message(outcome: Outcome | None, to: int, m: Message) -> int:
 
 
 def stays(s: Member, action: str, outcome: Outcome) -> bool:
-    """Whether a step leaves the election where it is, so that no line shows it."""
+    """Whether a step leaves a member where it is in an election.
+
+    `Terminate` counts: it sends before it ends the process.
+    """
     return action == "Terminate" or _PHASE(outcome.next) == _PHASE(s)
 
 
@@ -328,7 +333,12 @@ class Windows:
         return found
 
     def _fits(self, s: Member, m: Message) -> bool:
-        """Whether a state sends messages of the terms that a message gives: those do not grow."""
+        """Whether a message can give the terms that a state gives in messages of its kind.
+
+        This spares most searches: numbers that grow change no terms, so one state answers for all
+        states of its phase. A kind that is sent only in answers, or whose terms depend on more than
+        the phase, always fits.
+        """
         kind = type(m)
         if kind is NewLeadershipTerm or kind is TerminationAck:
             return True
@@ -347,7 +357,8 @@ class Windows:
     def unlogged(self, s: Member, to: int, m: Message, hidden: frozenset[str]) -> Iterator[Input]:
         """Receipts that the log does not print, and that the message may answer.
 
-        Any member that canvasses answers the report of a catch-up, too.
+        A leader answers canvass positions; any member in an election answers reports of a catch-up,
+        too.
         """
         leads = s.role is Role.LEADER
         if leads and isinstance(m, NewLeadershipTerm) and "CanvassPosition" in hidden:
@@ -476,11 +487,10 @@ class Windows:
             if name == "recorded_position" and high > low and isinstance(m, CommitPosition):
                 values.append(high)
             found += [replace(one, **{name: v}) for one in list(found) for v in values]
-        # A leader commits what it has written: an announcement that says otherwise has no window.
-        leads = s.role is Role.LEADER and isinstance(m, NewLeadershipTerm)
-        return [
-            one for one in found if not leads or one.commit_position <= one.publication_position
-        ]
+        if s.role is Role.LEADER and isinstance(m, NewLeadershipTerm):
+            # It commits what it has written: an announcement that says otherwise has no window.
+            found = [one for one in found if one.commit_position <= one.publication_position]
+        return found
 
     def _with_reports(self, s: Member, m: Message) -> list[Member]:
         """An election leader's state with reports that its log does not print."""
