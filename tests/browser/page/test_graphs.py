@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from canvass.browser import api, simulated_steps
+from canvass.browser.limits import DRAWN_STATES
 from canvass.browser.page_files import page_files
 from canvass.conformance.diagnose import load
 from canvass.selftest.simulated import record_run, run_id_of
@@ -44,6 +45,21 @@ def test_the_states_around_are_drawn_and_the_rest_is_counted(
     page.keyboard.press("m")
     expect(canvas).to_have_attribute("data-nodes", "48")
     assert "limit=48" in page.url
+
+
+def test_no_more_states_are_asked_for_than_the_server_draws(
+    open_page: Open, ids: Ids, start: str
+) -> None:
+    page = open_page(f"/graph/{ids['graph']}/state/{start}?depth=6&limit=800")
+    canvas = page.locator(".graph-canvas")
+    more = page.get_by_role("button", name="left out: more")
+    expect(more).to_be_visible()
+    page.keyboard.press("m")
+    expect(canvas).to_have_attribute("data-nodes", str(DRAWN_STATES))
+    assert f"limit={DRAWN_STATES}" in page.url
+    expect(more).to_have_count(0)
+    page.keyboard.press("m")
+    expect(canvas).to_have_attribute("data-nodes", str(DRAWN_STATES))
 
 
 def test_the_second_ring_is_drawn_however_many_states_the_first_one_has(

@@ -58,6 +58,8 @@ class GraphInfo(Data, frozen=True):
     actions: tuple[ActionCount, ...]
     fields: tuple[str, ...]
     """What predicates and projections may name."""
+    drawn_states: int
+    """How many states are drawn around one at most: a larger ``limit`` is refused."""
     detail: dict[str, str]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from canvass.browser import api
 from canvass.browser.guard import Refusal, bad_request, not_found
 from canvass.browser.labels import edge_words, label_of, labels_of, tree_changes
-from canvass.browser.limits import LISTED, bounded
+from canvass.browser.limits import DRAWN_STATES, LISTED, bounded
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.sources import Lazy
 from canvass.graph import GraphError
@@ -102,6 +102,7 @@ class OpenGraph:
                 if count
             ),
             fields=view.fields,
+            drawn_states=DRAWN_STATES,
             detail={str(k): _text(v) for k, v in view.detail.items()},
         )
 

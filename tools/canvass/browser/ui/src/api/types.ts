@@ -84,6 +84,7 @@ export interface GraphInfo {
   readonly initial: readonly string[];
   readonly actions: readonly ActionCount[];
   readonly fields: readonly string[];
+  readonly drawnStates: number;
   readonly detail: { readonly [name: string]: string };
 }
 

@@ -26,7 +26,7 @@ export function AroundView({ context }: { context: GraphContext }) {
     query.heat ? apiPath(["graph", graph.id, "coverage"], { around: state, ...asked }) : null,
   );
   const deeper = (by: number): void => change({ depth: Math.min(6, Math.max(1, query.depth + by)) });
-  const more = (): void => change({ limit: Math.min(2000, query.limit * 2) });
+  const more = (): void => change({ limit: Math.min(graph.drawnStates, query.limit * 2) });
   const heat = (): void => change({ heat: query.heat ? undefined : "1" });
   useKeys("Around a state", [
     { keys: ["]"], does: "one step further around", run: () => deeper(1) },
@@ -57,7 +57,7 @@ export function AroundView({ context }: { context: GraphContext }) {
           {query.actions.length === 0 ? "All actions" : `${query.actions.length} of ${graph.actions.length} actions`} <kbd>f</kbd>
         </button>
         <button type="button" aria-pressed={query.heat} onClick={heat}>Coverage <kbd>c</kbd></button>
-        {scene === undefined || scene.leftOut === "" ? null : scene.statesLeftOut > 0
+        {scene === undefined || scene.leftOut === "" ? null : scene.statesLeftOut > 0 && query.limit < graph.drawnStates
           ? <button type="button" class="warn" onClick={more} title="Draw twice as many">{`${scene.leftOut}: more`} <kbd>m</kbd></button>
           : <span class="soft">{scene.leftOut}</span>}
       </div>

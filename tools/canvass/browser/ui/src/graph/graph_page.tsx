@@ -50,7 +50,7 @@ export function GraphPage({ source, rest, query, moved }: Place) {
 function Loaded(
   { graph, state, given, moved }: { graph: GraphInfo; state: string; given: Place["query"]; moved: boolean },
 ) {
-  const query = queryOf(given);
+  const query = queryOf(given, graph.drawnStates);
   const change = (by: GraphChange, replace = true): void =>
     go(formatRoute(["graph", graph.id, "state", state], { ...given, ...by }), replace);
   const visit = (target: string, from?: string, view?: string): void =>
@@ -102,7 +102,7 @@ function Loaded(
   );
 }
 
-function queryOf(given: Place["query"]): GraphQuery {
+function queryOf(given: Place["query"], drawnStates: number): GraphQuery {
   const count = (name: string, fallback: number, most: number): number => {
     const value = Number(given[name]);
     return Number.isInteger(value) && value >= 1 && value <= most ? value : fallback;
@@ -112,7 +112,7 @@ function queryOf(given: Place["query"]): GraphQuery {
     from: given["from"],
     pin: given["pin"],
     depth: count("depth", 2, 6),
-    limit: count("limit", 24, 2000),
+    limit: count("limit", 24, drawnStates),
     actions: (given["actions"] ?? "").split(",").filter(Boolean),
     where: given["where"] ?? "",
     by: given["by"] ?? "",
