@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.browser.labels import MAX_CHANGES, label_of, tree_changes
+from canvass.browser.labels import MAX_CHANGES, label_of, labels_of, tree_changes
 from canvass.browser.limits import (
     LABEL_CHARS,
     TEXT_CHARS,
@@ -118,6 +118,13 @@ def test_labels_are_short() -> None:
 
     assert len(label) < LABEL_CHARS + 60
     assert "shortened" in label
+
+
+def test_a_long_value_that_tells_two_states_apart_is_short_in_their_names() -> None:
+    labels = labels_of({k: {"a": 1, "b": 2, "c": 3, "d": f"{k}" * TEXT_CHARS} for k in range(2)})
+
+    assert labels[0] != labels[1]
+    assert all(len(label) < 2 * (LABEL_CHARS + 60) for label in labels.values())
 
 
 def test_a_member_is_named_by_its_election_state() -> None:

@@ -78,8 +78,7 @@ def distinct_labels(
             continue
         values = {row: dict(_leaves("", trees[row])) for row in rows}
         paths = list(dict.fromkeys(path for one in values.values() for path in one))
-        parts = dict.fromkeys(rows, 0)
-        """Rows with the same number are alike so far."""
+        parts = dict.fromkeys(rows, 0)  # Rows with the same number are alike so far.
         words: dict[int, list[str]] = {row: [] for row in rows}
         while paths:
             splits = {
@@ -97,7 +96,7 @@ def distinct_labels(
                 value = values[row].get(path, ABSENT)
                 parts[row] = number[part, value]
                 if sizes[part] > 1:
-                    words[row].append(f"{path} {value}")
+                    words[row].append(shortened(f"{path} {value}", LABEL_CHARS))
         for row, said in words.items():
             found[row] += f" · {', '.join(said)}" if said else ""
     return found
