@@ -197,7 +197,8 @@ class Guard:
             tell_fault(error)
             if started:
                 return
-            fault = Refusal(500, "fault", "this is a bug in canvass; its terminal names it")
+            said = "this is a bug in canvass; the terminal of the server names it"
+            fault = Refusal(500, "fault", said)
             await fault.response()(scope, receive, dressed)
 
 

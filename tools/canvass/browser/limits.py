@@ -90,7 +90,7 @@ def encoded(answer: msgspec.Struct) -> bytes:
     except UnicodeEncodeError:
         pass  # A lone surrogate.
     else:
-        # Few answers have a long text: nothing else is written twice.
+        # Few answers have a long text; only these are written twice.
         if max(map(len, found.replace(rb"\"", b"__").split(b'"'))) <= TEXT_CHARS:
             return found
     return msgspec.json.encode(_shortened(msgspec.to_builtins(answer)))
