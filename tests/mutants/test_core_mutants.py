@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
+import msgspec
 import pytest
 
 from canvass.cluster.core import step
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.selftest.kill_matrix import MUTANTS, mutated_core
+from canvass.selftest.mutation import MUTANTS, load, read_mutants
 from support.arbitrary_steps import Given, arbitrary_steps
 
 STEPS = 39_000
@@ -28,7 +29,7 @@ def expected(revision: str, member_count: int) -> tuple[tuple[Given, Outcome | N
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutant_behaves_differently(name: str) -> None:
     """In the next state or the sends, or for some in the other effects and their order."""
-    mutant, core = MUTANTS[name], mutated_core(name)
+    mutant, core = MUTANTS[name], load(MUTANTS[name])
 
     for given, outcome in expected(mutant.revision, mutant.member_count):
         other = core.step(given.rules, given.i, given.state, given.action, given.input)
@@ -45,6 +46,16 @@ def test_mutant_behaves_differently(name: str) -> None:
     pytest.fail(f"{name} lives: no step of {STEPS} shows a difference")
 
 
+def test_a_list_with_a_repeated_name_or_an_unknown_heading_is_refused() -> None:
+    given = '[[mutant]]\nname = "one"\nmodule = "quorum"\nbefore = "a"\nafter = "b"\n'
+    assert list(read_mutants(given)) == ["one"]
+
+    with pytest.raises(ValueError, match="two mutants have the same name"):
+        read_mutants(given + given)
+    with pytest.raises(msgspec.ValidationError, match="unknown field `mutants`"):
+        read_mutants(given + given.replace("[[mutant]]", "[[mutants]]"))
+
+
 def test_mutants_are_many() -> None:
     assert len(MUTANTS) >= 100
 
@@ -53,7 +64,7 @@ def test_mutants_that_show_in_effects_alone_leave_next_state_and_sends_as_they_a
     """So that an edit is not listed there which a comparison of outcomes would find."""
     for mutant in MUTANTS.values():
         if mutant.shows_in == "effects":
-            core = mutated_core(mutant.name)
+            core = load(mutant)
             for given, outcome in expected(mutant.revision, mutant.member_count)[:4000]:
                 other = core.step(given.rules, given.i, given.state, given.action, given.input)
                 assert (other is None) == (outcome is None)

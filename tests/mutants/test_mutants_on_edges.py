@@ -21,14 +21,13 @@ from canvass.cluster.rules import Rules
 from canvass.selftest.edges import EdgeKill, find_kill
 from canvass.selftest.kill_matrix import (
     MODELS,
-    MUTANTS,
     Graphs,
     actions_reached,
     control,
     kill_mutants,
-    mutated_core,
 )
 from canvass.selftest.member_world import disagreement
+from canvass.selftest.mutation import MUTANTS, load
 from canvass.traces.actions import Action
 from support.surviving_mutants import EQUAL
 
@@ -167,7 +166,7 @@ def test_where_its_fact_holds_an_equal_mutant_does_what_the_core_does(
     graphs: Graphs, name: str
 ) -> None:
     """In any state and for any message of one member; that the fact holds TLC says of clusters."""
-    fact, broken = FACTS[EQUAL[name].fact], mutated_core(name)
+    fact, broken = FACTS[EQUAL[name].fact], load(MUTANTS[name])
     actions = actions_reached(MUTANTS[name])
     handlers = {
         action.value: within(fact, broken.ACTIONS[action.value], core.ACTIONS[action.value])
@@ -193,7 +192,7 @@ def test_a_mutant_differs_in_no_action_that_its_edit_does_not_reach(graphs: Grap
     trials = graphs.of("1.50", 2)
     for mutant in MUTANTS.values():
         others = set(Action) - set(actions_reached(mutant))
-        broken = mutated_core(mutant.name)
+        broken = load(mutant)
         for action in others:
             for source, given, _, _ in trials.of(action)[:5]:
                 args = (trials.rules, 0, trials.states[source], trials.inputs[given])

@@ -11,7 +11,7 @@ import pytest
 from canvass.cluster.core import ACTIONS, step
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.selftest.kill_matrix import mutated_core
+from canvass.selftest.mutation import MUTANTS, load
 from canvass.selftest.simulated import record_run
 from canvass.simulation.options import PROFILES, Faults, Options, swarm
 from canvass.simulation.simulator import RunResult, Simulator
@@ -108,7 +108,7 @@ def test_seeds_find_hazards_of_revision_150() -> None:
     ],
 )
 def test_broken_votes_are_caught_within_a_few_seeds(mutant: str, violates: str) -> None:
-    core = mutated_core(mutant)
+    core = load(MUTANTS[mutant])
 
     for seed in range(12):
         result = Simulator(swarm(Options(seed, steps=STEPS)), step=core.step).run()
@@ -127,7 +127,7 @@ def as_found(options: Options) -> Options:
 
 def test_a_recording_that_goes_on_into_an_election_is_found() -> None:
     """What a member tells of its log would not be what it has recorded."""
-    core = mutated_core("recording_goes_on_into_the_next_election")
+    core = load(MUTANTS["recording_goes_on_into_the_next_election"])
     result = Simulator(PROFILES["broken-joins"](Options(9, steps=1_500)), step=core.step).run()
 
     assert "RecordingEndsAsReported" in {finding.property_name for finding in result.findings}

@@ -16,15 +16,14 @@ import sys, tempfile
 from pathlib import Path
 from canvass.steps.reduction import core_answer
 from canvass.selftest import mutation, runs
-from canvass.selftest.kill_matrix import MUTANTS, mutated_core
 
 assert str(mutation.SOURCES).startswith(sys.argv[1]), mutation.SOURCES
-for name in MUTANTS:
-    mutated_core(name)
+for mutant in mutation.MUTANTS.values():
+    mutation.load(mutant)
 ask_core = lambda rules, steps: [core_answer(rules, step) for step in steps]
 with tempfile.TemporaryDirectory() as folder:
     found = runs.check_runs(Path(folder), good=2, corrupted=16, oracle=ask_core)
-print(len(MUTANTS), found.good, found.corrupted.total(), len(found.wrong))
+print(len(mutation.MUTANTS), found.good, found.corrupted.total(), len(found.wrong))
 """
 
 pytestmark = [pytest.mark.wheel, pytest.mark.night]  # The kernels are compiled anew: half a minute.

@@ -16,29 +16,15 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from canvass.cluster import core
 from canvass.cluster import core as unbroken
 from canvass.cluster.member import Input, Member, MemberRecord
 from canvass.cluster.outcome import Outcome
 from canvass.graph.build import cache_folder, cached_graph, load_model
 from canvass.selftest.edges import EdgeKill, Trials, find_kill
-from canvass.selftest.mutation import MUTANTS, SHARED, SOURCES, Core, Mutant, load, module_source
+from canvass.selftest.mutation import MUTANTS, SHARED, SOURCES, Mutant, load, module_source
 from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
-
-__all__ = ["MUTANTS", "Core", "Mutant", "mutated_core"]
-
-
-def mutated_core(name: str) -> Core:
-    """Load the core with one mutant's edit, beside the real one.
-
-    Raises
-    ------
-    KeyError
-        If no mutant has that name.
-    """
-    return load(MUTANTS[name])
 
 
 @cache
@@ -248,7 +234,7 @@ def control(graphs: Graphs, *, whole: bool) -> list[Control]:
         if (revision, member_count) == ("1.50", 3) and not whole:
             continue
         trials = graphs.of(revision, member_count)
-        result = find_kill(trials, core)
+        result = find_kill(trials, unbroken)
         counts = trials.graph.manifest.counts
         wrong = result if isinstance(result, EdgeKill) else None
         tried = result.tried if isinstance(result, EdgeKill) else result

@@ -48,12 +48,30 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why no state that a member can reach shows it, if that is so."""
 
 
-def _read(path: Path) -> dict[str, Mutant]:
-    tables = msgspec.toml.decode(path.read_bytes(), type=dict[str, list[Mutant]])
-    return {mutant.name: mutant for mutant in tables["mutant"]}
+class _Listed(msgspec.Struct, forbid_unknown_fields=True):
+    """The contents of ``mutants.toml``."""
+
+    mutant: list[Mutant]
 
 
-MUTANTS: Final = _read(Path(__file__).with_name("mutants.toml"))
+def read_mutants(text: str) -> dict[str, Mutant]:
+    """Read a list of mutants.
+
+    Raises
+    ------
+    msgspec.MsgspecError
+        If the text is not such a list.
+    ValueError
+        If two mutants have the same name.
+    """
+    listed = msgspec.toml.decode(text, type=_Listed).mutant
+    found = {mutant.name: mutant for mutant in listed}
+    if len(found) != len(listed):
+        raise ValueError("two mutants have the same name")
+    return found
+
+
+MUTANTS: Final = read_mutants(Path(__file__).with_name("mutants.toml").read_text("utf-8"))
 """Every mutant by its name."""
 
 
