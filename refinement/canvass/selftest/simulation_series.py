@@ -21,6 +21,7 @@ from canvass.selftest.simulated import record_run, replay_command, run_id_of
 from canvass.simulation.coverage_guidance import CoverageGuidance
 from canvass.simulation.options import PROFILES, Options, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
+from canvass.traces.counts import counted
 
 STUCK = "Stuck"
 
@@ -47,7 +48,7 @@ class LeftOut(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class GraphSteps(msgspec.Struct, frozen=True, rename="camel"):
-    """How much of a state graph the runs have covered."""
+    """How much of a state graph the runs cover."""
 
     graph: str
     steps: int
@@ -61,7 +62,7 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     """What ``canvass simulate --format json`` writes."""
 
     ok: bool
-    """Whether every finding is one that the revision is known to allow."""
+    """False if a run of the revision ``hardened`` has a finding; others have known ones."""
     revision: str
     members: int
     seeds: int
@@ -120,7 +121,7 @@ class Tally:
             reason = "; ".join(result.left_out)
             self._left_out.append(LeftOut(result.options.seed, reason, replay))
         per_s = self._steps / max(time.monotonic() - self._began_s, 0.001)
-        return f"{self._steps:,} steps, {per_s:,.0f}/s, {len(self._findings)} findings"
+        return f"{self._steps:,} steps, {per_s:,.0f}/s, {counted(len(self._findings), 'finding')}"
 
     def report(self, base: Options, meter: CoverageMeter | None = None) -> SimulationReport:
         """Give the report of the series, which began with the options ``base``."""
@@ -147,12 +148,12 @@ class Tally:
 
 
 class CoverageMeter:
-    """Counts what runs cover.
+    """Counts the distinct steps that runs take, and their share of state graphs.
 
     Parameters
     ----------
     graphs
-        Folders of state graphs; without any, distinct canonical steps alone are counted.
+        Folders of state graphs; without any, only distinct canonical steps are counted.
     out
         Where runs are recorded; None keeps none of them.
     """
@@ -172,7 +173,7 @@ class CoverageMeter:
         return self._screening.distinct
 
     def run(self, options: Options) -> tuple[RunResult, int]:
-        """Do a run; give its result, and how many steps it took that no run before took.
+        """Do a run; give its result, and the number of its steps that no earlier run took.
 
         With graphs, only steps that they have are counted.
         """
@@ -195,7 +196,7 @@ class CoverageMeter:
         return result, news
 
     def report(self) -> list[GraphSteps]:
-        """Give what was covered of each graph."""
+        """Give the coverage of each graph."""
         from canvass.corpus.edges import coverage_of
 
         rows = []
@@ -208,14 +209,15 @@ class CoverageMeter:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What the options of runs are drawn from.
+    """How the options of each run are chosen.
 
     Parameters
     ----------
     fixed
-        The options of the only run.
+        The options of the run, if they are given: then there is one run.
     profile
-        Else one of `PROFILES`, for the seed; null for options that are guided by coverage.
+        Else the name in `PROFILES` of the function that draws options from a seed; None if coverage
+        guides the choice.
     disk_loss
         Whether members lose their disks.
     """
@@ -254,17 +256,17 @@ def simulate_series(
     Parameters
     ----------
     base
-        Options of all, with the first seed.
+        The options that all runs share, with the first seed.
     seeds
         How many runs there are.
     drawing
-        Chooses the other options of each.
+        Chooses the other options of each run.
     out
-        Where runs are recorded; null keeps none.
+        Where runs are recorded; None keeps none.
     meter
-        Measures what they cover, if that is asked for.
+        Measures coverage; None for none.
     say
-        Shows how far the series is.
+        Shows the progress of the series.
     """
     tally, guidance = Tally(), CoverageGuidance(base)
     for done in range(seeds):
