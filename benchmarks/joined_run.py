@@ -30,10 +30,10 @@ from msgspec.structs import replace
 
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
 from canvass.corpus.rows import RowKind
 from canvass.corpus.split import split_large
+from canvass.corpus.task_checker import TaskChecker
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.long_runs import write_long_run
@@ -101,7 +101,7 @@ def check_whole(folder: Path, cache: Path) -> None:
     assert found.exit_code == 0
 
 
-def check_tasks(checker: ConformanceChecker, tasks: list[Task]) -> None:
+def check_tasks(checker: TaskChecker, tasks: list[Task]) -> None:
     """Do tasks; the one that joins gives the verdict."""
     rows = [row for task in tasks for row in checker.check(task)]
     verdicts = [row.verdict for row in rows if row.kind is RowKind.VERDICT]
@@ -112,14 +112,14 @@ def check_tasks(checker: ConformanceChecker, tasks: list[Task]) -> None:
 class Split(NamedTuple):
     """A run that is split: the tasks that check its parts, and the one that joins them."""
 
-    checker: ConformanceChecker
+    checker: TaskChecker
     parts: list[Task]
     join: list[Task]
 
 
 def split(folder: Path, cache: Path, work: Path, *, pieces: int | None = None) -> Split:
     """Split a run as a job on Spark does, or into so many pieces."""
-    checker = ConformanceChecker.of(cache=cache)
+    checker = TaskChecker.of(cache=cache)
     checker.prepare(work)
     (unit,) = list_units([folder])
     units = split_large([unit]) if pieces is None else split_large([unit], unit.cost // pieces)

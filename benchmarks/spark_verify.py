@@ -35,11 +35,11 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.tlc_engine import check_with_tlc
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.engine import SparkEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.session import open_session
+from canvass.corpus.task_checker import TaskChecker
 from canvass.selftest.simulated import record_run
 from canvass.simulation.options import Options, swarm
 
@@ -66,7 +66,7 @@ def one_process(folder: Path, cache: Path) -> Taken:
 
 def on_spark(session: SparkSession, folder: Path, cache: Path, out: Path) -> None:
     """Verify a data set on Spark; the tables are written."""
-    job = CorpusJob(SparkEngine(session), ConformanceChecker.of(cache=cache), out)
+    job = CorpusJob(SparkEngine(session), TaskChecker.of(cache=cache), out)
     job.run(list_units([folder]))
     assert not job.asked
     assert not job.rechecked

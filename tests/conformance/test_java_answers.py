@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from canvass.aeron_driver.kept import KeptAnswers, load_answers
+from canvass.aeron_driver.kept_answers import KeptAnswers, load_answers
 from canvass.graph.artifact import Graph
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from canvass.conformance.causality import order_causes
-from canvass.conformance.monitors import PROPERTIES, violations
+from canvass.conformance.safety_monitors import PROPERTIES, violations
 from canvass.conformance.sequence import KEPT
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.spec.files import module_folders, spec_root

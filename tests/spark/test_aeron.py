@@ -10,10 +10,10 @@ import pytest
 
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.engine import SparkEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
+from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import captures
 
@@ -29,7 +29,7 @@ def test_all_captured_clusters_are_verified_in_one_job(spark: SparkSession, tmp_
         import_logs([path], tmp_path / "runs" / path.name)
     checked = check_units(sorted((tmp_path / "runs").iterdir()), StepLookup(cache=cache))
 
-    job = CorpusJob(SparkEngine(spark), ConformanceChecker.of(cache=cache), out)
+    job = CorpusJob(SparkEngine(spark), TaskChecker.of(cache=cache), out)
     job.run(list_units(logs))
 
     expected = {

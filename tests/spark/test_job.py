@@ -15,11 +15,11 @@ from pyspark import SparkContext
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.engine import Engine, ProcessEngine, SparkEngine
 from canvass.corpus.job import CorpusJob, OutputExists
 from canvass.corpus.plan import TASK_COST, Unit, list_units
 from canvass.corpus.summary import Summary, exit_code, summarise
+from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support.corpora import record_runs
@@ -62,7 +62,7 @@ def run_job(
     partitions: int | None = None,
     task_cost: int = TASK_COST,
 ) -> Summary:
-    checker = ConformanceChecker.of(cache=cache)
+    checker = TaskChecker.of(cache=cache)
     job = CorpusJob(engine, checker, out, partitions=partitions, task_cost=task_cost)
     job.run(units)
     summary = summarise(job, version="0", corpora=["corpus"], tasks=partitions, seconds=1.0)
@@ -270,7 +270,7 @@ def test_results_do_not_go_where_something_is(expected: Expected, tmp_path: Path
     (tmp_path / "old").write_text("")
 
     with pytest.raises(OutputExists, match="is not empty"):
-        CorpusJob(ProcessEngine(), ConformanceChecker.of(cache=expected.cache), tmp_path)
+        CorpusJob(ProcessEngine(), TaskChecker.of(cache=expected.cache), tmp_path)
 
 
 @pytest.mark.night

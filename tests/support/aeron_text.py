@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
-from canvass.traces.aeron_log.records import ClusterEvent, Kind, LifeStart, LogRecord
-from canvass.traces.aeron_log.table import (
+from canvass.traces.aeron_log.event_types import (
     BUILT_IN,
     EVENT_TYPES,
     NAMED,
@@ -19,6 +18,7 @@ from canvass.traces.aeron_log.table import (
     Field,
     Release,
 )
+from canvass.traces.aeron_log.records import ClusterEvent, Kind, LifeStart, LogRecord
 
 _BY_RECORD: Final = {row.record: row for row in EVENT_TYPES.values()}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

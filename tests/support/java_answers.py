@@ -15,7 +15,7 @@ from canvass.aeron_driver.driving import (
     joined,
     without_obstacles,
 )
-from canvass.aeron_driver.kept import OUTCOME_BITS, KeptAnswers, input_keys, outcome_hashes
+from canvass.aeron_driver.kept_answers import OUTCOME_BITS, KeptAnswers, input_keys, outcome_hashes
 from canvass.aeron_driver.steps import GraphSteps
 from canvass.graph.artifact import Graph
 from canvass.traces.layout import NONE

@@ -1,7 +1,7 @@
 """The six messages of the log, with all their fields, and their bytes.
 
 A leader appends them; followers and services read them. The classes and fields bear the names of
-Aeron's SBE schema, and so do the template ids. `canvass.node.module` handles the messages in
+Aeron's SBE schema, and so do the template ids. `canvass.node.module_state` handles the messages in
 the consensus module, `canvass.services.agent` in services.
 """
 

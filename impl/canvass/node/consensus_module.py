@@ -34,7 +34,7 @@ from canvass.log.messages import (
 )
 from canvass.node.control import ACTION_OF, ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.ingress import ClientIngress
-from canvass.node.module import ModuleState
+from canvass.node.module_state import ModuleState
 from canvass.node.sessions import AcceptEveryone, Authenticator, ClusterSession, SessionState
 from canvass.node.streams import MAX_POSITION
 from canvass.services.agent import ServiceAgent

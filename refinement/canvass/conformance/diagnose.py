@@ -20,7 +20,7 @@ from canvass.cluster.rules import HARDENED
 from canvass.conformance import causality, kernel_order
 from canvass.conformance.batch import Batch, States, join, rows_of, states_before
 from canvass.conformance.causality import PROBLEMS, Order
-from canvass.conformance.monitors import Violation
+from canvass.conformance.safety_monitors import Violation
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup

@@ -33,7 +33,7 @@ from canvass.graph import GraphError
 from canvass.graph.artifact import open_keys, read_manifest
 from canvass.graph.folders import file_digest
 from canvass.spec.files import spec_root
-from canvass.steps.lookup import KeyTable
+from canvass.steps.key_table import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.reduction import reduced
 from canvass.steps.step import Step

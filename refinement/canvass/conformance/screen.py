@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join
 from canvass.conformance.causality import Order, cut_short, order_causes
-from canvass.conformance.monitors import Violation, violations
 from canvass.conformance.run_timing import RunTiming, TimingOptions
+from canvass.conformance.safety_monitors import Violation, violations
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_lookup import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.steps import Example, StepChecker, StepResults

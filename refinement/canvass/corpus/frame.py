@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.rows import ROW_SCHEMA, VERDICT_COLUMNS, RowKind, to_batch
 from canvass.corpus.source import TRUNCATED, plain_schema, row_schema
+from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.arrow import arrow_schema
 from canvass.traces.limits import MAX_MEMBERS
 from canvass.traces.parquet import RUNS_KEY, RunEntry
@@ -98,7 +98,7 @@ def verify(
     ]
     if wrong:
         raise BadEvents(f"columns have other types than those of events: {', '.join(wrong[:5])}")
-    checker = ConformanceChecker.of(graph=graph, cache=cache)
+    checker = TaskChecker.of(graph=graph, cache=cache)
     run = Run("canvass.run/1", "run", revision, count, initial=initial)
     if TRUNCATED in events.columns:
         names.append(TRUNCATED)
@@ -113,9 +113,7 @@ def verify(
     )
 
 
-def _verify_rows(
-    checker: ConformanceChecker, template: Run, batches: Iterator[Any]
-) -> Iterator[Any]:
+def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) -> Iterator[Any]:
     """Verify the runs of a partition, through a file: what is read of files is checked already."""
     schema = arrow_schema(template.member_count)
     runs: dict[str, RunEntry] = {}

@@ -45,11 +45,11 @@ from canvass.corpus.task_files import (
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.corpus.checker import ConformanceChecker
+    from canvass.corpus.task_checker import TaskChecker
 
 _WORK: Final = "work"
 PROGRESS: Final = "progress"
-"""In the folder given to `ConformanceChecker.prepare`: for each task that is done a file, named by
+"""In the folder given to `TaskChecker.prepare`: for each task that is done a file, named by
 how many events it had and how many runs diverge.
 """
 
@@ -101,7 +101,7 @@ class CorpusJob:
     def __init__(
         self,
         engine: Engine,
-        checker: ConformanceChecker,
+        checker: TaskChecker,
         out: Place,
         *,
         work: Place | None = None,
@@ -269,14 +269,12 @@ class CorpusJob:
         return joins
 
 
-def _run_task(checker: ConformanceChecker, folder: Place, number: int) -> bytes:
+def _run_task(checker: TaskChecker, folder: Place, number: int) -> bytes:
     """Check the units of a task; runs in a worker."""
     return write_rows(folder, number, checker.check(read_task(folder, number)))
 
 
-def _ask_task(
-    checker: ConformanceChecker, shares: Sequence[Stage], folder: Place, number: int
-) -> bytes:
+def _ask_task(checker: TaskChecker, shares: Sequence[Stage], folder: Place, number: int) -> bytes:
     """Ask the oracle about a share of the open steps; runs in a worker."""
 
     def answers() -> Iterator[Row]:

@@ -22,7 +22,7 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.rules import Rules
 from canvass.graph import GraphError, tabular
 from canvass.graph.folders import decode_manifest, verify_files
-from canvass.steps.lookup import EDGES_FILE, KEYS_FILE, KeyTable
+from canvass.steps.key_table import EDGES_FILE, KEYS_FILE, KeyTable
 from canvass.steps.step import Sends, Step, input_of
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import member_of, message_of

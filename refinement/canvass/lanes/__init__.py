@@ -1,7 +1,7 @@
 """Swim lanes: events of members in lanes, messages as arrows, faults as marks, in causal order.
 
 `model` is the diagram as data. `of_run` makes diagrams of runs, whose events it puts in an order of
-causes; `of_cluster` makes diagrams of counterexamples.
+causes; `of_counterexample` makes diagrams of counterexamples.
 `text` and `interchange` (Mermaid) draw a diagram.
 """
 

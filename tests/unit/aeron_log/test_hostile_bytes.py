@@ -10,9 +10,9 @@ import zstandard
 
 from canvass.cli.main import run as canvass
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.log_vocabulary import revision_of, vocabularies_of
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
 from canvass.traces.aeron_log.records import TruncatedLine
-from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from support.aeron_hostile_bytes import hostile_files
 from support.aeron_lines import HEADER, STARTED, read
 

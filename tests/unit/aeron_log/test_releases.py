@@ -10,14 +10,14 @@ import pytest
 
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log import records as r
-from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
-from canvass.traces.aeron_log.table import EVENT_TYPES, NAMED, Release, parse_release
-from canvass.traces.aeron_log.vocabulary import (
-    Vocabulary,
+from canvass.traces.aeron_log.event_types import EVENT_TYPES, NAMED, Release, parse_release
+from canvass.traces.aeron_log.log_vocabulary import (
+    LogVocabulary,
     events_named,
     revision_of,
     vocabularies_of,
 )
+from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
 from support.aeron_lines import read, text
 from support.aeron_runs import FINDING, RELEASES
 from support.aeron_text import line_of
@@ -34,7 +34,7 @@ def release_of(run: Path) -> Release:
     return release
 
 
-def vocabularies(logs: ClusterLogs) -> list[Vocabulary]:
+def vocabularies(logs: ClusterLogs) -> list[LogVocabulary]:
     """Those of all incarnations."""
     return [one for found in vocabularies_of(logs).values() for one in found]
 

@@ -17,7 +17,7 @@ from canvass.browser.limits import (
     encoded,
     shortened,
 )
-from canvass.lanes.of_cluster import value_text
+from canvass.lanes.of_counterexample import value_text
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 TREES = st.recursive(

@@ -9,10 +9,10 @@ import pytest
 
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.edges import coverage_of
 from canvass.corpus.plan import list_units
 from canvass.corpus.rows import RowKind
+from canvass.corpus.task_checker import TaskChecker
 from canvass.graph.artifact import open_keys
 from canvass.graph.build import cached_graph, load_model
 from canvass.selftest.driven import record_run
@@ -29,7 +29,7 @@ def test_the_steps_of_a_graph_that_runs_take_are_counted_once(
     for seed in range(3):
         record_run(tmp_path / "runs" / f"run-{seed}", graph.rules, seed, 60, run_id=f"run-{seed}")
     units = list_units([tmp_path / "runs"])
-    checker = ConformanceChecker.of(graph=folder, cache=tmp_path / "cache")
+    checker = TaskChecker.of(graph=folder, cache=tmp_path / "cache")
     checker.prepare(tmp_path / "work")
     reported = [
         row.payload for unit in units for row in checker.check((unit,)) if row.kind is RowKind.EDGES

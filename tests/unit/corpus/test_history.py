@@ -14,12 +14,12 @@ import pyarrow.dataset as ds
 import pytest
 
 from canvass.corpus import history
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.history import TABLES, History, HistoryInUse, Input, Stamp, make_stamp
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.storage import StorageError, place_of
+from canvass.corpus.task_checker import TaskChecker
 from support.corpora import record_runs
 from support.spoilt_runs import edit_event, forged_commit
 
@@ -62,7 +62,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def report(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a job says of the corpus."""
     folder = tmp_path_factory.mktemp("report")
-    checker = ConformanceChecker.of(cache=folder / "cache")
+    checker = TaskChecker.of(cache=folder / "cache")
     CorpusJob(ProcessEngine(), checker, folder / "out").run(list_units([corpus]))
     return folder / "out"
 

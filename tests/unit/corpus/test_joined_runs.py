@@ -18,7 +18,7 @@ import pytest
 
 from canvass.conformance import long_arrays
 from canvass.conformance.diagnose import divergences_of
-from canvass.conformance.monitors import PROPERTIES
+from canvass.conformance.safety_monitors import PROPERTIES
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence
 from canvass.conformance.step_lookup import StepLookup

@@ -17,7 +17,6 @@ import pytest
 from canvass.cli.main import run
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
@@ -31,8 +30,9 @@ from canvass.corpus.storage import (
     local_folder,
     place_of,
 )
+from canvass.corpus.task_checker import TaskChecker
 from canvass.graph.artifact import open_keys
-from canvass.steps.lookup import KeyTable
+from canvass.steps.key_table import KeyTable
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
@@ -67,7 +67,7 @@ def place(store: UrlPath) -> UrlPath:
 
 def results(corpus: Place, out: Place, cache: Place, cost: int) -> dict[str, list[Any]]:
     """Verify a corpus; give the rows of each table, with sources relative to the corpus."""
-    job = CorpusJob(ProcessEngine(), ConformanceChecker.of(cache=cache), out, task_cost=cost)
+    job = CorpusJob(ProcessEngine(), TaskChecker.of(cache=cache), out, task_cost=cost)
     job.run(list_units([corpus]))
     found = {}
     for name in ("verdicts", "divergences", "coverage"):
@@ -155,7 +155,7 @@ def test_only_work_files_need_be_where_driver_and_workers_reach_them(
 ) -> None:
     """The report is on the driver's machine alone."""
     upload(corpus, place / "corpus")
-    checker = ConformanceChecker.of(cache=corpus.parent / "cache")
+    checker = TaskChecker.of(cache=corpus.parent / "cache")
     job = CorpusJob(
         ProcessEngine(), checker, tmp_path / "out", work=place / "work", task_cost=40_000
     )

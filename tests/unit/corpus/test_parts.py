@@ -14,11 +14,11 @@ import pytest
 from canvass.conformance.check import check_units
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.plan import Unit, UnitKind, list_units
 from canvass.corpus.questions import key_of
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
+from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.parquet import RUNS_KEY, DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from canvass.traces.schema import Run
@@ -68,7 +68,7 @@ def check_in_parts(
     units: list[Unit], cost: int, cache: Path, work: Path
 ) -> tuple[Verdicts, set[tuple[object, ...]], list[Row]]:
     """What is said of units that are split as small as can be."""
-    checker = ConformanceChecker.of(cache=cache)
+    checker = TaskChecker.of(cache=cache)
     checker.prepare(work)
     split = split_large(units, cost)
     assert len(split) > len(units)
@@ -256,7 +256,7 @@ def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
     only = tmp_path / "only"
     shutil.copytree(corpus / "run-5", only / "run-5")
     units = list_units([only])
-    checker = ConformanceChecker.of(cache=tmp_path / "empty")
+    checker = TaskChecker.of(cache=tmp_path / "empty")
     checker.prepare(tmp_path / "work")
     split = split_large(units, 20_000)
     rows = [row for unit in split for row in checker.check((unit,))]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
+from canvass.corpus.task_checker import TaskChecker
 from support.corpora import record_runs
 
 
 def test_a_task_that_is_done_again_counts_once_also_at_the_end(tmp_path: Path) -> None:
     """As it is when a worker dies with a task that was all but done."""
     corpus = record_runs(tmp_path / "corpus", 2, 30)
-    checker = ConformanceChecker.of(cache=tmp_path / "cache")
+    checker = TaskChecker.of(cache=tmp_path / "cache")
     job = CorpusJob(ProcessEngine(), checker, tmp_path / "out")
     first, second = ((unit,) for unit in list_units([corpus]))
     events = sum(len(file.read_text().splitlines()) for file in corpus.glob("*/member-*.ndjson"))

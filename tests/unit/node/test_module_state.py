@@ -17,7 +17,7 @@ from canvass.log.messages import (
     TimerEvent,
 )
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
-from canvass.node.module import ModuleState, first_session_id, service_of
+from canvass.node.module_state import ModuleState, first_session_id, service_of
 from canvass.node.sessions import SessionState
 from canvass.services.service import ScheduleTimer, ServiceMessage
 

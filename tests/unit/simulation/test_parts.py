@@ -18,7 +18,7 @@ from canvass.cluster.messages import Vote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.conformance.monitors import PROPERTIES as CHECKED_ON_TRACES
+from canvass.conformance.safety_monitors import PROPERTIES as CHECKED_ON_TRACES
 from canvass.log.messages import LOG_MESSAGES, TimerEvent
 from canvass.simulation.faults import links_of
 from canvass.simulation.healing import reasons

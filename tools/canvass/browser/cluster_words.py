@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from canvass.lanes.of_cluster import LOSE, PREFIX, Tree, acting_member, moved
+from canvass.lanes.of_counterexample import LOSE, PREFIX, Tree, acting_member, moved
 
 _MOST_SENDS: Final = 3
 

@@ -23,7 +23,7 @@ from canvass.browser.runs import OpenRun, tree_of
 from canvass.browser.tracks import bands_of
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE
-from canvass.lanes.of_cluster import is_cluster
+from canvass.lanes.of_counterexample import is_cluster
 from canvass.lanes.of_run import Change, state_changes
 from canvass.traces.counts import counted
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX

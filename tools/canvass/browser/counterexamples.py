@@ -20,7 +20,7 @@ from canvass.browser.labels import tree_changes
 from canvass.browser.limits import LISTED, bounded
 from canvass.browser.runs import lanes_of
 from canvass.lanes.model import Diagram
-from canvass.lanes.of_cluster import (
+from canvass.lanes.of_counterexample import (
     PREFIX,
     acting_member,
     cluster_diagram,

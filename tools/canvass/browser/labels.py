@@ -16,7 +16,7 @@ from canvass.browser.cluster_words import (
 )
 from canvass.browser.limits import LABEL_CHARS, shortened
 from canvass.lanes.model import ABSENT
-from canvass.lanes.of_cluster import field_changes, is_cluster, value_text
+from canvass.lanes.of_counterexample import field_changes, is_cluster, value_text
 from canvass.lanes.of_run import Change
 
 MAX_CHANGES: Final = 200

@@ -26,7 +26,7 @@ from canvass.conformance.steps import StepChecker, example_of
 from canvass.graph.artifact import Graph, open_keys
 from canvass.graph.build import keys_of_edges
 from canvass.graph.member_view import MemberView
-from canvass.steps.lookup import KeyTable
+from canvass.steps.key_table import KeyTable
 from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
 
 _CHUNK: Final = 1 << 17

@@ -21,7 +21,7 @@ from canvass.browser.labels import distinct_labels, edge_words, label_of, near_l
 from canvass.browser.layout import place
 from canvass.browser.limits import DRAWN_EDGES
 from canvass.graph.walks import Arrow, Neighbourhood, around, arrows_among
-from canvass.lanes.of_cluster import is_cluster
+from canvass.lanes.of_counterexample import is_cluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,9 +212,9 @@ def _verify_units(
 ) -> Summary:
     from importlib.metadata import version
 
-    from canvass.corpus.checker import ConformanceChecker
     from canvass.corpus.job import CorpusJob
     from canvass.corpus.summary import summarise
+    from canvass.corpus.task_checker import TaskChecker
 
     def say(stage: str) -> None:
         progress.stage(stage)
@@ -224,7 +224,7 @@ def _verify_units(
     progress.stage(reason or f"starting {chosen.value}")
     job = CorpusJob(
         engines.engine(chosen),
-        ConformanceChecker.of(graph=request.graph, cache=request.cache),
+        TaskChecker.of(graph=request.graph, cache=request.cache),
         out,
         work=request.work,
         partitions=request.partitions,

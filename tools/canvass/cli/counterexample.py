@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from canvass.cli.output import CommandError, complain
-from canvass.lanes.of_cluster import Tree, cluster_diagram, value_text
+from canvass.lanes.of_counterexample import Tree, cluster_diagram, value_text
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
 from canvass.simulation.scenario.language import span
 from canvass.spec.source import find_definition

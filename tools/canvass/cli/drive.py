@@ -178,7 +178,7 @@ def _drive(
     import numpy as np
 
     from canvass.aeron_driver.driving import Outcomes, disabled_steps, drive_varied, edge_steps
-    from canvass.aeron_driver.kept import AnswerCollector, load_answers, merged
+    from canvass.aeron_driver.kept_answers import AnswerCollector, load_answers, merged
     from canvass.aeron_driver.report import DriveReport
     from canvass.aeron_driver.steps import GraphSteps
 

@@ -79,7 +79,7 @@ def aeron(
     """
     from canvass.cli.given import need_logs
     from canvass.cli.progress import Stages
-    from canvass.traces.aeron_log.vocabulary import events_named
+    from canvass.traces.aeron_log.log_vocabulary import events_named
     from canvass.traces.alignment.importer import import_logs
     from canvass.traces.alignment.outcome import CONTRADICTED, INCOMPLETE
     from canvass.traces.timeouts import note_timeouts

@@ -5,8 +5,8 @@ Nothing here knows of files, of lives or of what precedes a line. Both ways are 
 length: in the patterns every part ends at a character that it cannot contain, and the scan never
 goes back.
 
-`ClusterLineParser` is made from one row of `table`, so the two generations and every release read
-by the same row.
+`ClusterLineParser` is made from one row of `event_types`: both generations and all releases are
+read by the same row.
 """
 
 from __future__ import annotations
@@ -17,14 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
 from canvass.traces.aeron_log.errors import LineProblem, LogCode, shown
-from canvass.traces.aeron_log.records import (
-    NULL_VALUE,
-    ClusterEvent,
-    Kind,
-    LifeStart,
-    Start,
-)
-from canvass.traces.aeron_log.table import (
+from canvass.traces.aeron_log.event_types import (
     ALIASES,
     CONSTANTS,
     EVENT_TYPES,
@@ -33,6 +26,13 @@ from canvass.traces.aeron_log.table import (
     EventType,
     Field,
     Release,
+)
+from canvass.traces.aeron_log.records import (
+    NULL_VALUE,
+    ClusterEvent,
+    Kind,
+    LifeStart,
+    Start,
 )
 from canvass.traces.limits import MAX_INT, MIN_INT
 

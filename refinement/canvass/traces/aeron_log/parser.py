@@ -10,10 +10,10 @@ import re
 from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode
+from canvass.traces.aeron_log.event_types import OLDEST, release_of
 from canvass.traces.aeron_log.line import cluster_line_parsers, find_header, parse_header, stamp_of
 from canvass.traces.aeron_log.lives import Broken, LifeStream, LineCounts
 from canvass.traces.aeron_log.records import LogRecord
-from canvass.traces.aeron_log.table import OLDEST, release_of
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
 
 PROBE_LINES: Final = 1000

@@ -1,11 +1,10 @@
 """What a line of an event log says, one frozen class per event of Aeron's cluster component.
 
 A class gives the values of its line, in the order of the line, each with the way in which it is
-written (`Kind`). Which releases print it, and where a name in the log is not that of the field, is
-in `table`. Fields that belong to a
-consensus message have the message's SBE name in snake_case, so that a record's fields can be handed
-to the message of the same name. ``member_id`` is always the member that wrote the line: for a
-message its *receiver*.
+written (`Kind`). `event_types` says which releases print it, and where a name in the log differs
+from the field's. Fields of a consensus message have the message's SBE name in snake_case, so that a
+record's fields can be handed to the message of the same name. ``member_id`` is always the member
+that wrote the line: for a message its *receiver*.
 
 The classes are left out of garbage collection: their fields are numbers and texts, which cannot
 form cycles.

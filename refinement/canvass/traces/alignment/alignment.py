@@ -10,10 +10,10 @@ from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
+from canvass.traces.aeron_log.event_types import EVENT_TYPES
+from canvass.traces.aeron_log.log_vocabulary import revision_of, vocabularies_of
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ElectionStateChange, StateChange
-from canvass.traces.aeron_log.table import EVENT_TYPES
-from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channel_matching import Carried
 from canvass.traces.alignment.completeness import (
     missing_causes,

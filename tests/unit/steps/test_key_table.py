@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.steps.distinct import DistinctKeys
-from canvass.steps.lookup import KeyTable
+from canvass.steps.key_table import KeyTable
 
 KEYS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=60)
 

@@ -14,9 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from canvass.traces.aeron_log.logs import ClusterLogs
-from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord, Start
-from canvass.traces.aeron_log.table import (
+from canvass.traces.aeron_log.event_types import (
     BUILT_IN,
     EVENT_TYPES,
     LATER_FIELDS,
@@ -27,8 +25,10 @@ from canvass.traces.aeron_log.table import (
     parse_release,
     release_of,
 )
+from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord, Start
 
-Kind: TypeAlias = type[ClusterEvent]
+EventClass: TypeAlias = type[ClusterEvent]
 
 ALL: Final = "all"
 """The name of the set of all events, as Aeron has it."""
@@ -44,11 +44,11 @@ _LINES: Final = tuple(Release(1, minor) for minor in range(BUILT_IN.minor, OLDES
 
 _NEVER: Final = Release(1 << 30, 0)
 
-_ROW_OF: Final[Mapping[Kind, EventType]] = {row.record: row for row in EVENT_TYPES.values()}
+_ROW_OF: Final[Mapping[EventClass, EventType]] = {row.record: row for row in EVENT_TYPES.values()}
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class LogVocabulary:
     """What one process incarnation of a member prints.
 
     Parameters
@@ -60,9 +60,9 @@ class Vocabulary:
     """
 
     release: Release
-    kinds: frozenset[Kind]
+    kinds: frozenset[EventClass]
 
-    def prints(self, kind: Kind) -> bool:
+    def prints(self, kind: EventClass) -> bool:
         """Whether the log has a line of this kind wherever the member did what it stands for."""
         return kind in self.kinds
 
@@ -106,7 +106,7 @@ def events_named(text: str) -> frozenset[str]:
 
 def vocabularies_of(
     logs: ClusterLogs, events: Collection[str] | None = None
-) -> dict[int, tuple[Vocabulary, ...]]:
+) -> dict[int, tuple[LogVocabulary, ...]]:
     """The vocabularies of a cluster's logs.
 
     Parameters
@@ -128,7 +128,7 @@ def vocabularies_of(
     }
     every = [text for found in texts.values() for text in found]
     logged = sorted({text.release for text in every if text.release is not None}, reverse=True)
-    seen = frozenset[Kind]().union(*(text.kinds for text in every))
+    seen = frozenset[EventClass]().union(*(text.kinds for text in every))
     unnamed = [text for text in every if text.release is None]
     others = _Text(
         None,
@@ -142,7 +142,7 @@ def vocabularies_of(
     }
 
 
-def revision_of(vocabularies: Mapping[int, Iterable[Vocabulary]]) -> str:
+def revision_of(vocabularies: Mapping[int, Iterable[LogVocabulary]]) -> str:
     """The revision of the spec that has the rules of the newest release."""
     releases = [one.release for found in vocabularies.values() for one in found]
     return max(releases, default=BUILT_IN).revision
@@ -167,7 +167,7 @@ class _Text:
     release: Release | None
     earliest: Release
     before: Release
-    kinds: frozenset[Kind]
+    kinds: frozenset[EventClass]
 
     def fits(self, release: Release) -> bool:
         """Whether the text may be of a release."""
@@ -220,7 +220,7 @@ def _read(records: list[LogRecord]) -> _Text:
 
 def _vocabulary(
     text: _Text, logged: Iterable[Release], others: _Text, events: Collection[str] | None
-) -> Vocabulary:
+) -> LogVocabulary:
     """The vocabulary of an incarnation; ``others`` is what all show that do not name a release."""
     known = text.release or next(filter(text.fits, logged), None)
     release = known or (others.newest if others.newest < text.before else text.newest)
@@ -230,11 +230,11 @@ def _vocabulary(
         for kind, row in _ROW_OF.items()
         if row.since <= certain and _is_enabled(kind, release, others.kinds, events)
     }
-    return Vocabulary(release, text.kinds | kinds)
+    return LogVocabulary(release, text.kinds | kinds)
 
 
 def _is_enabled(
-    kind: Kind, release: Release, seen: frozenset[Kind], events: Collection[str] | None
+    kind: EventClass, release: Release, seen: frozenset[EventClass], events: Collection[str] | None
 ) -> bool:
     """Whether the operator has enabled a kind, as the user says or as lines of its switch show."""
     if kind is Start:
@@ -244,7 +244,7 @@ def _is_enabled(
     return _switch(kind, release) in events
 
 
-def _switch(kind: Kind, release: Release) -> str:
+def _switch(kind: EventClass, release: Release) -> str:
     """The event by whose name a kind is enabled."""
     row = _ROW_OF[kind]
     return row.switch if row.switch and release < BUILT_IN else row.name

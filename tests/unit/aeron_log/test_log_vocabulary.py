@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from canvass.traces.aeron_log import records as r
-from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
-from canvass.traces.aeron_log.table import EVENT_TYPES, Release, parse_release
-from canvass.traces.aeron_log.vocabulary import (
-    Vocabulary,
+from canvass.traces.aeron_log.event_types import EVENT_TYPES, Release, parse_release
+from canvass.traces.aeron_log.log_vocabulary import (
+    LogVocabulary,
     events_named,
     revision_of,
     vocabularies_of,
 )
+from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
 from support.aeron_lines import read, text
 
 ELECTED = (
@@ -61,7 +61,7 @@ def logs_of(*members: tuple[str, ...]) -> ClusterLogs:
     return ClusterLogs(found, (), ())
 
 
-def vocabulary(*lines: str, events: str = "") -> Vocabulary:
+def vocabulary(*lines: str, events: str = "") -> LogVocabulary:
     """The vocabulary of one log of one incarnation."""
     enabled = events_named(events) if events else None
     ((found,),) = vocabularies_of(logs_of(lines), enabled).values()

@@ -1,4 +1,4 @@
-"""The checker that travels to the workers, made of screening, diagnosis and oracle.
+"""What a task of a batch verification does: `TaskChecker` travels to the workers and checks units.
 
 Here units become runs, and what is found of them becomes rows. No rule of checking is here: a
 worker asks the same functions of `canvass.conformance` that ``canvass verify`` does.
@@ -64,7 +64,7 @@ from canvass.corpus.storage import (
 )
 from canvass.corpus.stored import store
 from canvass.graph.artifact import open_keys
-from canvass.steps.lookup import KeyTable
+from canvass.steps.key_table import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
 from canvass.traces.aeron_log.errors import AeronLogError
@@ -82,7 +82,7 @@ _memo: dict[object, Screening] = {}
 
 
 @dataclass
-class ConformanceChecker:
+class TaskChecker:
     """Checks units as ``canvass verify`` does.
 
     Parameters
@@ -106,7 +106,7 @@ class ConformanceChecker:
     generation: int = 0
 
     @classmethod
-    def of(cls, *, graph: Place | None = None, cache: Place | None = None) -> ConformanceChecker:
+    def of(cls, *, graph: Place | None = None, cache: Place | None = None) -> TaskChecker:
         """Make a checker from what a command line says."""
         graphs = () if graph is None else (str(absolute(graph)),)
         folder = default_cache() if cache is None else cache

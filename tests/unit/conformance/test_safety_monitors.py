@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from canvass.conformance.causality import order_causes
-from canvass.conformance.monitors import PROPERTIES, violations
+from canvass.conformance.safety_monitors import PROPERTIES, violations
 from support.sequences import CLOSED, LEADER, Happening, sequence_of
 
 

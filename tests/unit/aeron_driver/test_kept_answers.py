@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from canvass.aeron_driver import DriverError
-from canvass.aeron_driver.kept import (
+from canvass.aeron_driver.kept_answers import (
     OUTCOME_BITS,
     SCHEMA,
     Header,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from canvass.lanes.model import Diagram, Fate, Mark
-from canvass.lanes.of_cluster import cluster_diagram
+from canvass.lanes.of_counterexample import cluster_diagram
 
 Tree = dict[str, Any]
 
