@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from canvass.lanes.model import ABSENT, MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark
 
 Tree = dict[str, Any]
-PREFIX: Final = "Take"
-"""Of an action of the cluster that lets a member take a step."""
+_PREFIXES: Final = ("TE", "Take")
+"""Of `MCTwoElections`; of an action of the cluster that lets a member take a step."""
 LOSE: Final = "Lose"
-"""What an action of the cluster begins with that takes a message away."""
+"""An action of the cluster that loses a message begins with this."""
 _MARKS: Final = {**MARKED, "RestartMember": MARKED["Restart"]}
 _FIRST_SHOWN: Final = (
     "electionState",
@@ -30,9 +30,9 @@ _FIRST_SHOWN: Final = (
     "leadershipTermId",
     "logLeadershipTermId",
 )
-"""The fields that tell a reader most; the others follow in the order of the state."""
+"""The most important fields; the others follow in the order of the state."""
 _MAX_CHANGES: Final = 3
-"""Of a step: whoever wants all of them reads the counterexample without lanes."""
+"""Changes of a step that are shown. The counterexample without lanes has all of them."""
 
 
 def cluster_diagram(
@@ -87,19 +87,17 @@ class _Drawing:
         """Draw one step."""
         number = len(self.events)
         moves = list(moved(before["channel"], after["channel"]))
-        lost = action.startswith(LOSE)
         aside: list[str] = []
         for i, j, gone, _ in moves:
             waiting = self._waiting.setdefault((i, j), [])
             for message in waiting[:gone]:
-                # What was thrown away with others at a restart is lost, too.
-                arrives = not lost and gone == 1
                 self.messages.append(
                     replace(message, received=number)
-                    if arrives
+                    if is_received(action, gone)
                     else replace(message, fate=Fate.LOST)
                 )
-                aside += [f"{message.name} of member {i} is lost"] * lost
+                if action.startswith(LOSE):
+                    aside.append(f"{message.name} of member {i} is lost")
             del waiting[:gone]
         for i, j, _, new in moves:
             self._waiting[i, j] += [self._message(i, j, one, number) for one in new]
@@ -111,15 +109,14 @@ class _Drawing:
             self.messages += [one for one in waiting if one.sent is not None]
 
     def _event(self, before: Tree, after: Tree, action: str) -> LaneEvent:
-        name = action.partition("(")[0]
         member = acting_member(before, after, action)
         changes = list(_changes(before, after, member))
         if len(changes) > _MAX_CHANGES:
             changes[_MAX_CHANGES:] = [f"and {len(changes) - _MAX_CHANGES} more"]
-        mark, remark = _MARKS.get(name.removeprefix(PREFIX), (None, ""))
+        mark, remark = _MARKS.get(action_name(action), (None, ""))
         return LaneEvent(
             lane=self._lane_of[member],
-            title=action.removeprefix(PREFIX) or "step",
+            title=action_title(action) or "step",
             reference=str(len(self.events) + 2),
             changes=tuple(changes),
             mark=mark,
@@ -131,10 +128,10 @@ def _changes(before: Tree, after: Tree, member: str) -> Iterator[str]:
     """Say what a step changed of its member, of the member's log and of what is committed."""
     old, new = (dict(state["member"].get(member, {})) for state in (before, after))
     found = {path: (was, now) for path, was, now in field_changes(old, new)}
-    for name, place in (("log", member), ("hist", "committed")):
-        was, now = (_part(state, name, place) for state in (before, after))
+    for path, variable, part in (("log", "log", member), ("committed", "hist", "committed")):
+        was, now = (_part(state, variable, part) for state in (before, after))
         if was != now:
-            found["log" if name == "log" else place] = (value_text(was), value_text(now))
+            found[path] = (value_text(was), value_text(now))
     ranks = {path: rank for rank, path in enumerate(dict.fromkeys((*_FIRST_SHOWN, *found)))}
     for path in sorted(found, key=ranks.__getitem__):
         yield "{}: {} → {}".format(path, *found[path])
@@ -146,7 +143,7 @@ def _part(state: Tree, variable: str, name: str) -> Any:
 
 
 def _violates(claim: str) -> str:
-    """Say it in the order in which little room shows most."""
+    """Put the verb first: a narrow lane then wraps after it."""
     name = claim.removesuffix(" is violated")
     return claim if name == claim else f"violates {name}"
 
@@ -167,6 +164,27 @@ def is_cluster(state: Tree) -> bool:
             for queues in channels.values()
         )
     )
+
+
+def action_name(action: str) -> str:
+    """Name the action of a member in an action of the cluster, which may have arguments."""
+    return action_title(action).partition("(")[0]
+
+
+def action_title(action: str) -> str:
+    """Give an action of the cluster without the prefixes of its name."""
+    for prefix in _PREFIXES:
+        action = action.removeprefix(prefix)
+    return action
+
+
+def is_received(action: str, gone: int) -> bool:
+    """Say whether messages that left a channel in a step were received; if not, they were lost.
+
+    One message at a time is received. A restart loses every message to its member, perhaps one.
+    """
+    restarts = _MARKS.get(action_name(action)) == MARKED["Restart"]
+    return gone == 1 and not restarts and not action.startswith(LOSE)
 
 
 def moved(before: Tree, after: Tree) -> Iterator[tuple[str, str, int, list[Any]]]:

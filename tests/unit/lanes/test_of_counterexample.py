@@ -38,7 +38,7 @@ def test_messages_arrive_in_the_order_in_which_they_were_sent() -> None:
             state({"ab": [two]}, a=2, b=1),
             state(a=2, b=2),
         ],
-        ["Send", "Send", "TakeOnVote(1, 2)", "TakeOnVote"],
+        ["Send", "Send", "TakeOnVote(1, 2)", "TETakeOnVote"],
     )
 
     assert diagram.lanes == ("member a", "member b", "member c")
@@ -69,6 +69,14 @@ def test_a_restart_loses_what_was_on_its_way_to_the_member() -> None:
     assert [one.fate for one in diagram.messages] == [Fate.LOST, Fate.LOST]
     assert diagram.events[1].lane == 1
     assert diagram.events[1].mark is Mark.RESTART
+
+
+def test_a_restart_receives_nothing_if_one_message_was_on_its_way() -> None:
+    diagram = drawn(
+        [state(), state({"ab": [message(1)]}, a=1), state(a=1, b=1)], ["Send", "RestartMember(b)"]
+    )
+
+    assert [(one.received, one.fate) for one in diagram.messages] == [(None, Fate.LOST)]
 
 
 def test_an_answer_is_sent_in_the_step_that_takes_the_question() -> None:

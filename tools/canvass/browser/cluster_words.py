@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from canvass.lanes.of_counterexample import LOSE, PREFIX, Tree, acting_member, moved
+from canvass.lanes.of_counterexample import (
+    LOSE,
+    Tree,
+    acting_member,
+    action_name,
+    is_received,
+    moved,
+)
 
 _MOST_SENDS: Final = 3
 
@@ -66,11 +73,11 @@ def moved_member(state: Tree, centre: Tree) -> str | None:
 def step_words(before: Tree, after: Tree, action: str) -> str:
     """Say who did what with which message."""
     moves = list(moved(before["channel"], after["channel"]))
-    name = action.partition("(")[0].removeprefix(PREFIX)
+    name = action_name(action)
     if action.startswith(LOSE):
         lost = [f"{_type(before['channel'][i][j][0])} {i} → {j}" for i, j, gone, _ in moves if gone]
         return f"lost: {', '.join(lost)}" if lost else name
-    received = [(i, j) for i, j, gone, _ in moves if gone == 1]
+    received = [(i, j) for i, j, gone, _ in moves if is_received(action, gone)]
     who = acting_member(before, after, action)
     parts = [f"{who} {name}"]
     parts += [f"← {i} {_type(before['channel'][i][j][0])}" for i, j in received if j == who]

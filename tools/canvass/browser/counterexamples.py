@@ -21,8 +21,8 @@ from canvass.browser.limits import LISTED, bounded
 from canvass.browser.runs import lanes_of
 from canvass.lanes.model import Diagram
 from canvass.lanes.of_counterexample import (
-    PREFIX,
     acting_member,
+    action_title,
     cluster_diagram,
     is_cluster,
     value_text,
@@ -177,7 +177,7 @@ def _printed(path: Path) -> Counterexample:
 
 def _plain_action(action: str, diagram: Diagram | None) -> str:
     """Name an action of the cluster as its member's: the spec puts a word before it."""
-    return action if diagram is None else action.removeprefix(PREFIX)
+    return action if diagram is None else action_title(action)
 
 
 def _number(value: Any) -> int | None:

@@ -325,7 +325,7 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
         ]
     except ValueSyntaxError as error:
         raise CommandError(f"{shown.model}: {error}") from error
-    actions = [(step.state.action or "").removeprefix("TE") for step in shown.steps]
+    actions = [step.state.action or "" for step in shown.steps]
     diagram = cluster_diagram(states, actions, shown.claim)
     if diagram is None:
         raise CommandError(f"{shown.model}: lanes are drawn for models of Cluster.tla only")
