@@ -20,8 +20,6 @@ import pytest
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    import pytest
-
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import RunVerdict
 

@@ -68,17 +68,16 @@ def test_states_are_found_by_their_ids_and_paths_lead_between_them(
     rows = graph.expanded.nonzero()[0].tolist()
     new = next(row for row in rows if graph.member(row).persisted_candidate_term_id == -1)
     far = next(row for row in rows if graph.member(row).snapshot_log_position > 0)
-    code, out, _ = command("graph", "find", folder, bytes(graph.ids[far]).hex())
-    path_code, path, _ = command(
-        "graph", "path", folder, bytes(graph.ids[new]).hex(), bytes(graph.ids[far]).hex()
-    )
+    start, end = (bytes(graph.ids[row]).hex() for row in (new, far))
+    code, out, _ = command("graph", "find", folder, end)
+    path_code, path, _ = command("graph", "path", folder, start, end)
 
     assert (code, path_code) == (0, 0)
     assert "snapshotLogPosition" in out
     assert "Restart" in out
     assert path.splitlines()[0].split()[0] == "Restart"
     hops = [line.split() for line in path.splitlines() if not line.startswith(" ")]
-    assert hops[-1][1] == bytes(graph.ids[far]).hex()
+    assert hops[-1][1] == end
     assert "    moduleState: " in path
     assert "TakeSnapshot" in path
 
