@@ -14,7 +14,7 @@ from msgspec import Struct
 from canvass.cluster.names import wire_name
 
 ABSENT: Final = "absent"
-"""In a change, of a value that is not there."""
+"""In a change, the text of a value that is not there."""
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
@@ -41,7 +41,7 @@ MARKED: Final = {
     "ElectionError": (Mark.ERROR, "an error ends the election"),
     "Terminate": (Mark.ENDS, "terminates"),
 }
-"""Actions that are out of the ordinary by themselves, and how that is said."""
+"""The mark and the remark of actions that are unusual in themselves."""
 
 
 class Fate(str, Enum):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from canvass.client.connection import Connection
 
 NAME: Final = "canvass"
-"""Of the client, for the cluster's members."""
+"""The client's name, as the members of the cluster know it."""
 MAX_SERVICES: Final = 127
 """More than any cluster runs."""
 

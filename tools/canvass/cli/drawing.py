@@ -12,7 +12,7 @@ from canvass.cli.output import result_console
 from canvass.lanes.text import ASCII, UNICODE, Glyphs, Line
 
 PIPE_WIDTH: Final = 120
-"""Columns where there is no terminal to ask; ``COLUMNS`` says otherwise."""
+"""Columns of lanes in a pipe or a file, unless ``COLUMNS`` gives another number."""
 _STYLES: Final = {
     "": "",
     "dim": "dim",

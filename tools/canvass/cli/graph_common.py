@@ -32,7 +32,7 @@ INITIAL: Final = "initial"
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
-    """What a command of ``canvass graph`` found, or a part of it; it is the JSON document."""
+    """The JSON document of a command of ``canvass graph``, or a part of it."""
 
 
 def say(text: str) -> None:

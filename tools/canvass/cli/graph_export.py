@@ -361,7 +361,7 @@ def grow(
 
     `canvass verify` looks steps up in the table that ships with canvass (spec/known-steps.npz) and
     asks TLC only about the others. Here TLC is asked about each distinct step that the table lacks,
-    and about its reduced form, which similar steps have too. The order of the runs does not matter.
+    and about the reduced form that similar steps share. The order of the runs does not matter.
     Exit code 2: a run is malformed, or nothing was read.
     """
     from canvass.cli.progress import Stages
