@@ -26,8 +26,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--from", "nowhere"], "nowhere does not exist"),
         (["--from", "EMPTY"], "neither a run nor the disks of members"),
         (["--from", "RUN:999999"], "there is no event 999999"),
+        (["--from", "nowhere:1:27"], "nowhere does not exist"),
+        (["--from", "RUN:7:1"], "member 7 has no step 1"),
         (["--from", "RUN:7/1"], "member 7 has no step 1"),
-        (["--from", "RUN:soon"], "'soon' is not an event; give 85"),
+        (["--from", "RUN:soon"], "'soon' is not an event; give 85, 1:27"),
+        (["--from", "RUN:1:soon"], "'1:soon' is not an event; give 85, 1:27"),
+        (["--from", f"RUN:{'9' * 5000}"], "is not an event; give 85, 1:27"),
+        (["--from", f"RUN:1:{'9' * 5000}"], "is not an event; give 85, 1:27"),
+        (["--from", f"RUN:{'9' * 400}s"], "is not an event; give 85, 1:27"),
+        (["--from", "RUN", "--every", f"{'9' * 400}s"], "is not a time; write 500ms, 1s or 2m"),
         (["--from", "RUN", "--property", "Nothing"], "--property Nothing is none of"),
         (["--from", "RUN:3", "--every", "1s"], "leave out the event"),
         (["MCHazard1", "--from", "RUN"], "--from uses its own model"),
@@ -67,11 +74,12 @@ def test_after_a_loss_nothing_is_searched(command: Command, run: Path) -> None:
     moments = RunMoments(run)
     row = moments.lanes.rows[first_loss(run)]
     columns = moments.loaded.columns
-    event = f"{int(columns.member[row])}/{int(columns.step[row])}"
-    code, out, _ = command("check", "--from", f"{run}:{event}", "--format", "json")
+    member, step = int(columns.member[row]), int(columns.step[row])
+    for event in (f"{member}:{step}", f"{member}/{step}"):
+        code, out, _ = command("check", "--from", f"{run}:{event}", "--format", "json")
 
-    assert code == 1
-    assert [one["steps"] for one in json.loads(out)["moments"]] == [0]
+        assert code == 1
+        assert [one["steps"] for one in json.loads(out)["moments"]] == [0]
 
 
 def test_disks_are_a_moment_as_well(command: Command, tmp_path: Path) -> None:

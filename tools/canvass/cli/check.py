@@ -167,7 +167,7 @@ def register(app: typer.Typer) -> None:
                 "--from",
                 metavar="RUN[:EVENT]|DISKS",
                 help="Search for the nearest violation from an event of a run, or from members' "
-                "disks. EVENT: 85, 1/27 (step 27 of member 1) or 12.5s. Default: the last event.",
+                "disks. EVENT: 85, 1:27 (step 27 of member 1) or 12.5s. Default: the last event.",
             ),
         ] = None,
         every: Annotated[

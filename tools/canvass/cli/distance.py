@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from canvass.cli.given import Kind, kind_of
+from canvass.cli.options import named_step
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -33,9 +35,9 @@ if TYPE_CHECKING:
     from canvass.distance.search import Bounds, Distance
     from canvass.tlc import TlcOptions
 
-_SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)")
+_SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
 _UNIT_NS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
-_STEP: Final = re.compile(r"(\d+)/(\d+)")
+_NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class MomentReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -102,11 +104,7 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
     DiskError, TraceError
         If disks or a run cannot be read.
     """
-    path, _, which = source.rpartition(":")
-    folder = Path(path) if path and not Path(source).exists() else Path(source)
-    which = which if folder == Path(path) and path else ""
-    if not folder.exists():
-        raise CommandError(f"{folder} does not exist")
+    folder, which = _parted(source)
     if not (folder / "run.json").is_file():
         if which or every:
             raise CommandError(f"{folder} is not a run; --every and EVENT require one")
@@ -118,6 +116,19 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
         yield _At(moment_of_disks([folder]))
         return
     yield from _of_run(folder, which, every)
+
+
+def _parted(source: str) -> tuple[Path, str]:
+    """Part what is to be read from the event after it: the longest beginning that exists is read.
+
+    An event has colons itself, and a path may have some.
+    """
+    parts = source.split(":")
+    for count in range(len(parts), 0, -1):
+        path = ":".join(parts[:count])
+        if path and kind_of(Path(path)) not in (Kind.ABSENT, Kind.BROKEN_LINK):
+            return Path(path), ":".join(parts[count:])
+    raise CommandError(f"{parts[0] or source} does not exist")
 
 
 def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
@@ -135,21 +146,20 @@ def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
 
 
 def _place(run: RunMoments, which: str) -> int:
-    step = _STEP.fullmatch(which)
     if not which:
         return run.total - 1
-    if step:
-        found = run.place_of(int(step[1]), int(step[2]))
+    if step := named_step(which):
+        found = run.place_of(*step)
         if found is None:
-            raise CommandError(f"member {step[1]} has no step {step[2]} in this run")
+            raise CommandError(f"member {step[0]} has no step {step[1]} in this run")
         return found
-    if which.isdecimal():
+    if _NUMBER.fullmatch(which):
         if int(which) >= run.total:
             raise CommandError(f"there is no event {which}: the run has {run.total:,}, from 0 on")
         return int(which)
     if not _SPAN.fullmatch(which):
         raise CommandError(
-            f"{which!r} is not an event; give 85, 1/27 (a step of member 1) or 12.5s"
+            f"{which!r} is not an event; give 85, 1:27 (step 27 of member 1) or 12.5s"
         )
     until = run.time_ns(0) + span_ns(which)
     return max((k for k in range(run.total) if run.time_ns(k) <= until), default=0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from shlex import quote
@@ -66,7 +67,10 @@ def kind_of(path: Path) -> Kind:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
-        return Kind.BROKEN_LINK if path.is_symlink() else Kind.ABSENT
+        with suppress(OSError):  # A name may be too long.
+            if path.is_symlink():
+                return Kind.BROKEN_LINK
+        return Kind.ABSENT
     if stat.S_ISDIR(mode):
         return _folder_kind(path)
     if not stat.S_ISREG(mode):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -42,6 +43,17 @@ Settings = Annotated[
         " run.json or config.json, else measured in the logs, else Aeron's own.",
     ),
 ]
+
+_EVENT: Final = re.compile(r"(\d{1,2})[:/](\d{1,18})", re.ASCII)
+
+
+def named_step(text: str) -> tuple[int, int] | None:
+    """Read the name of an event, ``MEMBER:STEP``: the member's id, and its step; None for others.
+
+    ``MEMBER/STEP``, as ``canvass check --from`` once had it, names the same event.
+    """
+    match = _EVENT.fullmatch(text)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 class Revision(str, Enum):

@@ -6,7 +6,6 @@ Drawing is in `canvass.lanes`, shrinking in `canvass.conformance.shrink`.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from canvass.cli.options import Cache, Graphs, Output, RunId
+from canvass.cli.options import Cache, Graphs, Output, RunId, named_step
 from canvass.cli.output import (
     CommandError,
     Format,
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from canvass.conformance.verdict import Divergence
     from canvass.lanes.model import Diagram
     from canvass.lanes.of_run import RunLanes
-
-_EVENT: Final = re.compile(r"(\d{1,2}):(\d{1,18})", re.ASCII)
 
 
 def open_run(path: Path, run_id: str | None) -> LoadedRun:
@@ -112,12 +109,12 @@ def row_named(lanes: RunLanes, name: str, option: str) -> int:
     CommandError
         If it is no name of an event, or there is no such event.
     """
-    match = _EVENT.fullmatch(name)
-    if match is None:
+    named = named_step(name)
+    if named is None:
         raise CommandError(f"{option} {name}: an event is named MEMBER:STEP, such as 1:42")
-    row = lanes.row_of(int(match[1]), int(match[2]))
+    row = lanes.row_of(*named)
     if row is None:
-        raise CommandError(f"{option} {name}: the run has no step {match[2]} of member {match[1]}")
+        raise CommandError(f"{option} {name}: the run has no step {named[1]} of member {named[0]}")
     return row
 
 
