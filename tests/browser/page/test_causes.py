@@ -90,6 +90,17 @@ def test_a_message_that_nobody_sent_stands_beside_the_nearest_one(
     expect(page.locator("output.place")).not_to_have_attribute("data-place", before)
 
 
+def test_a_step_that_breaks_a_promise_is_not_called_disallowed(
+    open_page: Open, causes: Asked
+) -> None:
+    """The spec allows each step of the sample, and some graph may have it."""
+    page = open_page(f"/run/{causes.ids[1]}?view=graph", at=causes)
+    expect(page.locator(".verdict.is-diverges").first).to_be_visible()
+    expect(page.locator("[data-step]")).to_contain_text("every step is a step of the spec")
+    expect(page.locator(".empty")).to_contain_text("No state graph is open.")
+    expect(page.locator(".view")).not_to_contain_text("The spec does not allow")
+
+
 def test_a_broken_promise_has_the_members_and_the_story_of_its_hazard(
     open_page: Open, causes: Asked
 ) -> None:
@@ -100,8 +111,11 @@ def test_a_broken_promise_has_the_members_and_the_story_of_its_hazard(
     expect(page.locator(".verdict-line")).not_to_contain_text("leaves the spec")
     levels = page.locator("[data-levels] [data-level]")
     expect(levels).to_have_count(3)
-    broken = page.locator("[data-levels] thead th").evaluate_all(SPLIT)
-    assert broken == []
+    for width in (1440, 1000):
+        page.set_viewport_size({"width": width, "height": 800})
+        words = page.locator("[data-levels] thead th, [data-levels] td:nth-child(2)")
+        assert words.evaluate_all(SPLIT) == []
+        assert page.locator("[data-when] code").evaluate_all(SPLIT) == []
     ends = [int(one.locator(".observed").first.inner_text()) for one in levels.all()]
     committed = max(int(one.locator(".observed").last.inner_text()) for one in levels.all())
     assert sum(end >= committed for end in ends) == 1

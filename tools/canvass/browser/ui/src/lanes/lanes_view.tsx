@@ -93,7 +93,7 @@ function Legend() {
       <li><span class="arrow-sample">──▸</span> message</li>
       <li><span class="arrow-sample lost">┄┄✕</span> lost</li>
       <li><span class="mark-sample">↻</span> restart</li>
-      <li><span class="mark-sample bad">✖</span> not allowed</li>
+      <li><span class="mark-sample bad">✖</span> diverges</li>
       <li><span class="soft">○</span> inferred</li>
     </ul>
   );

@@ -16,13 +16,14 @@ import { useEventAt } from "./event_at";
 import { useStep } from "./use_step";
 
 const LIMIT = 40;
+const OUTSIDE: ReadonlySet<string> = new Set(["IMPLEMENTATION_STEP", "INSTRUMENTATION_GAP"]);
 
 export function InGraphView(
   { run, at, graphs }: { run: RunView; at: number; graphs: readonly SourceInfo[] },
 ) {
   const { event } = useEventAt(run.id, at);
   const step = useStep(run.id, event);
-  const diverges = run.divergence?.eventNumber === at ? run.divergence : null;
+  const diverges = disallowed(run, at);
   if (graphs.length === 0 && diverges && step.data?.eventNumber === at) {
     return <Outside step={step.data} divergence={diverges} run={run} />;
   }
@@ -39,9 +40,18 @@ export function InGraphView(
       {(data) => data.graphPending
         ? <p class="waiting" role="status">Looking the step up in the graph …</p>
         : data.graph ? <Overlaid step={data} graph={data.graph} />
-        : <Outside step={data} divergence={run.divergence?.eventNumber === data.eventNumber ? run.divergence : null} run={run} />}
+        : <Outside step={data} divergence={disallowed(run, data.eventNumber)} run={run} />}
     </Awaited>
   );
+}
+
+/** The divergence at an event whose step the spec does not allow. It allows steps that only break a property of the cluster. */
+function disallowed(run: RunView, event: number): Divergence | null {
+  const first = run.divergence;
+  if (first === null || first.eventNumber !== event) return null;
+  const outside = run.findings.some((one) =>
+    one.member === first.member && one.step === first.step && OUTSIDE.has(one.kind));
+  return outside ? first : null;
 }
 
 function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
