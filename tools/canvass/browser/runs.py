@@ -223,18 +223,10 @@ class OpenRun:
             owner = np.maximum(0, np.searchsorted(places, every, side="right") - 1)
             return Shown(places, owner, every)
         kind = np.where(routine, -1, columns.action[rows].astype(np.int64))
-        fields = np.concatenate(
-            [
-                columns.state[rows][:, _KEPT],
-                columns.members[rows][:, :, _KEPT_OF_MEMBER].reshape(len(rows), -1),
-                np.diff(columns.log_offsets)[rows, np.newaxis],
-            ],
-            axis=1,
-        )
         leader, last = every.copy(), every.copy()
         for own in self.places:
             begins = np.diff(kind[own], prepend=-2) != 0
-            begins[1:] |= (fields[own[1:]] != fields[own[:-1]]).any(axis=1) & (kind[own[1:]] >= 0)
+            begins[1:] |= self._distinct(rows[own]) & (kind[own[1:]] >= 0)
             begins |= np.diff(state[own], prepend=-1) != 0
             begins |= keep[own] | np.concatenate([[False], keep[own][:-1]])
             first = np.flatnonzero(begins)
@@ -243,6 +235,20 @@ class OpenRun:
             last[own[first]] = own[first + sizes - 1]
         places = np.flatnonzero(leader == every)
         return Shown(places, np.searchsorted(places, leader), last)
+
+    def _distinct(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say of each row but the first whether more than positions differ from the row before."""
+        columns = self.loaded.columns
+        before, after = rows[:-1], rows[1:]
+        lengths = np.diff(columns.log_offsets)
+        found: NDArray[np.bool_] = lengths[after] != lengths[before]
+        # One field after the other: all fields of a long run at once take hundreds of megabytes.
+        for field in _KEPT:
+            found |= columns.state[after, field] != columns.state[before, field]
+        for field in _KEPT_OF_MEMBER:
+            records = columns.members[:, :, field]
+            found |= (records[after] != records[before]).any(axis=1)
+        return found
 
     def _alike(self, place: int, shown: Shown) -> str:
         """Say how many events of the member an event stands for besides itself."""
