@@ -59,7 +59,7 @@ def near_label(tree: dict[str, Any], centre: dict[str, Any]) -> str:
 
 
 def labels_of(trees: Mapping[int, dict[str, Any]]) -> dict[int, str]:
-    """Name states so that no two that differ have the same name."""
+    """Name states so that no two that differ have the same name, but for ends of long values."""
     return distinct_labels({row: label_of(tree) for row, tree in trees.items()}, trees)
 
 
