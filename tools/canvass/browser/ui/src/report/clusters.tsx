@@ -54,7 +54,7 @@ function Cluster(
         <span class="cluster-name">{cluster.action || cluster.divergenceClass}</span>
         <span class="tag">{cluster.divergenceClass}</span>
         <span class="soft">{`in ${plural(cluster.runs, "run")}`}</span>
-        <button type="button" class="inline" onClick={list} data-list-runs>those in which it comes first</button>
+        <button type="button" class="inline" onClick={list} data-list-runs>the runs in which it comes first</button>
       </p>
       <p>{cluster.message}</p>
       <p class="soft">
