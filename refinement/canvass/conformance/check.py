@@ -33,6 +33,7 @@ from canvass.conformance.verdict import (
     RunVerdict,
     TimingWarning,
     Verdict,
+    verdict_on,
 )
 from canvass.steps.step import Step
 from canvass.traces.run import Corpus
@@ -213,17 +214,14 @@ def settle(state: RunState, screening: Screening) -> RunVerdict:
         reason = "the run has no events: nothing was checked"
         return RunVerdict(state.run_id, path, Verdict.MALFORMED, facts=state.facts, reason=reason)
     divergences: tuple[Divergence, ...] = ()
-    verdict = Verdict.CONFORMS
-    if state.wrong or screening.refused(state):
+    diverges = bool(state.wrong) or screening.refused(state)
+    if diverges:
         divergences = diagnose(load(state.path, state.run_id), state.facts, screening.lookup)
-        verdict = Verdict.DIVERGES
-    elif state.facts or state.unchecked:
-        verdict = Verdict.INCOMPLETE
     timing = state.timing
     return RunVerdict(
         run_id=state.run_id,
         path=path,
-        verdict=verdict,
+        verdict=verdict_on(diverges=diverges, facts=state.facts, unchecked=state.unchecked),
         events=state.events,
         unchecked=state.unchecked,
         divergences=divergences,

@@ -32,6 +32,7 @@ from canvass.conformance.verdict import (
     DivergenceClass,
     RunVerdict,
     Verdict,
+    verdict_on,
 )
 from canvass.spec.files import module_folders
 from canvass.steps.oracle import constants_of
@@ -358,15 +359,12 @@ def _batches(units: Sequence[_Unit]) -> Iterator[tuple[Rules, list[_Unit]]]:
 
 def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
     divergences = () if answer.conforms else divergences_of(trace, answer)
-    verdict = Verdict.CONFORMS
-    if divergences:
-        verdict = Verdict.DIVERGES
-    elif trace.facts or trace.unchecked:
-        verdict = Verdict.INCOMPLETE
     return RunVerdict(
         run_id=trace.run.run_id,
         path=str(trace.path),
-        verdict=verdict,
+        verdict=verdict_on(
+            diverges=bool(divergences), facts=trace.facts, unchecked=trace.unchecked
+        ),
         events=trace.events,
         unchecked=trace.unchecked,
         divergences=divergences,

@@ -1,11 +1,11 @@
 """The verdict on a run, and what makes it: plain records, in the form in which they are published.
 
-Nothing here checks anything.
+Nothing here checks anything; `verdict_on` decides which verdict follows from what was found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
@@ -213,6 +213,23 @@ class CorpusVerdict(Record, frozen=True):
         if self.timing_fails and found in _NO_FAILURE and any(run.timing for run in self.runs):
             return EXIT_CODES[Verdict.DIVERGES]
         return found
+
+
+def verdict_on(*, diverges: bool, facts: Sequence[Fact], unchecked: int) -> Verdict:
+    """Decide the verdict on a run that could be read: a divergence outweighs what is missing.
+
+    Parameters
+    ----------
+    diverges
+        Whether anything is wrong: a step, a message or a safety property.
+    facts
+        What is missing from the run.
+    unchecked
+        How many steps could not be checked, because the state before them is missing.
+    """
+    if diverges:
+        return Verdict.DIVERGES
+    return Verdict.INCOMPLETE if facts or unchecked else Verdict.CONFORMS
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:

@@ -20,7 +20,7 @@ from canvass.conformance.screen import RunState, Screening, check_whole
 from canvass.conformance.sequence import Sequence as RunSequence
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.steps import StepChecker, step_at
-from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
+from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
 from canvass.corpus.byterange import RangeReader
 from canvass.corpus.local_units import on_this_machine
 from canvass.corpus.plan import Part, Unit, UnitKind
@@ -224,18 +224,15 @@ def _verdict(
         if found.wrong or _suspect(found, lookup)
     ]
     unchecked = sum(part.unchecked for part in parts)
-    verdict = Verdict.INCOMPLETE if whole.facts or unchecked else Verdict.CONFORMS
     divergences: tuple[Divergence, ...] = ()
     if suspect or whole.order.found.any() or whole.broken:
         steps = _wrong_steps(unit, run, suspect, sequence, lookup)
         wrong = np.array(sorted(steps), dtype=np.int64)
         divergences = divergences_of(run, sequence, whole, wrong, steps.__getitem__, lookup)
-    if divergences:
-        verdict = Verdict.DIVERGES
     return RunVerdict(
         run_id=run.run_id,
         path=unit.path,
-        verdict=verdict,
+        verdict=verdict_on(diverges=bool(divergences), facts=whole.facts, unchecked=unchecked),
         events=len(sequence),
         unchecked=unchecked,
         divergences=divergences,

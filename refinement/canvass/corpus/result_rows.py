@@ -12,7 +12,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from canvass.conformance.screen import RunState
-from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
+from canvass.conformance.verdict import (
+    Divergence,
+    DivergenceClass,
+    RunVerdict,
+    Verdict,
+    verdict_on,
+)
 from canvass.corpus.plan import Unit
 from canvass.corpus.rows import Row, RowKind
 from canvass.traces.alignment.outcome import ImportSummary
@@ -22,9 +28,7 @@ from canvass.traces.schema import Run
 
 def open_verdict(unit: Unit, state: RunState) -> RunVerdict:
     """Give the verdict on a run with open steps for the case that they are all allowed."""
-    verdict = Verdict.INCOMPLETE if state.facts or state.unchecked else Verdict.CONFORMS
-    if state.wrong:
-        verdict = Verdict.DIVERGES
+    verdict = verdict_on(diverges=bool(state.wrong), facts=state.facts, unchecked=state.unchecked)
     return RunVerdict(
         state.run_id,
         unit.path,

@@ -21,7 +21,7 @@ from canvass.conformance.diagnose import diagnose
 from canvass.conformance.explain import Explanation, explain
 from canvass.conformance.report import CLASS_TEXTS, Case, draw, place_of
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.verdict import RunVerdict, verdict_on
 from canvass.traces.parquet import DatasetFile, FactFinder
 
 _T = TypeVar("_T")
@@ -95,11 +95,10 @@ def verdict_of(opened: OpenRun, lookup: StepLookup) -> RunVerdict:
         facts = tuple(finder.facts_of(file.runs[run_id]))
     wrong = diagnose(opened.loaded, facts, lookup)
     unchecked = int((opened.loaded.states.before < 0).sum())
-    verdict = Verdict.INCOMPLETE if facts or unchecked else Verdict.CONFORMS
     return RunVerdict(
         run_id=run_id,
         path=str(opened.path),
-        verdict=Verdict.DIVERGES if wrong else verdict,
+        verdict=verdict_on(diverges=bool(wrong), facts=facts, unchecked=unchecked),
         events=opened.total,
         unchecked=unchecked,
         divergences=wrong,
