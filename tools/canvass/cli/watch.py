@@ -83,7 +83,12 @@ def watch(
     ],
     setting: Settings = None,
     exit_on: Annotated[
-        ExitOn, typer.Option("--exit-on", help="End with exit code 1 at this event.")
+        ExitOn,
+        typer.Option(
+            "--exit-on",
+            help="End with exit code 1 at a divergence; danger: also at a danger; stuck: also"
+            " when a member is stuck.",
+        ),
     ] = ExitOn.NEVER,
     command: Annotated[
         str | None,

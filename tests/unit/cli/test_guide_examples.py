@@ -1,0 +1,108 @@
+"""The output that guides show is what the commands print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from canvass.cli.main import run
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+GUIDES: Final = ROOT / "docs" / "guide"
+SAMPLE: Final = ROOT / "samples" / "aeron" / "b-leader-killed"
+MARK: Final = "..."
+"""Where a page leaves something out: lines, or the rest of one."""
+
+
+def block(page: str, first: str) -> list[str]:
+    """The example of a page that has a line which begins so, from that line on."""
+    for text in (GUIDES / page).read_text().split("```")[1::2]:
+        lines = text.strip("\n").splitlines()[0 if text.startswith("\n") else 1 :]
+        for number, line in enumerate(lines):
+            if line.startswith(first):
+                return lines[number:]
+    raise AssertionError(f"{page} has no example that begins with {first}")
+
+
+def absent(example: list[str], printed: list[str]) -> Iterator[str]:
+    """The lines of an example that are not printed in that order."""
+    rest = iter(printed)
+    for line in example:
+        shown, cut, _ = line.partition(MARK)
+        if not shown.strip():
+            continue
+        if not any(one.startswith(shown) if cut else one.rstrip() == shown for one in rest):
+            yield line
+            rest = iter(printed)
+
+
+@pytest.fixture(scope="module")
+def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that the guide on traces makes of the sample."""
+    folder = tmp_path_factory.mktemp("guide") / "my-run"
+    assert run(["import", "aeron", str(SAMPLE), "--out", str(folder)]) == 0
+    return folder
+
+
+def test_the_lanes_of_the_guide_are_those_of_the_sample(
+    sample_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (command,) = [line for line in block("traces.md", "canvass trace show") if "--around" in line]
+    words = shlex.split(command, comments=True)[1:]
+    assert f"{shlex.join(words)}\n" in (ROOT / "README.md").read_text()
+    words[words.index("my-run")] = str(sample_run)
+    capsys.readouterr()
+
+    assert run([*words, "--width", "120"]) == 0
+
+    printed = capsys.readouterr().out.splitlines()
+    example = block("traces.md", "member 0 ")
+    assert list(absent(example, printed)) == []
+    event = words[words.index("--around") + 1].split(":")[1]
+    assert any(re.match(rf"● {event} ", line) for line in example)
+
+
+def test_the_free_inputs_of_the_guide_are_those_of_the_sample(
+    sample_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+
+    assert run(["verify", str(sample_run)]) == 0
+
+    printed = capsys.readouterr().out.splitlines()
+    assert list(absent(block("traces.md", "CONFORMS:"), printed)) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "first"), [("operate.md", "3 members, 3 logs"), ("operate.md", "  Election 2:")]
+)
+def test_the_explanation_of_the_guide_is_that_of_the_sample(
+    page: str, first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", str(SAMPLE)]) == 0
+
+    assert list(absent(block(page, first), capsys.readouterr().out.splitlines())) == []
+
+
+def test_the_disks_of_the_guide_are_those_of_the_capture(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT / "tests" / "captures" / "disks" / "1.52.2-wipe-241")
+
+    assert run(["disks", "."]) == 1
+
+    printed = capsys.readouterr().out.splitlines()
+    assert list(absent(block("disks.md", "1. Is each disk sound"), printed)) == []
+
+
+def test_a_line_that_is_not_printed_is_found() -> None:
+    printed = ["one", "two, and more", "three"]
+
+    assert list(absent(["one", "...", "two..."], printed)) == []
+    assert list(absent(["three", "one"], printed)) == ["one"]
+    assert list(absent(["two"], printed)) == ["two"]
