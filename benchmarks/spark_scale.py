@@ -1,4 +1,4 @@
-"""Measure what batch verification on Spark local[2] does with very much: 10^8 events, giant runs.
+"""Measure batch verification of large corpora on Spark local[2]: 10^8 events, giant runs.
 
 ``python benchmarks/spark_scale.py FOLDER [ROUNDS [NAME...]]`` verifies in turns, ``ROUNDS`` times
 (5), all of these, or the named ones:
@@ -10,9 +10,9 @@
 - ``alone``: ``set`` once more, in one process without Spark;
 
 then once ``large``, 10^8 events like those of ``set``. It prints each time as it comes, then the
-medians and the largest peaks of memory as rows of a Markdown table, and ratios of the medians. What
-was made is kept in ``FOLDER`` (3 GB) and found there the next time; to make it takes longer than to
-measure it. ``ROUNDS`` 0 makes it and measures nothing.
+medians and the largest peaks of memory as rows of a Markdown table, and ratios of the medians. The
+corpora stay in ``FOLDER`` (3 GB) for the next time; to make them takes longer than to measure them.
+``ROUNDS`` 0 makes them and measures nothing.
 """
 
 from __future__ import annotations

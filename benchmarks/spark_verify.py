@@ -42,6 +42,7 @@ from canvass.corpus.session import open_session
 from canvass.corpus.task_checker import TaskChecker
 from canvass.selftest.simulated import record_run
 from canvass.simulation.options import Options, swarm
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +58,7 @@ SIZES = (100_000, 1_000_000)
 
 
 def one_process(folder: Path, cache: Path) -> Taken:
-    """Verify a data set here."""
+    """Verify a data set in this process."""
     spent, started = time.process_time(), time.perf_counter()
     found = check_units(sorted(folder.iterdir()), StepLookup(cache=cache))
     assert found.exit_code == 0
@@ -112,7 +113,7 @@ Peaks = dict[str, list[int]]
 def peaks(names: dict[int, str]) -> Peaks:
     """Give the peak memory of this process and of all that came from it that have a name.
 
-    Those without a name are the JVM, and Spark's Python workers with what they were forked from.
+    ``names`` lacks the JVM, Spark's Python workers, and the process that these were forked from.
     """
     peak: Peaks = {}
     for folder in descendants():
@@ -128,7 +129,7 @@ def peaks(names: dict[int, str]) -> Peaks:
 
 
 def largest(found: list[Peaks]) -> str:
-    """Put the largest peaks of several rounds into words; of workers the two largest."""
+    """Give the largest peaks of several rounds as text; for workers the two largest."""
     names = sorted({name for each in found for name in each})
     tops = {
         name: [
@@ -154,7 +155,7 @@ def median(taken: list[Taken]) -> Taken:
 
 
 def measured(action: Callable[[], object]) -> Taken:
-    """Do something and tell what it took."""
+    """Do something; give the time that it took."""
     started, spent = time.perf_counter(), processor_seconds()
     action()
     return Taken(time.perf_counter() - started, processor_seconds() - spent)
@@ -185,18 +186,23 @@ def say(text: str, end: str = "\n") -> None:
 
 
 WAYS = ("one process", "Spark, first", "Spark")
-"""Columns of the table; the first size alone is verified by the first job of a session."""
+"""Columns of the table. The first job of a session is "Spark, first" of the first data set."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """What was measured of a data set, by round."""
 
-    name: str
     folder: Path
     events: int
+    in_one_run: bool = False
     taken: dict[str, list[Taken]] = field(default_factory=dict)
     peaks: list[Peaks] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Name the data set by its size."""
+        return f"{self.events:,} in one run" if self.in_one_run else f"{self.events:,}"
 
     def note(self, way: str, taken: Taken) -> None:
         """Note what a verification took, and print it."""
@@ -232,7 +238,7 @@ def run_round(root: Path, folders: list[Path]) -> tuple[Taken, list[list[Taken]]
     with ExitStack() as stack:
         spawn = get_context("spawn")
         checker = stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
-        checker.submit(one_process, root / "short", cache).result()  # Compiles, loads.
+        checker.submit(one_process, folders[0], cache).result()  # Compiles, loads.
         names = {os.getpid(): "driver", checker.submit(os.getpid).result(): "one process"}
         sessions: list[SparkSession] = []
         opening = partial(stack.enter_context, open_session("local[2]"))
@@ -253,11 +259,12 @@ def run_round(root: Path, folders: list[Path]) -> tuple[Taken, list[list[Taken]]
 
 def tell(sets: list[Measured], opened: list[Taken]) -> None:
     """Print the medians."""
-    say(f"\nmedians of {len(opened)} rounds; a session took {median(opened).seconds:.1f} s to open")
+    rounds = counted(len(opened), "round")
+    say(f"\nmedians of {rounds}; a session took {median(opened).seconds:.1f} s to open")
     say(f"\n| events | {' | '.join(WAYS)} |\n|---|---|---|---|")
     for each in sets:
         say(each.row())
-    sizes = [each for each in sets if not each.name.endswith("one run")]
+    sizes = [each for each in sets if not each.in_one_run]
     if sizes[-1].events > sizes[0].events:
         tell_marginal(sizes[0], sizes[-1])
     say("")
@@ -289,6 +296,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("events", type=int, nargs="*", default=list(SIZES))
     given = parser.parse_args()
+    if given.rounds < 1:
+        parser.error("--rounds is at least 1")
     signal.signal(signal.SIGTERM, end)
     with ExitStack() as stack:
         root = Path(
@@ -326,12 +335,12 @@ def make_sets(maker: ProcessPoolExecutor, root: Path, sizes: list[int]) -> list[
         folder = root / f"set-{size}"
         write = partial(write_dataset, events_per_file=EVENTS_PER_FILE)
         events = maker.submit(write, root / "base", folder, size).result()
-        sets.append(Measured(f"{events:,}", folder, events))
+        sets.append(Measured(folder, events))
         if number:
             folder = root / f"long-{size}"
             path = folder / "events-3-00000.parquet"
             events = maker.submit(write_long_run, path, size).result()
-            sets.append(Measured(f"{events:,} in one run", folder, events))
+            sets.append(Measured(folder, events, in_one_run=True))
     return sets
 
 
