@@ -214,9 +214,9 @@ class CorpusJob:
     def _again(self, first: Stage, forbidden: list[bytes]) -> dict[_Place, set[str]]:
         """Give the runs to be checked again, by the unit that they are in.
 
-        These are the runs that took a forbidden step, and those in which something else is wrong
-        while steps were open: what comes first in them is known only now. A unit of which a part
-        is no trace is read as a whole, which says where and why; no run is named then.
+        A run is checked again if it took a forbidden step, or if it diverges elsewhere and had open
+        steps: only now it is known which divergence comes first. If a part of a unit is malformed,
+        the whole unit is read again, to find where it is wrong; no run is named then.
         """
         again: dict[_Place, set[str]] = {}
         refused = set(forbidden)
@@ -247,7 +247,7 @@ class CorpusJob:
         return Superseded(frozenset(runs), broken), self._checked(chosen, "recheck")
 
     def _joins(self, split: Sequence[Unit], first: Stage, superseded: Superseded) -> list[Unit]:
-        """Give the units that join what parts hold of the runs that were split."""
+        """Give a unit for each split run; its check joins what the parts hold of the run."""
         wholes = {unit.path: msgspec.structs.replace(unit, part=None) for unit in split}
         grouped: dict[tuple[str, str], list[Part]] = {}
         for part in first.parts():
