@@ -1,9 +1,8 @@
-"""Screening: all runs of a corpus in large batches, as far as the steps are known.
+"""Screening: a quick check of all runs of a corpus, in large batches.
 
-`Screening` reads run folders and files of data sets and sorts runs into those about which nothing
-is wrong, those with something wrong, and those that hang on steps that are still to be decided. It
-keeps no events. What exactly is wrong is found out by `canvass.conformance.diagnose`, for the few
-runs that need it.
+`Screening` reads run folders and files of data sets. It finds for each run whether something is
+wrong, and which of its steps have no known answer yet. It keeps no events. For the few runs with
+something wrong, `canvass.conformance.diagnose` finds what it is.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from canvass.traces.schema import Fact, FactKind, Run
 ASK_AT: Final = 20_000
 """Distinct steps that wait before the oracle is asked; at the end it is asked for the rest."""
 Unit: TypeAlias = Path | TraceError
-"""A run folder, a file of a data set, or why something that stands among them is neither."""
+"""A run folder, a file of a data set, or the error that says why a path is neither."""
 
 
 def path_of(unit: Unit) -> Path:
@@ -55,9 +54,9 @@ class RunState:
     events: int = 0
     unchecked: int = 0
     wrong: bool = False
-    """Whether something is wrong with it, whatever the pending steps are."""
+    """Whether something is wrong with it, whatever the answers for the pending steps are."""
     pending: set[int] = field(default_factory=set)
-    """Numbers of its steps that are still to be decided."""
+    """Numbers of its steps that have no known answer yet."""
     actions: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(len(ACTION_NAMES), dtype=np.int64)
     )
@@ -72,11 +71,11 @@ class Screening:
     Parameters
     ----------
     lookup
-        What is known of steps. Only `ask` asks its oracle.
+        Has the answers for known steps. Only `ask` asks its oracle.
     on_batch
         Called after each batch of events.
     timing
-        How times and free inputs of run folders are looked at; not without it.
+        How times and free inputs of run folders are checked; None for no such check.
 
     Attributes
     ----------
@@ -278,7 +277,7 @@ class Screening:
         """How many events were read so far, screened or not."""
         return self.events + self._waiting_events
 
-    # --- judging ----------------------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
     @property
     def distinct(self) -> int:
@@ -295,16 +294,16 @@ class Screening:
         return self.keys[self._seen]
 
     def forget_seen(self) -> None:
-        """Forget which steps were met, not what is known of them."""
+        """Forget which steps were met; keep their answers."""
         self._seen[:] = False
 
     @property
     def open_steps(self) -> Mapping[int, Example]:
-        """The steps of which nothing is known, by their numbers."""
+        """The steps that have no known answer, by their numbers."""
         return self._open
 
     def tell(self, answers: Mapping[int, int]) -> None:
-        """Take over what was found out about steps: for their numbers, allowed or refused."""
+        """Take over answers, allowed or refused, by the numbers of their steps."""
         for number, code in answers.items():
             self._codes[number] = code
             self._open.pop(number, None)
