@@ -12,8 +12,8 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Member, ModuleState,
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import load
-from canvass.conformance.explain import explain
 from canvass.conformance.operators import failing_parts, find_operator, guard_of
+from canvass.conformance.refused_step import explain
 from canvass.conformance.step_lookup import StepLookup
 from canvass.selftest.driven import record_run
 from canvass.steps.oracle import Answer, OracleError

@@ -62,6 +62,30 @@ def test_every_path_of_the_project_is_there() -> None:
     assert wrong == set()
 
 
+def test_the_architecture_names_modules_and_names_that_are_there() -> None:
+    command = ["git", "ls-files", "--", "impl", "refinement", "spec", "tools", "tests"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    files = [name for name in listed.split() if name.endswith((".py", ".tla", ".json"))]
+    code = "".join((ROOT / name).read_text() for name in files if not name.startswith("tests/"))
+    modules = {name.partition("/canvass/")[2].removesuffix(".py") for name in files}
+    packages = {module.rpartition("/")[0] for module in modules}
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    text = page.partition("## A step's way")[2].partition("## What was learned")[0]
+    shown = set(re.findall(r"`([\w./]+)`", text))
+
+    places = {name for name in shown if name.endswith((".py", ".tla", ".json"))}
+    wrong = [name for name in places if not any(f"/{one}".endswith(f"/{name}") for one in files)]
+    for name in shown - places:
+        path, last = name.replace(".", "/"), name.rpartition(".")[2]
+        is_module = any(one == path or one.endswith(f"/{path}") for one in modules | packages)
+        known = is_module or ((name[0].isupper() or "." not in name) and last in code)
+        if not known and not name.endswith("/"):
+            wrong.append(name)
+
+    assert wrong == []
+    assert len(places) > 40
+
+
 def commands(text: str) -> Iterator[list[str]]:
     """The commands of a page, each in its words."""
     for found in COMMAND.finditer(text):

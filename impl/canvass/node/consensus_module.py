@@ -264,7 +264,7 @@ class ConsensusModule:
         for agent in self.agents:
             self._await_ack(agent, message.log_position, snapshot=False)
 
-    def snapshot(self, term: int, base: int, position: int) -> None:
+    def take_snapshot(self, term: int, base: int, position: int) -> None:
         """Keep a snapshot of the module and of all services, which are all at that position."""
         parts = {MODULE_SERVICE_ID: b""}
         for agent in self.agents:

@@ -274,7 +274,7 @@ class MemberPort:
             case asked.CompleteElection(term, leader):
                 module.elected(after.role, term, leader)
             case asked.WriteSnapshot(term, base, position):
-                module.snapshot(term, base, position)
+                module.take_snapshot(term, base, position)
             case _:
                 self._carry_out_on_stream(effect, after)
 

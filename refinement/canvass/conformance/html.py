@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from canvass.conformance.explain import Difference, Explanation
 from canvass.conformance.page import block, link, page, table, text
+from canvass.conformance.refused_step import Difference, Explanation
 from canvass.conformance.report import (
     CLASS_TEXTS,
     Case,

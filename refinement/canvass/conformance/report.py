@@ -14,7 +14,7 @@ from shlex import quote
 from typing import Final, Literal, TypeAlias
 
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.conformance.explain import Difference, Explanation, explain
+from canvass.conformance.refused_step import Difference, Explanation, explain
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     VERDICT_SCHEMA,

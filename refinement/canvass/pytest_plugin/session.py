@@ -229,7 +229,7 @@ class Session:
 
     def _divergence(self, result: RunVerdict, shown: Path) -> list[str]:
         from canvass.conformance.diagnose import load
-        from canvass.conformance.explain import explain
+        from canvass.conformance.refused_step import explain
         from canvass.conformance.report import divergence_lines, show_command
         from canvass.lanes.of_run import RunLanes
         from canvass.lanes.text import TextLanes

@@ -18,7 +18,7 @@ from canvass.browser.hazards import hazards_in
 from canvass.browser.runs import OpenRun
 from canvass.conformance.check import check_units
 from canvass.conformance.diagnose import diagnose
-from canvass.conformance.explain import Explanation, explain
+from canvass.conformance.refused_step import Explanation, explain
 from canvass.conformance.report import CLASS_TEXTS, Case, draw, place_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, verdict_on

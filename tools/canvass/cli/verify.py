@@ -19,7 +19,7 @@ from canvass.cli.output import EXIT_ERROR, emit, json_text, result_console
 
 if TYPE_CHECKING:
     from canvass.conformance.check import Progress
-    from canvass.conformance.explain import Explanation
+    from canvass.conformance.refused_step import Explanation
     from canvass.conformance.screen import Unit
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
@@ -243,7 +243,7 @@ def _who_led(found: CorpusVerdict) -> list[str]:
 def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[Explanation]:
     """Explain the first divergence of each run, up to `MAX_REPORTS`."""
     from canvass.conformance.diagnose import load
-    from canvass.conformance.explain import explain
+    from canvass.conformance.refused_step import explain
 
     wrong = [run for run in runs if run.divergences][:MAX_REPORTS]
     return [explain(load(Path(run.path), run.run_id), run.divergences[0], lookup) for run in wrong]

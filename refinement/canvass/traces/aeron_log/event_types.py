@@ -44,6 +44,9 @@ class Release(NamedTuple):
 OLDEST: Final = Release(1, 43)
 """The oldest release whose text is read."""
 
+NEWEST: Final = Release(1, 53)
+"""The newest release whose text was read; a later one is taken to print the same."""
+
 NAMED: Final = Release(1, 49, 2)
 """The first release whose agent writes releases into the header of the log."""
 
@@ -187,7 +190,7 @@ def _row(record: type[ClusterEvent]) -> EventType:
 
 
 EVENT_TYPES: Final = {row.name: row for row in map(_row, ClusterEvent.__subclasses__())}
-"""The events by name. A new one is a class in `records`."""
+"""The events by name. A new one is a class in `records`, with its first release in ``_SINCE``."""
 
 ALIASES: Final = {"termBaseLeadershipPosition": "termBaseLogPosition"}
 """Names of the agent that 1.53 replaced."""

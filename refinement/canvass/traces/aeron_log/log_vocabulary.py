@@ -19,6 +19,7 @@ from canvass.traces.aeron_log.event_types import (
     EVENT_TYPES,
     LATER_FIELDS,
     NAMED,
+    NEWEST,
     OLDEST,
     EventType,
     Release,
@@ -39,7 +40,7 @@ PRODUCTION: Final = "production"
 _DISABLED: Final = frozenset({"CANVASS_POSITION", "APPEND_POSITION", "COMMIT_POSITION"})
 """What that script disables (``aeron.event.cluster.log.disable``)."""
 
-_LINES: Final = tuple(Release(1, minor) for minor in range(BUILT_IN.minor, OLDEST.minor - 1, -1))
+_LINES: Final = tuple(Release(1, minor) for minor in range(NEWEST.minor, OLDEST.minor - 1, -1))
 """The lines of releases, the newest first."""
 
 _NEVER: Final = Release(1 << 30, 0)
@@ -145,7 +146,7 @@ def vocabularies_of(
 def revision_of(vocabularies: Mapping[int, Iterable[LogVocabulary]]) -> str:
     """The revision of the spec that has the rules of the newest release."""
     releases = [one.release for found in vocabularies.values() for one in found]
-    return max(releases, default=BUILT_IN).revision
+    return max(releases, default=NEWEST).revision
 
 
 @dataclass(frozen=True, slots=True)
