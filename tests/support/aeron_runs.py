@@ -38,6 +38,9 @@ MOMENTS = sorted((_ROOT / "tests" / "captures" / "moments").iterdir())
 
 LOST_REPORT = _ROOT / "tests" / "captures" / "lost" / "1.51.0-last-report-before-a-kill"
 """The beginning of a capture in which a killed leader's last line is missing."""
+OLD_LOG = _ROOT / "tests" / "captures" / "hazards" / "1.51.0-commit-by-an-old-log"
+"""The beginning of a capture without the events that production disables, up to hazard HZ1."""
+
 FINDING = _ROOT / "samples" / "aeron-hz6"
 """The captured cluster on which a safety property did not hold."""
 

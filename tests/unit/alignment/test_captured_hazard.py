@@ -1,4 +1,6 @@
-"""The captured clusters of docs/findings/captured-*.md: their verdicts, and the quoted lines."""
+"""Captured clusters in which hazards happened: their verdicts, and the lines that the pages
+docs/findings/captured-*.md quote.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import pytest
 
 from canvass.conformance.verdict import Verdict
 from canvass.traces.alignment.importer import import_logs
+from support.aeron_runs import OLD_LOG
 from support.checked_runs import checked
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,6 +52,18 @@ def test_every_line_is_explained_and_what_was_committed_is_not_durable(
     assert result.verdict is Verdict.DIVERGES
     assert found == [("CommittedIsDurable", 0)]
     assert str(position) in result.divergences[0].text
+
+
+def test_a_commit_by_a_report_of_an_older_term_is_found_though_no_line_shows_reports(
+    tmp_path: Path,
+) -> None:
+    summary = import_logs([OLD_LOG], tmp_path / "run")
+    result = checked(tmp_path / "run")
+
+    assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
+    assert result.verdict is Verdict.DIVERGES
+    assert [one.name for one in result.divergences] == ["CommittedIsDurable"]
+    assert "51904" in result.divergences[0].text
 
 
 @pytest.mark.parametrize("name", FINDINGS)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
-    AppendPosition,
     CommitPosition,
     Message,
     NewLeadershipTerm,
 )
 from canvass.cluster.outcome import Outcome
+from canvass.cluster.predicates import counted_position
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.bounds import UNBOUNDED, leads_closed
 from canvass.traces.alignment.driven_cluster import DrivenCluster
@@ -22,11 +22,34 @@ from canvass.traces.alignment.live import (
     LiveMember,
     term_of,
 )
-from canvass.traces.alignment.moves import END_OF_LIFE
+from canvass.traces.alignment.moves import END_OF_LIFE, receive
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import SLOTS, Windows
 
 _CLOSED: Final = ElectionState.CLOSED
+
+
+class Report(NamedTuple):
+    """How a leader can learn that a member has recorded a position.
+
+    Parameters
+    ----------
+    is_older, is_new
+        It is of a term before the leader's; the leader has not received it yet.
+    log_position, member_id
+        Up to where the member says that it has recorded; the member.
+    message
+        None if the leader has it already.
+    """
+
+    is_older: bool
+    is_new: bool
+    log_position: int
+    member_id: int
+    message: Message | None
+
+
+_AGE: Final = itemgetter(slice(0, 4))
 
 
 class Commits(DrivenCluster):
@@ -103,48 +126,51 @@ class Commits(DrivenCluster):
 
     def _commit_unlogged(self, live: LiveMember, target: int) -> bool:
         """Let a closed leader commit up to a target by reports that no line shows."""
-        s = live.state
         own = self._record_own(live, target)
         if own is None or target > live.upper.committed:
             return False
-        reports: list[Message] = []
         counted = {live.member_id}
-        term = s.module_leadership_term_id
-        for j in self.members:
-            if j == live.member_id or is_quorum(len(counted), len(s.members)):
-                continue
-            known = s.members[j]
-            if known.log_position >= target and known.leadership_term_id == term:
-                counted.add(j)
-                continue
-            report = self._report_of(live, j, target)
-            if report is not None:
-                reports.append(report)
-                counted.add(j)
-        if not is_quorum(len(counted), len(s.members)):
+        reports: list[Message] = []
+        others = self.members.keys() - {live.member_id}
+        found = (self._report_of(live, j, target) for j in sorted(others))
+        for report in sorted(filter(None, found), key=_AGE):
+            if is_quorum(len(counted), len(live.state.members)):
+                break
+            counted.add(report.member_id)
+            if report.message is not None:
+                reports.append(report.message)
+        if not is_quorum(len(counted), len(live.state.members)):
             return False
         self._adopt(live, own)
-        for report in reports:
-            outcome = live.take("OnAppendPosition", given := Input(message=report))
+        for m in reports:
+            action, given = receive(m)
+            outcome = live.take(action, given)
             if outcome is not None:
-                self._adopt(live, [("OnAppendPosition", given, outcome)])
+                self._adopt(live, [(action, given, outcome)])
         live.try_step("UpdateLeaderPosition", Input(active=frozenset({live.member_id})))
         return live.try_step("UpdateLeaderPosition", Input(active=frozenset(counted)))
 
-    def _report_of(self, live: LiveMember, j: int, position: int) -> Message | None:
-        """A report of a member that it has recorded a position in the leader's term."""
-        i, term = live.member_id, term_of(live.state)
-        found = [m for _, m in self._available(i, j)]
-        other = self.members[j]
-        if self._can_record(other, position):
-            reported = other.reports(i, AppendPosition, position)
-            if reported is not None and not self._in_flight(i, j, reported[1]):
-                found.append(reported[1])
-        of_term = [
-            m for m in found if isinstance(m, AppendPosition) and m.leadership_term_id == term
-        ]
-        far = (m for m in of_term if m.log_position >= position)
-        return min(far, key=attrgetter("log_position"), default=None)
+    def _report_of(self, live: LiveMember, j: int, position: int) -> Report | None:
+        """The report by which a leader counts a member as having recorded a position.
+
+        The core says what counts. One of the leader's term comes before one of an older term, then
+        what the leader knows already, then the least.
+        """
+        i, s = live.member_id, live.state
+        term, rules = term_of(s), live.windows.moves.rules
+        messages = [m for _, m in self._available(i, j)]
+        reportable = self._reportable(i, self.members[j], [position])
+        messages += [m for m in reportable if not self._in_flight(i, j, m)]
+        found = []
+        for m in (None, *messages):
+            outcome = Outcome(s) if m is None else live.take(*receive(m))
+            if outcome is None:
+                continue
+            record = outcome.next.members[j]
+            if counted_position(rules, outcome.next, term, position, record) >= position:
+                is_older = record.leadership_term_id != term
+                found.append(Report(is_older, m is not None, record.log_position, j, m))
+        return min(found, key=_AGE, default=None)
 
     def _record_own(
         self, live: LiveMember, recorded: int

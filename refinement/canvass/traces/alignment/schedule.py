@@ -305,8 +305,8 @@ class Schedule(Commits):
         if leader == i and "AppendPosition" in self._hidden:
             for j in self.members.keys() - {i}:
                 report = self._report_of(live, j, live.state.append_position)
-                if report is not None:
-                    yield report
+                if report is not None and report.message is not None:
+                    yield report.message
         elif "CommitPosition" in self._hidden and leader in self.members and leader != i:
             yield from (m for _, m in self._available(i, leader) if isinstance(m, CommitPosition))
             sent = self.members[leader].reports(i, CommitPosition, NULL_VALUE)
