@@ -51,6 +51,19 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
     assert wrong == []
 
 
+def test_every_page_of_the_documents_is_linked_from_another() -> None:
+    found = [
+        ((page.parent / link.partition("#")[0]).resolve(), page)
+        for page in pages()
+        for link in LINK.findall(page.read_text())
+    ]
+    linked = {target for target, page in found if target != page}
+
+    documents = {page for page in pages() if ROOT / "docs" in page.parents}
+
+    assert documents - linked == set()
+
+
 def test_every_path_of_the_project_is_there() -> None:
     wrong = {
         f"{page.relative_to(ROOT)}: {path}"
