@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from canvass.browser.counterexamples import (
@@ -34,7 +34,7 @@ def violation() -> Violation:
 
 
 def write(path: Path, document: Any) -> Path:
-    path.write_text(json.dumps(document), encoding="utf-8")
+    path.write_bytes(msgspec.json.encode(document))
     return path
 
 
@@ -122,6 +122,8 @@ def test_a_broken_text_is_refused_with_file_and_line(
         '{"states": [{"#meta": 5}]}',
         '{"schema": "canvass.counterexample/1"}',
         '{"schema": "canvass.counterexample/1", "model": "m", "message": "", "steps": [1]}',
+        '{"schema": "canvass.counterexample/1", "model": "m", "steps": [{"number": 1}]}',
+        '{"schema": "canvass.counterexample/1", "model": "m", "steps": [], "loop": true}',
         '{"schema": "canvass.counterexample/2", "steps": []}',
         "[" * 100_000,
         '{"states": [' + '{"x":' * 5000 + "1" + "}" * 5000 + "]}",
@@ -136,6 +138,17 @@ def test_what_is_none_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
         read_counterexample(path)
 
     assert str(refusal.value).startswith(str(path))
+
+
+def test_a_document_with_a_wrong_step_is_refused_with_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text('{"schema": "canvass.counterexample/1", "model": "m", "steps": [{}, 1]}')
+    with pytest.raises(CounterexampleError) as refusal:
+        read_counterexample(path)
+
+    assert str(refusal.value) == (
+        f"{path}: not a counterexample: Expected `object`, got `int` - at `$.steps[1]`"
+    )
 
 
 @pytest.mark.parametrize("digits", [4_301, 100_000])

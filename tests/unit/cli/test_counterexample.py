@@ -71,7 +71,7 @@ def test_what_cannot_be_listed_is_shown_as_tlc_printed_it(tmp_path: Path) -> Non
         "      /\\ queue = Seq({1, 2})",
         "      /\\ log = <<>>",
     ]
-    assert found.document()["steps"][1]["text"] == infinite
+    assert found.document().steps[1].text == infinite
 
 
 @pytest.mark.parametrize("width", [40, 400])

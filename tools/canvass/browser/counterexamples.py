@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 
 from canvass.browser import api
 from canvass.browser.hazards import hazards_in
@@ -28,9 +29,9 @@ from canvass.lanes.of_counterexample import (
     value_text,
 )
 from canvass.tlc.convert import to_itf_value
+from canvass.tlc.counterexample_document import SCHEMA, CounterexampleDocument, StepRecord
 from canvass.tlc.printed import PrintedError, read_printed
 
-SCHEMA: Final = "canvass.counterexample/1"
 _MODEL: Final = re.compile(r"\bMCHazard(\d|10)(?!\d)")
 """Models of hazards have their numbers."""
 MAX_DIGITS: Final = 4_300
@@ -100,11 +101,13 @@ def read_counterexample(path: Path) -> Counterexample:
             return _printed(path)
         document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         if document.get("schema") == SCHEMA:
-            return _own(document)
+            return _own(msgspec.convert(document, CounterexampleDocument))
         if isinstance(document.get("states"), list):
             return _itf(document, path)
     except OSError as error:
         raise CounterexampleError(f"{path}: {error.strerror}") from None
+    except msgspec.ValidationError as error:
+        raise CounterexampleError(f"{path}: not a counterexample: {error}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise CounterexampleError(f"{path}: not JSON: {error}") from None
     except TypeError as error:
@@ -115,21 +118,25 @@ def read_counterexample(path: Path) -> Counterexample:
     raise CounterexampleError(f"{path}: neither {SCHEMA} nor a trace in ITF")
 
 
-def _own(document: Mapping[str, Any]) -> Counterexample:
-    steps = document["steps"]
-    name = document.get("violated")
+def _own(document: CounterexampleDocument) -> Counterexample:
+    name = document.violated
     return Counterexample(
-        title=str(document["model"]),
-        claim=f"{name} is violated" if name else str(document["message"]).partition("\n")[0],
-        explanation=tuple(map(str, document.get("explanation", ()))),
-        loop=_number(document.get("loop")),
-        stuttering=bool(document.get("stuttering")),
-        actions=tuple(_titled(step.get("action"), step.get("arguments")) for step in steps),
-        states=tuple(
-            _state(step["state"]) if step.get("state") is not None else {"text": step["text"]}
-            for step in steps
-        ),
+        title=document.model,
+        claim=f"{name} is violated" if name else document.message.partition("\n")[0],
+        explanation=document.explanation,
+        loop=document.loop,
+        stuttering=document.stuttering,
+        actions=tuple(_titled(step.action, step.arguments) for step in document.steps),
+        states=tuple(map(_reached, document.steps)),
     )
+
+
+def _reached(step: StepRecord) -> dict[str, Any]:
+    if step.state is not None:
+        return _state(step.state)
+    if step.text is UNSET:
+        raise TypeError("a step has neither a state nor a text")
+    return {"text": step.text}
 
 
 def _itf(document: Mapping[str, Any], path: Path) -> Counterexample:

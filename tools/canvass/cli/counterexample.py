@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from canvass.cli.output import CommandError, complain
 from canvass.lanes.of_counterexample import Tree, cluster_diagram, value_text
@@ -31,8 +33,11 @@ from canvass.tlc import (
 )
 from canvass.tlc.changes import Change, changes, state_changes
 from canvass.tlc.convert import to_itf_value
-
-SCHEMA: Final = "canvass.counterexample/1"
+from canvass.tlc.counterexample_document import (
+    ChangeRecord,
+    CounterexampleDocument,
+    StepRecord,
+)
 
 _JSON: Final = ".json"
 _ITF: Final = ".itf.json"
@@ -128,19 +133,18 @@ class Counterexample:
         elif self.violation.loop is not None:
             yield f"and so on for ever from step {self.violation.loop + 1}"
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> CounterexampleDocument:
         """Return the counterexample for a machine; values are in the encoding of ITF."""
-        return {
-            "schema": SCHEMA,
-            "model": self.model,
-            "outcome": self.violation.outcome.value,
-            "violated": self.violation.name,
-            "message": self.violation.message,
-            "explanation": list(self.explanation),
-            "loop": None if self.violation.loop is None else self.violation.loop + 1,
-            "stuttering": self.violation.stuttering,
-            "steps": [_step_document(step) for step in self.steps],
-        }
+        return CounterexampleDocument(
+            model=self.model,
+            outcome=self.violation.outcome.value,
+            violated=self.violation.name,
+            message=self.violation.message,
+            explanation=self.explanation,
+            loop=None if self.violation.loop is None else self.violation.loop + 1,
+            stuttering=self.violation.stuttering,
+            steps=tuple(map(_step_record, self.steps)),
+        )
 
 
 def counterexample(root: Path, module: Path, model: str, violation: Violation) -> Counterexample:
@@ -199,7 +203,7 @@ def export(found: Sequence[Counterexample], target: Path) -> None:
         files = [(target, one) for one in found]
     for path, one in files:
         is_itf = path.name.endswith(_ITF)
-        document = one.violation.to_itf(one.source) if is_itf else one.document()
+        document: object = one.violation.to_itf(one.source) if is_itf else one.document()
         path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
         complain(f"wrote {path}")
 
@@ -265,30 +269,30 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-def _step_document(step: Step) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "number": step.state.number,
-        "action": step.state.action,
-        "arguments": step.state.arguments,
-        "location": None if step.state.location is None else str(step.state.location),
-        "acting": step.acting or None,
-    }
+def _step_record(step: Step) -> StepRecord:
+    record = StepRecord(
+        number=step.state.number,
+        action=step.state.action,
+        arguments=step.state.arguments,
+        location=None if step.state.location is None else str(step.state.location),
+        acting=step.acting or None,
+    )
     try:
         values = step.state.values
     except ValueSyntaxError:
-        return {**document, "changes": None, "state": None, "text": step.state.text}
-    changed = None if step.changes is None else [_change_document(one) for one in step.changes]
+        return replace(record, text=step.state.text)
+    changed = None if step.changes is None else tuple(map(_change_record, step.changes))
     state = {name: to_itf_value(value) for name, value in values.items()}
-    return {**document, "changes": changed, "state": state}
+    return replace(record, changes=changed, state=state)
 
 
-def _change_document(change: Change) -> dict[str, Any]:
-    document: dict[str, Any] = {"path": "".join(change.path), "kind": change.kind.value}
-    if change.before is not None:
-        document["before"] = to_itf_value(change.before)
-    if change.after is not None:
-        document["after"] = to_itf_value(change.after)
-    return document
+def _change_record(change: Change) -> ChangeRecord:
+    return ChangeRecord(
+        path="".join(change.path),
+        kind=change.kind,
+        before=UNSET if change.before is None else to_itf_value(change.before),
+        after=UNSET if change.after is None else to_itf_value(change.after),
+    )
 
 
 def show_counterexample(shown: Counterexample, *, diagram: bool) -> None:

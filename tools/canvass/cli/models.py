@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,6 +22,7 @@ from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, Takes, find_file,
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
     from canvass.tlc import CheckResult, Event, Jar, Java, TlcConfig
+    from canvass.tlc.counterexample_document import CounterexampleDocument
 
 
 class Standing(Enum):
@@ -180,7 +181,7 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     message: str
     output: list[str]
     coverage: list[ActionCount] | None
-    counterexample: dict[str, Any] | None
+    counterexample: CounterexampleDocument | None
 
 
 @dataclass(frozen=True, slots=True)
