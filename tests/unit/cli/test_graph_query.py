@@ -97,6 +97,20 @@ def test_neighbours_components_and_projections(command: Command, folder: Path) -
     assert human.splitlines()[-1].endswith("states more; --limit shows them")
 
 
+def test_a_projection_says_how_many_steps_it_does_not_show(command: Command, folder: Path) -> None:
+    words = ("graph", "project", folder, "--by", "lamp.east.colour", "--limit", 2)
+    _, text, _ = command(*words, "--format", "json")
+    found = json.loads(text)
+    _, human, _ = command(*words)
+
+    hidden = 186 - sum(edge["count"] for edge in found["edges"])
+    assert hidden > 0
+    assert (
+        f"1 classes more with {63 - sum(one['count'] for one in found['classes'])} states" in human
+    )
+    assert f"and {hidden} steps from and to them; --limit shows them" in human
+
+
 @pytest.mark.parametrize("form", ["dot", "graphml", "json"])
 def test_the_part_around_a_state_is_exported(
     command: Command, tmp_path: Path, folder: Path, form: str

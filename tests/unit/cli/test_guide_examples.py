@@ -89,6 +89,14 @@ def test_the_explanation_of_the_guide_is_that_of_the_sample(
     assert list(absent(block(page, first), capsys.readouterr().out.splitlines())) == []
 
 
+def test_the_finding_of_the_guide_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    command, *example = block("simulate.md", "$ canvass simulate --members 3 --seeds 1 ")
+
+    assert run(shlex.split(command)[2:]) == 0
+
+    assert list(absent(example, capsys.readouterr().out.splitlines())) == []
+
+
 def test_the_disks_of_the_guide_are_those_of_the_capture(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -433,6 +433,6 @@ def _print_classes(found: Projection) -> None:
             say(f"    {count:>10,} -> {found.classes[target].label}")
     if found.left_out.classes:
         say(
-            f"... {found.left_out.classes:,} classes more with {found.left_out.states:,} states;"
-            " --limit shows them"
+            f"... {found.left_out.classes:,} classes more with {found.left_out.states:,} states,"
+            f" and {found.left_out.edges:,} steps from and to them; --limit shows them"
         )
