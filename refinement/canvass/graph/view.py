@@ -161,9 +161,13 @@ class StateGraph(ABC):
         return len(self._number)
 
     @cached_property
-    def action_counts(self) -> NDArray[np.int64]:
-        """Edges by the code of their action."""
-        return np.bincount(self._action, minlength=len(self.actions))
+    def action_counts(self) -> dict[str, int]:
+        """How many edges each action has; actions without edges are left out."""
+        return self._counts(self._action)
+
+    def _counts(self, codes: Rows) -> dict[str, int]:
+        counts = np.bincount(codes, minlength=len(self.actions)).tolist()
+        return {name: count for name, count in zip(self.actions, counts, strict=True) if count}
 
     @cached_property
     def _out(self) -> Sorted:
@@ -225,6 +229,15 @@ class StateGraph(ABC):
     def id_of(self, row: int) -> str:
         """Give the id of a state: 32 hexadecimal digits."""
         return bytes(self.ids[row]).hex()
+
+    def is_initial(self, row: int) -> bool:
+        """Whether a state is an initial one."""
+        rows = self.initial
+        return row in rows[np.searchsorted(rows, row) :][:1]
+
+    def leaving(self, row: int) -> dict[str, int]:
+        """Count the edges of each action that leave a state; as `action_counts`."""
+        return self._counts(self.out_action[self.out_offsets[row] : self.out_offsets[row + 1]])
 
     def find(self, prefix: str) -> int | None:
         """Give the row of the state whose id begins with the text, none if there is none.

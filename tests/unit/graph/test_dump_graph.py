@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -132,7 +133,11 @@ def test_a_dump_becomes_a_graph_with_the_same_states_and_edges(tmp_path: Path, n
     assert view.state_count == len(states) == manifest.counts.states
     assert {rows[key[state.id]] for state in states if state.initial} == set(view.initial.tolist())
     assert found == expected
-    assert sum(view.action_counts.tolist()) == view.edge_count == len(expected)
+    assert sum(view.action_counts.values()) == view.edge_count == len(expected)
+    assert {row for row in range(view.state_count) if view.is_initial(row)} == set(view.initial)
+    assert sum((Counter(view.leaving(row)) for row in rows.values()), Counter()) == Counter(
+        action for _, action, _, _ in expected
+    )
 
 
 def test_the_order_of_the_dump_and_the_numbers_of_tlc_do_not_matter(tmp_path: Path) -> None:

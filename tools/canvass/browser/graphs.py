@@ -6,7 +6,7 @@ questions themselves are those of `canvass.graph`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,6 @@ class OpenGraph:
     def info(self, source_id: str) -> api.GraphInfo:
         """Say what there is."""
         view = self.view
-        counts = view.action_counts.tolist()
         return api.GraphInfo(
             id=source_id,
             title=view.title,
@@ -96,11 +95,7 @@ class OpenGraph:
             edges=view.edge_count,
             complete=view.complete,
             initial=tuple(view.id_of(int(row)) for row in view.initial[:LISTED]),
-            actions=tuple(
-                api.ActionCount(name=name, count=count)
-                for name, count in zip(view.actions, counts, strict=True)
-                if count
-            ),
+            actions=_action_counts(view.action_counts),
             fields=view.fields,
             drawn_states=DRAWN_STATES,
             detail={str(k): _text(v) for k, v in view.detail.items()},
@@ -119,11 +114,10 @@ class OpenGraph:
         entering = view.in_source[start + back].tolist()
         trees = {one: view.tree(one) for one in [row, *(e.target for e in leaving), *entering]}
         labels = labels_of(trees)
-        counts = np.bincount(view.out_action[first:last], minlength=len(view.actions)).tolist()
         return api.StateView(
             id=view.id_of(row),
             label=label_of(tree),
-            initial=self.is_initial(row),
+            initial=view.is_initial(row),
             expanded=bool(view.expanded[row]),
             tree=bounded(tree),
             out=tuple(self._leaving(tree, leaving, labels)),
@@ -139,17 +133,8 @@ class OpenGraph:
                 for at, source in zip((start + back).tolist(), entering, strict=True)
             ),
             in_total=end - start,
-            enabled=tuple(
-                api.ActionCount(name=name, count=count)
-                for name, count in zip(view.actions, counts, strict=True)
-                if count
-            ),
+            enabled=_action_counts(view.leaving(row)),
         )
-
-    def is_initial(self, row: int) -> bool:
-        """Whether a state is an initial one."""
-        at = int(np.searchsorted(self.view.initial, row))
-        return at < len(self.view.initial) and int(self.view.initial[at]) == row
 
     def _leaving(
         self, tree: dict[str, Any], edges: Sequence[EdgeView], labels: dict[int, str]
@@ -167,6 +152,10 @@ class OpenGraph:
                 sends=bounded(list(edge.sends)),
                 changes=changes[edge.target],
             )
+
+
+def _action_counts(counts: Mapping[str, int]) -> tuple[api.ActionCount, ...]:
+    return tuple(api.ActionCount(name=name, count=count) for name, count in counts.items())
 
 
 def _text(value: Any) -> str:

@@ -173,7 +173,7 @@ def _node(
         label=label,
         x=x,
         y=y,
-        initial=graph.is_initial(row),
+        initial=graph.view.is_initial(row),
         expanded=bool(graph.view.expanded[row]),
         more=more,
         election_state=election if isinstance(election, str) else msgspec.UNSET,

@@ -192,15 +192,12 @@ def find(
 
 
 def _show_state(graph: StateGraph, row: int, output: Format) -> None:
-    start, end = int(graph.out_offsets[row]), int(graph.out_offsets[row + 1])
-    codes = Counter(graph.out_action[start:end].tolist())
-    leaving = {graph.actions[code]: count for code, count in codes.items()}
     answer = StateAnswer(
         id=graph.id_of(row),
-        initial=row in graph.initial,
+        initial=graph.is_initial(row),
         expanded=bool(graph.expanded[row]),
         state=graph.tree(row),
-        edges=dict(sorted(leaving.items())),
+        edges=dict(sorted(graph.leaving(row).items())),
     )
     emit(output, answer, lambda: _print_state(answer))
 
