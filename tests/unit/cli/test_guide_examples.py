@@ -4,41 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from canvass.cli.main import run
+from support.guide_examples import ROOT, absent, block
 
-ROOT: Final = Path(__file__).resolve().parents[3]
-GUIDES: Final = ROOT / "docs" / "guide"
 SAMPLE: Final = ROOT / "samples" / "aeron" / "b-leader-killed"
-MARK: Final = "..."
-"""Where a page leaves something out: lines, or the rest of one."""
-
-
-def block(page: str, first: str) -> list[str]:
-    """The example of a page that has a line which begins so, from that line on."""
-    for text in (GUIDES / page).read_text().split("```")[1::2]:
-        lines = text.strip("\n").splitlines()[0 if text.startswith("\n") else 1 :]
-        for number, line in enumerate(lines):
-            if line.startswith(first):
-                return lines[number:]
-    raise AssertionError(f"{page} has no example that begins with {first}")
-
-
-def absent(example: list[str], printed: list[str]) -> Iterator[str]:
-    """The lines of an example that are not printed in that order."""
-    rest = iter(printed)
-    for line in example:
-        shown, cut, _ = line.partition(MARK)
-        if not shown.strip():
-            continue
-        if not any(one.startswith(shown) if cut else one.rstrip() == shown for one in rest):
-            yield line
-            rest = iter(printed)
 
 
 @pytest.fixture(scope="module")
