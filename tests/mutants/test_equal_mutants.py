@@ -18,7 +18,7 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.selftest.driven import record_run
+from canvass.selftest.driven_runs import record_run
 from canvass.selftest.mutation import MUTANTS, load
 from canvass.simulation.options import PROFILES, Options, rng_of
 from canvass.simulation.simulator import Simulator

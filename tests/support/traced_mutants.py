@@ -18,7 +18,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
-from canvass.selftest.driven import record_run
+from canvass.selftest.driven_runs import record_run
 from canvass.selftest.mutation import Core, Mutant, load
 
 

@@ -26,7 +26,7 @@ from canvass.corpus.local_units import on_this_machine
 from canvass.corpus.plan import Part, Unit, UnitKind
 from canvass.corpus.questions import key_of
 from canvass.corpus.storage import Place
-from canvass.corpus.stored import PartOfRun, joined, stored_part
+from canvass.corpus.stored_parts import PartOfRun, joined, stored_part
 from canvass.steps.step import Step
 from canvass.traces.ndjson import MAX_GAPS
 from canvass.traces.parquet import DatasetFile, FactFinder

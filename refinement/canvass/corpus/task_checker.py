@@ -62,7 +62,7 @@ from canvass.corpus.storage import (
     place_of,
     writing,
 )
-from canvass.corpus.stored import store
+from canvass.corpus.stored_parts import store
 from canvass.graph.artifact import open_keys
 from canvass.steps.key_table import KeyTable
 from canvass.steps.oracle import Answer, ask

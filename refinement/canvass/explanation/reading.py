@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from canvass.explanation.recorded import logs_of_run, states_of_run
+from canvass.explanation.recorded_run import logs_of_run, states_of_run
 from canvass.explanation.states import MemberStates, States
 from canvass.explanation.timeline import MemberTimeline, Timeline, make_timeline
 from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster

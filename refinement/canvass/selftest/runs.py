@@ -26,7 +26,7 @@ from canvass.conformance.step_lookup import Ask, StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.graph.artifact import open_keys
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
-from canvass.selftest.driven import record_run
+from canvass.selftest.driven_runs import record_run
 from canvass.selftest.kill_matrix import Control, MutantResult
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.reduction import core_answer

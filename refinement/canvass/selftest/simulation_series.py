@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 import numpy as np
 
-from canvass.selftest.simulated import record_run, replay_command, run_id_of
+from canvass.selftest.simulated_runs import record_run, replay_command, run_id_of
 from canvass.simulation.coverage_guidance import CoverageGuidance
 from canvass.simulation.options import PROFILES, Options, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator

@@ -11,7 +11,7 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.conformance import lookup_sources
-from canvass.selftest.driven import record_run
+from canvass.selftest.driven_runs import record_run
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted

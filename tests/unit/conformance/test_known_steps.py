@@ -24,7 +24,7 @@ from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, StepLookup, spec_digest
 from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.conformance.verdict import Verdict
-from canvass.selftest.driven import record_run
+from canvass.selftest.driven_runs import record_run
 from canvass.spec.files import spec_root
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step

@@ -16,7 +16,7 @@ from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import load
 from canvass.conformance.shrink import NothingToShrink, Shrinker, Shrunk, write_run
 from canvass.conformance.verdict import DivergenceClass, Verdict
-from canvass.selftest.driven import record_run
+from canvass.selftest.driven_runs import record_run
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
 from support import corruptions

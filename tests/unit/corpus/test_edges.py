@@ -15,7 +15,7 @@ from canvass.corpus.rows import RowKind
 from canvass.corpus.task_checker import TaskChecker
 from canvass.graph.artifact import open_keys
 from canvass.graph.build import cached_graph, load_model
-from canvass.selftest.driven import record_run
+from canvass.selftest.driven_runs import record_run
 
 
 @pytest.mark.tlc

@@ -15,7 +15,7 @@ from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
 from canvass.pytest_plugin.session import Coverage, seed_of, share
-from canvass.selftest.driven import record_run
+from canvass.selftest.driven_runs import record_run
 from canvass.steps.key_table import KeyTable
 from support import corruptions
 from support.core_lookup import core_lookup

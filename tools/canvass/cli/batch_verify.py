@@ -188,7 +188,7 @@ def check_request(request: Request) -> None:
 
 
 def _list_units(request: Request) -> list[Unit]:
-    from canvass.cli.given import need_runs
+    from canvass.cli.path_kinds import need_runs
     from canvass.corpus.plan import list_units
     from canvass.corpus.selection import select_units
 

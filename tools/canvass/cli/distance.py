@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from canvass.cli.given import Kind, kind_of
 from canvass.cli.options import named_step
 from canvass.cli.output import (
     EXIT_ERROR,
@@ -26,6 +25,7 @@ from canvass.cli.output import (
     complain,
     write_json,
 )
+from canvass.cli.path_kinds import Kind, kind_of
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from canvass.cli.given import need_runs
 from canvass.cli.graph_common import say
 from canvass.cli.options import Output
 from canvass.cli.output import (
@@ -24,6 +23,7 @@ from canvass.cli.output import (
     complain,
     emit,
 )
+from canvass.cli.path_kinds import need_runs
 from canvass.cli.progress import Stages
 from canvass.traces.counts import counted
 

@@ -88,7 +88,7 @@ def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path,
     TraceError
         If a run is no trace.
     """
-    from canvass.cli.given import need_runs
+    from canvass.cli.path_kinds import need_runs
     from canvass.traces.parquet import DatasetFile
     from canvass.traces.run import Corpus, RunFolder
 

@@ -121,8 +121,8 @@ def watch(
 
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
-    from canvass.cli.given import Kind, kind_of
     from canvass.cli.live_check import LiveCheck
+    from canvass.cli.path_kinds import Kind, kind_of
     from canvass.explanation.following import FollowedLogs
     from canvass.explanation.picture import Picture
     from canvass.traces.timeouts import beside
