@@ -105,9 +105,7 @@ def test_a_projection_says_how_many_steps_it_does_not_show(command: Command, fol
 
     hidden = 186 - sum(edge["count"] for edge in found["edges"])
     assert hidden > 0
-    assert (
-        f"1 classes more with {63 - sum(one['count'] for one in found['classes'])} states" in human
-    )
+    assert f"1 class more with {63 - sum(one['count'] for one in found['classes'])} states" in human
     assert f"and {hidden} steps from and to them; --limit shows them" in human
 
 

@@ -31,6 +31,7 @@ from canvass.cli.output import (
     complain,
     emit,
 )
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -280,7 +281,7 @@ def _print_path(graph: StateGraph, hops: list[Hop]) -> None:
         for change in changes[:CHANGES]:
             say(f"    {change}")
         if len(changes) > CHANGES:
-            say(f"    ... {len(changes) - CHANGES} changes more")
+            say(f"    ... {counted(len(changes) - CHANGES, 'change')} more")
 
 
 def neighbours(
@@ -334,7 +335,7 @@ def _print_neighbours(
             note = note_of(graph, arrow.source)
             say(f"  <- {names[arrow.source]}  {arrow.action}{times}{note}")
     if found.left_out_states:
-        say(f"  ... {found.left_out_states:,} states more; --limit shows them")
+        say(f"  ... {counted(found.left_out_states, 'state')} more; --limit shows them")
 
 
 def components(
@@ -428,8 +429,10 @@ def _print_classes(found: Projection) -> None:
                 steps[edge.target] += edge.count
         for target, count in sorted(steps.items()):
             say(f"    {count:>10,} -> {found.classes[target].label}")
-    if found.left_out.classes:
+    left = found.left_out
+    if left.classes:
         say(
-            f"... {found.left_out.classes:,} classes more with {found.left_out.states:,} states,"
-            f" and {found.left_out.edges:,} steps from and to them; --limit shows them"
+            f"... {counted(left.classes, 'class', 'classes')} more"
+            f" with {counted(left.states, 'state')}, and {counted(left.edges, 'step')}"
+            " from and to them; --limit shows them"
         )
