@@ -158,11 +158,8 @@ class Commits(DrivenCluster):
         """
         i, s = live.member_id, live.state
         term, rules = term_of(s), live.windows.moves.rules
-        messages = [m for _, m in self._available(i, j)]
-        reportable = self._reportable(i, self.members[j], [position])
-        messages += [m for m in reportable if not self._in_flight(i, j, m)]
         found = []
-        for m in (None, *messages):
+        for m in (None, *self._reported(i, j, [position])):
             outcome = Outcome(s) if m is None else live.take(*receive(m))
             if outcome is None:
                 continue

@@ -277,15 +277,20 @@ class DrivenCluster:
         positions = positions_in(m) or [live.state.publication_position]
         everybody = [live.windows.moves.all]
         closed = live.state.election_state is _CLOSED
-        for j, other in self.members.items():
+        for j in self.members:
             if j == live.member_id:
                 continue
             heard = everybody if closed or j != to else live.windows.subsets
-            found = [one for _, one in self._available(live.member_id, j)]
-            reported = self._reportable(live.member_id, other, positions)
-            found += [m for m in reported if not self._in_flight(live.member_id, j, m)]
-            for one in dict.fromkeys(found):
+            for one in dict.fromkeys(self._reported(live.member_id, j, positions)):
                 yield from (Input(message=one, active=active) for active in heard)
+
+    def _reported(self, i: int, j: int, positions: list[int]) -> list[Message]:
+        """What ``i`` can receive of ``j`` next without a line: what ``j`` has sent, and its reports
+        of positions.
+        """
+        sent = [m for _, m in self._available(i, j)]
+        reportable = self._reportable(i, self.members[j], positions)
+        return sent + [m for m in reportable if not self._in_flight(i, j, m)]
 
     def _reportable(self, to: int, other: LiveMember, positions: list[int]) -> Iterator[Message]:
         """What a member can report to a leader now, where logs do not print it."""
