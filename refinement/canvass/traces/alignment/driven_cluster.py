@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from canvass.cluster.member import ElectionState, Input, Member, Role
+from canvass.cluster.member import ElectionState, Input, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
@@ -367,12 +367,6 @@ class DrivenCluster:
         channel = self._channels[leader, live.member_id]
         left = channel.receipts[len(channel.sent) :]
         return max(1, sum(isinstance(receipt.message, StopCatchup) for receipt in left))
-
-    def _report_on_entering(self, live: LiveMember, before: Member) -> None:
-        at = live.state.election_state
-        entered = at is not before.election_state and at is ElectionState.CANVASS
-        if entered and "CanvassPosition" in self._hidden:
-            live.try_step("Canvass", Input(interval=True))
 
     def _can_record(self, live: LiveMember, position: int) -> bool:
         """Whether the leader that a member records from has written so far, or can do it now."""

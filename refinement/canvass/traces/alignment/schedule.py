@@ -259,17 +259,15 @@ class Schedule(Commits):
         elif not self._take_step(live, step) and not self._take_informed(live, step):
             return False
         live.frontier += 1
-        self._after_step(live, step, s)
+        self._after_step(live, step)
         return True
 
-    def _after_step(self, live: LiveMember, step: Step, s: Member) -> None:
-        """Do what follows a step: say what is not logged, and commit what was reported."""
+    def _after_step(self, live: LiveMember, step: Step) -> None:
+        """Do what follows a step: forget what a restart loses, and commit what was reported."""
         if step.action == "Restart":
             for (i, j), channel in self._channels.items():
                 if j == live.member_id:
                     self.members[i].received -= channel.lose()
-        if self._hidden:
-            self._report_on_entering(live, s)
         leads = live.state.role is Role.LEADER and live.state.election_state is _CLOSED
         if leads and step.given.message is not None:
             self._commit(live)
