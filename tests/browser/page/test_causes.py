@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from playwright.sync_api import Page, expect
 
 from canvass.browser.page_files import page_files
 from canvass.traces.alignment.importer import import_logs
+from support.aeron_corruptions import KINDS
+from support.aeron_runs import SAMPLES, lines_of, write_logs
 from support.browse import Asked, serving
 from support.spoilt_runs import edit_event
 
@@ -31,6 +34,12 @@ SPLIT = """(cells) => cells.flatMap((cell) => {
   }).map((word) => word[0]);
 })"""
 """The words in the cells of a table that are broken between two lines."""
+BEYOND = """(table) =>
+  table.getBoundingClientRect().right - table.closest(".view").getBoundingClientRect().right
+"""
+"""How far a table reaches beyond the view that it is in."""
+LINES = "(all) => all.map((one) => one.getClientRects().length)"
+"""In how many lines each of some texts is."""
 
 
 def spoil_receipt(run: Path) -> tuple[int, int]:
@@ -70,7 +79,10 @@ def causes(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     import_logs([HZ6], folder / "hz6")
     shutil.copytree(good_run, folder / "unknown")
     rename_receipt(folder / "unknown")
-    names = ("unsent", "hz6", "unknown")
+    logs = {i: list(lines_of(SAMPLES[0], i)) for i in range(3)}
+    write_logs(folder / "false-role", next(iter(KINDS["false role"](logs))).logs)
+    import_logs([folder / "false-role"], folder / "disabled")
+    names = ("unsent", "hz6", "unknown", "disabled")
     with serving([folder / name for name in names], files=page_files()) as running:
         yield running
 
@@ -116,6 +128,10 @@ def test_a_broken_promise_has_the_members_and_the_story_of_its_hazard(
         words = page.locator("[data-levels] thead th, [data-levels] td:nth-child(2)")
         assert words.evaluate_all(SPLIT) == []
         assert page.locator("[data-when] code").evaluate_all(SPLIT) == []
+        expect(page.locator(".elections .trigger").first).to_be_visible()
+        assert page.locator(".elections").evaluate(BEYOND) <= 0
+        lines = page.locator(".elections .trigger button").evaluate_all(LINES)
+        assert max(lines) <= 2
     ends = [int(one.locator(".observed").first.inner_text()) for one in levels.all()]
     committed = max(int(one.locator(".observed").last.inner_text()) for one in levels.all())
     assert sum(end >= committed for end in ends) == 1
@@ -131,3 +147,19 @@ def test_a_step_of_the_spec_that_receives_what_nobody_sent_has_no_cause(
     page = open_page(f"/run/{causes.ids[2]}", at=causes)
     expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
     expect(page.locator(".verdict-line")).to_contain_text("of member 0 has no cause: ")
+
+
+def test_an_action_that_is_not_enabled_is_drawn_in_the_width_of_the_view(
+    open_page: Open, causes: Asked
+) -> None:
+    """A line says that a member leads which has not even a candidate's votes."""
+    page = open_page(f"/run/{causes.ids[3]}", at=causes)
+    expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    page.keyboard.press("3")
+    drawing = page.locator(".divergence-drawing")
+    expect(drawing.locator("[data-branch=observed]")).to_contain_text("observed: no change")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(drawing).to_have_attribute("viewBox", re.compile("^0 0 860 "))
+    page.set_viewport_size({"width": 1000, "height": 480})
+    page.locator(".empty").get_by_role("button").click()
+    expect(page.locator(".divergence")).to_be_visible()

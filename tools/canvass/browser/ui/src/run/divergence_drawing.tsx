@@ -33,7 +33,7 @@ export function DivergenceDrawing({ step, divergence }: { step: StepView; diverg
     {
       kind: divergence ? "observed" : "allowed",
       action: step.action,
-      text: divergence ? `observed: ${linesOf(divergence.expected[0] ?? divergence.changed, "observed")}` : labelOf(step.after),
+      text: divergence ? `observed: ${observedOf(divergence)}` : labelOf(step.after),
       state: observed,
     },
     ...(divergence?.expected ?? []).slice(0, MOST_OUTCOMES).map((rows): Branch => ({
@@ -102,6 +102,11 @@ function wrapped(text: string, characters: number, most: number): string[] {
     } else lines.push(word);
   }
   return lines.map((line) => shortened(line, characters));
+}
+
+function observedOf({ expected, changed }: Divergence): string {
+  const rows = expected[0] ?? changed;
+  return rows.length > 0 ? linesOf(rows, "observed") : expected.length > 0 ? "the same fields" : "no change";
 }
 
 function linesOf(rows: readonly Difference[], side: "observed" | "allowed"): string {

@@ -122,7 +122,7 @@ function Election({ row, show }: { row: ElectionRow; show: Show }) {
                 <Go event={row.firstEvent} title="to the first step of the election" show={show}>{String(row.number)}</Go>
               </td>
               <td class="number" rowSpan={rows}>{row.took}</td>
-              <td rowSpan={rows}><Line line={row.trigger} show={show} /></td>
+              <td class="trigger" rowSpan={rows}><Line line={row.trigger} show={show} /></td>
             </>
           )}
           <Ballot row={row.ballots[at]} show={show} />

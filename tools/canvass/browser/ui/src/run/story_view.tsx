@@ -90,7 +90,7 @@ function Diverged({ divergence, show }: { divergence: Divergence; show: (at: num
       ) : null}
       {divergence.failing.length > 0 ? (
         <section>
-          <h3>Parts of the guard that do not hold</h3>
+          <h3>Why the action is not enabled</h3>
           <ul class="code-list">{divergence.failing.map((part) => <li key={part}><code>{part}</code></li>)}</ul>
         </section>
       ) : null}
