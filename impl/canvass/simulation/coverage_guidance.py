@@ -70,7 +70,7 @@ class CoverageGuidance:
 
     def __init__(self, base: Options) -> None:
         self._base, self._seed = base, base.seed
-        rng = rng_of(base.seed, "steering")
+        rng = rng_of(base.seed, "coverage guidance")
         self._profile = _Bandit(tuple(PROFILES), rng)
         self._share = _Bandit(SHARES, rng)
         self._seldom = _Bandit((False, True), rng)
