@@ -45,8 +45,8 @@ def write_corpus(root: Path) -> Path:
             for kind, found in KINDS.items()
             for number, one in enumerate(spread(found(logs), EACH), 1)
         }
-        copies["cut-off"] = logs | {1: logs[1][: len(logs[1]) // 2]}
-        copies["hole"] = logs | {1: logs[1][:20] + logs[1][60:]}
+        copies["truncated"] = logs | {1: logs[1][: len(logs[1]) // 2]}
+        copies["gap"] = logs | {1: logs[1][:20] + logs[1][60:]}
         copies["no-event"] = {0: ["nothing of Aeron"]}
         for name, lines in copies.items():
             folder = write_logs(root / f"{sample.name}-{name}", lines)
