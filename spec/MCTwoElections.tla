@@ -32,10 +32,7 @@
 (*    is sent again and again, so whatever matters later can be sent       *)
 (*    later.  What this leaves out is a message that was idle talk when it *)
 (*    was sent and no longer is when it comes, and that its sender would   *)
-(*    not send any more.  Without NotesAlone a step of a leader is also    *)
-(*    dropped if it only notes how far the leader's own log is recorded.   *)
-(*    In 1.50 that counts from the next step on, so then a commit mostly   *)
-(*    takes the reports of both others.                                    *)
+(*    not send any more.                                                   *)
 (*                                                                         *)
 (* 2. MaxUnderWay messages are under way at once, any that fit; others are *)
 (*    lost.  Every message may be lost anyway.  Left out is what needs     *)
@@ -72,8 +69,7 @@ CONSTANTS
     Start,          \* "first", "led", "lost" or "won"
     ClientEntries,  \* do leaders write more than the first entries of their terms?
     MaxCrashes,
-    MaxUnderWay,
-    NotesAlone      \* does a leader take a step that only notes its own position?
+    MaxUnderWay
 
 VARIABLE
     auxCrashes      \* how often a member has crashed
@@ -125,7 +121,7 @@ Connects(i, s) ==
 
 Notes(i) ==    \* the next step of a closed leader only notes its own position
     LET s == member[i]
-    IN  /\ NotesAlone /\ s.members[i].logPosition # s.recordedPosition
+    IN  /\ s.members[i].logPosition # s.recordedPosition
         /\ \A o \in UpdateLeaderPosition(i, s, [NoInput EXCEPT !.active = Members]) : o.sends = <<>>
 
 TEUrgent(i) ==
@@ -168,8 +164,7 @@ TETakeUpdateLeaderPosition(i) ==
     /\ \E a \in ActiveSets(i) :
            Tick(i, "UpdateLeaderPosition", [NoInput EXCEPT !.active = a, !.commitInterval = ~Notes(i)])
     /\ \/ channel' # channel
-       \/ IF NotesAlone THEN member'[i] # member[i]
-          ELSE member'[i].commitPosition # member[i].commitPosition
+       \/ member'[i] # member[i]
 
 TETakeAppendEntry(i) ==
     LET k == member[i].publicationPosition + 1
