@@ -131,7 +131,8 @@ def test_what_cannot_be_opened_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text.txt").write_text("no")
-    (tmp_path / "deep.json").write_text("[" * 100_000)
+    (tmp_path / "list.json").write_text("[" * 100_000)
+    (tmp_path / "deep.json").write_text('{"x":' * 100_000)
     (tmp_path / "empty").mkdir()
     (tmp_path / "line\nbreak").mkdir()
     (tmp_path / "link").symlink_to("nowhere")
@@ -139,7 +140,8 @@ def test_what_cannot_be_opened_is_reported_in_one_line(
     for name, reason in {
         "none": "there is no such file or folder",
         "text.txt": "there is no counterexample",
-        "deep.json": "not JSON",
+        "list.json": "not a counterexample: Expected `object`, got `array`",
+        "deep.json": "not JSON: maximum recursion depth exceeded",
         "empty": "neither runs nor a data set",
         "line\nbreak": "neither runs nor a data set",
         "link": "a link to nowhere, which cannot be opened",
