@@ -49,7 +49,8 @@ class Report(NamedTuple):
     message: Message | None
 
 
-_AGE: Final = itemgetter(slice(0, 4))
+_RANK: Final = itemgetter(slice(0, 4))
+"""What a leader counts first: messages have no order."""
 
 
 class Commits(DrivenCluster):
@@ -133,7 +134,7 @@ class Commits(DrivenCluster):
         reports: list[Message] = []
         others = self.members.keys() - {live.member_id}
         found = (self._report_of(live, j, target) for j in sorted(others))
-        for report in sorted(filter(None, found), key=_AGE):
+        for report in sorted(filter(None, found), key=_RANK):
             if is_quorum(len(counted), len(live.state.members)):
                 break
             counted.add(report.member_id)
@@ -167,7 +168,7 @@ class Commits(DrivenCluster):
             if counted_position(rules, outcome.next, term, position, record) >= position:
                 is_older = record.leadership_term_id != term
                 found.append(Report(is_older, m is not None, record.log_position, j, m))
-        return min(found, key=_AGE, default=None)
+        return min(found, key=_RANK, default=None)
 
     def _record_own(
         self, live: LiveMember, recorded: int
