@@ -62,7 +62,7 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     """What ``canvass simulate --format json`` writes."""
 
     ok: bool
-    """False if a run of the revision ``hardened`` has a finding; others have known ones."""
+    """False if a run of revision ``hardened`` has a finding. Other revisions may have findings."""
     revision: str
     members: int
     seeds: int

@@ -86,8 +86,8 @@ def watch(
         ExitOn,
         typer.Option(
             "--exit-on",
-            help="End with exit code 1 at a divergence; danger: also at a danger; stuck: also"
-            " when a member is stuck.",
+            help="What ends the command with exit code 1: divergence; danger: a divergence or a"
+            " danger; stuck: any of these, or a stuck member.",
         ),
     ] = ExitOn.NEVER,
     command: Annotated[

@@ -117,7 +117,7 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
         base = m.term_base_log_position
         entries.setdefault(m.leadership_term_id, Counter([(base, base + TERM_ENTRY_BYTES)]))
     lengths = Counter(end - base for places in entries.values() for base, end in places.elements())
-    lengths[TERM_ENTRY_BYTES] += 1  # If no length is the most frequent, the usual one is taken.
+    lengths[TERM_ENTRY_BYTES] += 1  # The usual length wins a tie.
     facts.term_entries = {term: _most_common(places, lengths) for term, places in entries.items()}
     facts.announcements = {term: list(several) for term, several in announced.items()}
     return facts

@@ -152,8 +152,8 @@ class Moves:
         yield from self._positions(s, positions, commits)
 
     def _shown_entries(self, s: Member, record: records.ReplayNewLeadershipTerm) -> Iterator[Move]:
-        """The first entry of a term: as the line has it, if most lines of its term agree, and as
-        others have the terms that begin here.
+        """The first entry of a term: what the line says of it, if most lines about that term agree,
+        and what other lines say of the terms that begin here.
         """
         term = record.leadership_term_id
         own = (record.term_base_log_position, record.log_position)
