@@ -25,7 +25,7 @@ from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass, RunVerdict
 from canvass.selftest.mutation import MUTANTS, Core, Mutant, load
 from canvass.selftest.runs import CoreThenOracle
-from canvass.simulation.scenario import Dialogue, replay
+from support.dialogue import Dialogue, replay
 from support.scenario_runs import RecordedScenario, record_scenario, run_id_of, scenario_files
 
 TABLE: Final = Path(__file__).resolve().parents[2] / "docs" / "theory" / "mutants-in-traces.md"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.simulation.scenario import replay
+from support.dialogue import replay
 
 HERE = Path(__file__).resolve().parent
 SCENARIOS = sorted(HERE.rglob("*.txt"))

@@ -15,8 +15,8 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import EVENT_LENGTH
 from canvass.cluster.transitions import persistent_member
 from canvass.disks.layouts import NULL_VALUE
-from canvass.simulation.scenario.contents import Log, cut, length
-from canvass.simulation.scenario.world import World
+from canvass.simulation.log_contents import Log, cut, length
+from canvass.simulation.world import World
 from support.aeron_disks import TIME, Disk, Term, with_message, write_log
 
 MESSAGE = EVENT_LENGTH

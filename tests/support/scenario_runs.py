@@ -16,9 +16,10 @@ from typing import Any, Literal
 from canvass.cluster import core
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.rules import Rules
-from canvass.simulation.scenario import Dialogue, ScenarioError, replay
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
+from support.dialogue import Dialogue, replay
+from support.scenario_language import ScenarioError
 
 SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
 _DISK = re.compile(r"^disk ", re.MULTILINE)
@@ -112,7 +113,7 @@ def record_scenario(source: Path, folder: Path, step: StepFunction = core.step) 
         source=source,
         folder=folder,
         rules=seen[0],
-        by_hand=dialogue.world.by_hand,
+        by_hand=dialogue.by_hand,
         laid_down=laid_down,
         silent=sum(not member.steps for member in members),
         broken=frozenset(violation.split(maxsplit=1)[0] for violation in violations),

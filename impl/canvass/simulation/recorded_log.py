@@ -1,7 +1,7 @@
 """What a safety monitor sees of a recorded log: where it ends, and which entry ends where.
 
-`EntryLog` follows a recording, entry by entry. The log of a scenario knows each byte's term instead
-(`canvass.simulation.scenario.contents.SegmentLog`).
+`EntryLog` follows a recording, entry by entry. A log of bare cores knows each byte's term instead
+(`canvass.simulation.log_contents.SegmentLog`).
 """
 
 from __future__ import annotations

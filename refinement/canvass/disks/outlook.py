@@ -26,7 +26,7 @@ from canvass.disks.disk import MemberDisk
 from canvass.disks.findings import Kind
 from canvass.disks.layouts import NULL_VALUE
 from canvass.simulation.healing import reasons
-from canvass.simulation.scenario.contents import (
+from canvass.simulation.log_contents import (
     Log,
     Segment,
     agreement,
@@ -34,7 +34,7 @@ from canvass.simulation.scenario.contents import (
     length,
     segment_at,
 )
-from canvass.simulation.scenario.world import World
+from canvass.simulation.world import World
 
 MAX_MEMBERS: Final = 7
 """Members of a cluster of which all quorums are tried; of more only the smallest and the whole."""

@@ -16,7 +16,7 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
-from canvass.simulation.scenario.contents import Log, length
+from canvass.simulation.log_contents import Log, length
 from canvass.steps.canonical import map_message, map_state, ranks
 from canvass.traces.layout import Kind, kind
 

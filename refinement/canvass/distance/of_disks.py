@@ -12,7 +12,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.disks.outlook import initial_state, reason_not_to_start
 from canvass.disks.verdict import assess, load_disks
 from canvass.distance.moment import Moment
-from canvass.simulation.scenario.contents import Log, cut, length
+from canvass.simulation.log_contents import Log, cut, length
 
 
 def moment_of_disks(folders: Sequence[Path], *, lost: Sequence[int] = ()) -> Moment:

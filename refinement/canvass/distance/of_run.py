@@ -20,7 +20,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.conformance.diagnose import LoadedRun, load
 from canvass.distance.moment import Moment
 from canvass.lanes.of_run import RunLanes
-from canvass.simulation.scenario.contents import (
+from canvass.simulation.log_contents import (
     Log,
     Segment,
     agreement,

@@ -20,8 +20,8 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Modul
 from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import ACTION_OF
-from canvass.simulation.scenario.contents import Log
-from canvass.simulation.scenario.world import World
+from canvass.simulation.log_contents import Log
+from canvass.simulation.world import World
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
 

@@ -13,9 +13,7 @@ from canvass.cluster.messages import MESSAGE_TYPES, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.safety_monitor import SafetyMonitor
-from canvass.simulation.scenario import Dialogue, ScenarioError, blocks, replay
-from canvass.simulation.scenario.contents import (
+from canvass.simulation.log_contents import (
     Log,
     Segment,
     SegmentLog,
@@ -25,8 +23,10 @@ from canvass.simulation.scenario.contents import (
     cut,
     length,
 )
-from canvass.simulation.scenario.language import heard, said
+from canvass.simulation.safety_monitor import SafetyMonitor
 from support.arbitrary_steps import Draw
+from support.dialogue import Dialogue, replay
+from support.scenario_language import ScenarioError, blocks, heard, said
 
 CLUSTER = ("cluster 3 1.50",)
 

@@ -18,9 +18,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from canvass.cli.output import CommandError, complain
+from canvass.cluster.messages import NULL_VALUE
 from canvass.lanes.of_counterexample import Tree, cluster_diagram, value_text
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
-from canvass.simulation.scenario.language import span
 from canvass.spec.source import find_definition
 from canvass.tlc import (
     Function,
@@ -345,7 +345,8 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
 def _beginning(member: Tree, log: list[int]) -> str:
     """Describe the initial state of a member: its terms as ``id[base, end)``."""
     terms = [
-        span(entry["leadershipTermId"], entry["termBaseLogPosition"], entry["logPosition"])
+        f"{entry['leadershipTermId']}[{entry['termBaseLogPosition']},"
+        f"{'-' if entry['logPosition'] == NULL_VALUE else entry['logPosition']})"
         for entry in member.get("recordingLog", ())
     ]
     parts = [f"{member.get('electionState')} {member.get('role')}"]

@@ -3,7 +3,7 @@
 A scenario is a text of blocks. A block is prose (lines that begin with ``#``), then commands, one a
 line, then a line ``----``, then the expected output up to the next empty line. Here a text becomes
 blocks and a line becomes a `Command`; what commands do is in
-`canvass.simulation.scenario.dialogue`.
+`support.dialogue`.
 """
 
 from __future__ import annotations

@@ -23,16 +23,18 @@ from canvass.cluster.member import (
     Role,
     TermEntry,
 )
-from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.messages import NULL_VALUE, Message, sender_of
 from canvass.cluster.names import wire_name
-from canvass.cluster.ports import StepFunction, StepRecorder
+from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import RECORDS_READ, in_election
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import EVENT_LENGTH
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.scenario.contents import Log, Segment, append, cut, length
-from canvass.simulation.scenario.language import (
+from canvass.simulation.log_contents import Log, Segment, append, cut, length
+from canvass.simulation.safety_monitor import OF_A_WHOLE_CLUSTER
+from canvass.simulation.world import Step, World
+from support.scenario_language import (
     Command,
     ScenarioError,
     blocks,
@@ -44,7 +46,9 @@ from canvass.simulation.scenario.language import (
     said,
     span,
 )
-from canvass.simulation.scenario.world import Step, World
+
+BY_HAND = 1 << 40
+"""Messages made by hand are numbered from here on."""
 
 
 def entries_text(log: tuple[TermEntry, ...]) -> str:
@@ -186,6 +190,8 @@ class Dialogue:
     def __init__(self, step: StepFunction = core.step, recorders: Recorders = lambda _: ()) -> None:
         self._step, self._recorders = step, recorders
         self._world: World | None = None
+        self.by_hand = 0
+        """How many messages no member of this world has sent."""
         self._verbs: dict[str, Callable[[Command], None]] = {
             "cluster": self._cluster,
             "disk": self._disk,
@@ -361,9 +367,23 @@ class Dialogue:
         j, kind, *flags = read.words
         pairs = [f"{key}={value}" for key, value in read.values.items() if key != "active"]
         first = len(self.world.steps)
-        message = heard(kind, (*flags, *pairs))
-        self.world.receive(integer(j), message, self._active(read))
+        self._by_hand(integer(j), heard(kind, (*flags, *pairs)), self._active(read))
         self._print_steps_from(first)
+
+    def _by_hand(self, j: int, message: Message, active: frozenset[int]) -> None:
+        """Let member ``j`` handle a message that no member of this world has sent.
+
+        From here on properties of the whole cluster are not looked at any more. In a recording the
+        message bears a number beyond all that its sender has recorded, as if that had gone on.
+        """
+        self.world.safety.watched -= OF_A_WHOLE_CLUSTER
+        self.by_hand += 1
+        sender = sender_of(message)
+        if sender == NULL_VALUE:
+            sender = self.world.members[j].leader_member_id
+        if sender in (j, NULL_VALUE):
+            sender = 0 if j else 1
+        self.world.handle(j, Received(sender, BY_HAND + self.by_hand, message), active)
 
     def _channel(self, read: Command) -> Iterator[tuple[int, int]]:
         """Each pair of members that ``1->0`` or ``*->0`` names."""

@@ -2,8 +2,8 @@
 
 A step of a member happens here and nowhere else: `World.take` runs the core, keeps the log that the
 state after the step speaks of, puts what is sent into the channels and looks at safety. Channels
-are first in, first out; a message waits in its channel until it is delivered or dropped. What a
-scenario says, and how results are printed, does not belong here.
+are first in, first out; a message waits in its channel until it is delivered or dropped. What is
+to happen, and how it is printed, does not belong here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from canvass.cluster import core
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
-from canvass.cluster.messages import NULL_VALUE, Message, sender_of
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import current_term, is_at, is_closed
@@ -26,8 +26,7 @@ from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import ACTION_OF, EVENT_LENGTH
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.safety_monitor import OF_A_WHOLE_CLUSTER, SafetyMonitor
-from canvass.simulation.scenario.contents import (
+from canvass.simulation.log_contents import (
     Log,
     Segment,
     SegmentLog,
@@ -38,10 +37,7 @@ from canvass.simulation.scenario.contents import (
     length,
     segment_at,
 )
-
-BY_HAND = 1 << 40
-"""Messages made by hand are numbered from here on."""
-
+from canvass.simulation.safety_monitor import SafetyMonitor
 
 _AWAITED: Final = frozenset(
     {ElectionState.FOLLOWER_CATCHUP_AWAIT, ElectionState.FOLLOWER_LOG_AWAIT}
@@ -93,8 +89,6 @@ class World:
     channels: dict[tuple[int, int], deque[Received]] = field(init=False)
     safety: SafetyMonitor[SegmentLog] = field(init=False)
     steps: list[Step] = field(init=False)
-    by_hand: int = field(init=False, default=0)
-    """How many messages no member of this world has sent."""
 
     def __post_init__(self) -> None:
         count = self.rules.member_count
@@ -302,21 +296,6 @@ class World:
     def deliver(self, i: int, j: int, active: frozenset[int]) -> Step:
         """Deliver the next message from member ``i`` to member ``j``."""
         return self.handle(j, self.channels[i, j].popleft(), active)
-
-    def receive(self, j: int, message: Message, active: frozenset[int]) -> Step:
-        """Let member ``j`` handle a message that no member of this world has sent.
-
-        From here on properties of the whole cluster are not looked at any more. In a recording the
-        message bears a number beyond all that its sender has recorded, as if that had gone on.
-        """
-        self.safety.watched -= OF_A_WHOLE_CLUSTER
-        self.by_hand += 1
-        sender = sender_of(message)
-        if sender == NULL_VALUE:
-            sender = self.members[j].leader_member_id
-        if sender in (j, NULL_VALUE):
-            sender = 0 if j else 1
-        return self.handle(j, Received(sender, BY_HAND + self.by_hand, message), active)
 
     def handle(self, j: int, received: Received, active: frozenset[int]) -> Step:
         """Let member ``j`` handle a message that has left its channel."""
