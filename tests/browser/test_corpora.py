@@ -54,7 +54,7 @@ def test_a_run_that_was_opened_has_its_verdict(server: Asked) -> None:
 
     (known,) = server.get(api.ReportRuns, "/corpus/night/runs", verdict="DIVERGES").runs
     assert (known.run, known.verdict, known.events) == (first.run, "DIVERGES", run.events)
-    assert "does not lead to this" in known.reason
+    assert "by the spec this step leads to" in known.reason
     counts = server.get(api.CorpusView, "/corpus/night").counts
     assert (counts["DIVERGES"], counts[UNCHECKED]) == (1, MANY - 1)
     others = server.get(api.ReportRuns, "/corpus/night/runs", verdict=UNCHECKED, text="run-000")

@@ -16,10 +16,12 @@ from msgspec import structs
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from canvass.cluster.rules import HARDENED
+from canvass.cluster.names import wire_name
+from canvass.cluster.rules import HARDENED, Rules
 from canvass.conformance import causality, kernel_order
 from canvass.conformance.batch import Batch, States, join, rows_of, states_before
 from canvass.conformance.causality import PROBLEMS, Order
+from canvass.conformance.differences import differences, in_words
 from canvass.conformance.safety_monitors import Violation
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
@@ -39,6 +41,7 @@ from canvass.conformance.verdict import (
 from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical, regime_of
 from canvass.steps.frames import frame_of
 from canvass.steps.kernel import Status
+from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import ACTION_NAMES, message_id_text
@@ -284,21 +287,34 @@ def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
 def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[DivergenceClass, str]:
     """Tell what kind of wrong a step is that is known to be wrong."""
     rules = run.rules
-    action = step.action.value
     try:
         canonical(step, rules)
     except OutOfDomain as error:
-        text = f"{error.field} holds what no member of this cluster can have there"
+        text = f"{wire_name(error.field)} holds what no member of this cluster can have there"
         return DivergenceClass.IMPLEMENTATION_STEP, text
     except FrameBroken as error:
-        text = f"{action} does not touch {', '.join(error.fields)}, and it changed"
+        fields = ", ".join(map(wire_name, error.fields))
+        text = f"this step cannot change {fields}; the trace reports a change"
         patched = _as_if_changed_before(step)
         example = example_of(patched, rules)
         if example is not None and lookup.allowed([example])[0]:
             text += "; the rest of the step is allowed, so that a step before it is not recorded"
             return DivergenceClass.INSTRUMENTATION_GAP, text
         return DivergenceClass.IMPLEMENTATION_STEP, text
-    return DivergenceClass.IMPLEMENTATION_STEP, f"{action} does not lead to this"
+    return DivergenceClass.IMPLEMENTATION_STEP, _what_was_reported(step, rules)
+
+
+def _what_was_reported(step: Step, rules: Rules) -> str:
+    """Say of a step that TLC has refused where the core leads it; the core decides nothing here."""
+    answer = core_answer(rules, step)
+    if not answer.enabled:
+        before = f"electionState {step.before.election_state.value}, role {step.before.role.value}"
+        return f"by the spec this step is not enabled in the state before it ({before})"
+    for after, sends in answer.outcomes:
+        found = tuple(differences(step.before, step.after, after, step.sends, sends))
+        if found:
+            return in_words(found)
+    return "by the spec this step leads to another state"
 
 
 def _as_if_changed_before(step: Step) -> Step:

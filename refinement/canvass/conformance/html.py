@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from canvass.conformance.differences import Difference
 from canvass.conformance.page import block, link, page, table, text
-from canvass.conformance.refused_step import Difference, Explanation
+from canvass.conformance.refused_step import Explanation
 from canvass.conformance.report import (
     CLASS_TEXTS,
     Case,

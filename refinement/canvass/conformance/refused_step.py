@@ -6,17 +6,16 @@ verdict, and a failing oracle costs the alternatives only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import LoadedRun
+from canvass.conformance.differences import Difference, differences
 from canvass.conformance.operators import Operator, find_operator
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, DivergenceClass
@@ -27,7 +26,7 @@ from canvass.steps.canonical import (
     map_state,
     renumbered,
 )
-from canvass.steps.step import Sends, Step
+from canvass.steps.step import Step
 from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.layout import NONE
@@ -38,15 +37,6 @@ APPOINTED_OTHER: Final = 1
 """The appointed leader that the oracle assumes where one is another than the member."""
 STEPS_BEFORE: Final = 5
 """How many steps of the member a report shows before the divergence."""
-
-
-class Difference(Struct, frozen=True, rename=wire_name):
-    """A field in which two states or lists of messages differ."""
-
-    field: str
-    before: str
-    observed: str
-    allowed: str
 
 
 class Explanation(Struct, frozen=True, rename=wire_name):
@@ -91,7 +81,7 @@ def explain(loaded: LoadedRun, divergence: Divergence, lookup: StepLookup) -> Ex
     if int(loaded.states.before[row]) < 0:
         return base
     step = loaded.step(row)
-    changed = tuple(_differences(step.before, step.before, step.after, (), ()))
+    changed = tuple(differences(step.before, step.before, step.after, (), ()))
     fields: dict[str, Any] = {"changed": changed}
     if divergence.kind in (
         DivergenceClass.IMPLEMENTATION_STEP,
@@ -135,7 +125,7 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
     for state, sends in answers[0].outcomes:
         after = map_state(state, restored)
         sent = tuple((to, map_message(message, restored)) for to, message in sends)
-        alternatives.append(tuple(_differences(step.before, step.after, after, step.sends, sent)))
+        alternatives.append(tuple(differences(step.before, step.after, after, step.sends, sent)))
     return {
         "enabled": tuple(
             other.action.value
@@ -146,46 +136,3 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
         "failing": failing,
         "alternatives": tuple(sorted(alternatives, key=len)),
     }
-
-
-def _differences(
-    before: Member, observed: Member, allowed: Member, sent: Sends, would_send: Sends
-) -> Iterator[Difference]:
-    """Give the fields in which what was observed differs from what is allowed."""
-    old, seen, right = (dict(_flat(state)) for state in (before, observed, allowed))
-    for name in dict.fromkeys((*seen, *right)):
-        if seen.get(name) != right.get(name):
-            yield Difference(
-                name, old.get(name, "absent"), seen.get(name, "absent"), right.get(name, "absent")
-            )
-    receivers = sorted({to for to, _ in (*sent, *would_send)})
-    for receiver in receivers:
-        is_sent = "; ".join(_text(message) for to, message in sent if to == receiver)
-        should = "; ".join(_text(message) for to, message in would_send if to == receiver)
-        if is_sent != should:
-            yield Difference(f"sends to {receiver}", "", is_sent or "none", should or "none")
-
-
-def _flat(state: Member) -> Iterator[tuple[str, str]]:
-    for name in state.__struct_fields__:
-        value = getattr(state, name)
-        if name == "members":
-            for j, record in enumerate(value):
-                for field in record.__struct_fields__:
-                    yield f"members[{j}].{wire_name(field)}", _text(getattr(record, field))
-        elif name == "recording_log":
-            for k, entry in enumerate(value):
-                cells = (entry.leadership_term_id, entry.term_base_log_position, entry.log_position)
-                yield f"recordingLog[{k}]", f"term {cells[0]} from {cells[1]} to {cells[2]}"
-        else:
-            yield wire_name(name), _text(value)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    names = getattr(value, "__struct_fields__", None)
-    if names is not None:
-        parts = (f"{wire_name(name)}={_text(getattr(value, name))}" for name in names)
-        return f"{type(value).__name__}({', '.join(parts)})"
-    return str(getattr(value, "value", value))

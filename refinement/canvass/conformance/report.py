@@ -14,7 +14,8 @@ from shlex import quote
 from typing import Final, Literal, TypeAlias
 
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.conformance.refused_step import Difference, Explanation, explain
+from canvass.conformance.differences import Difference
+from canvass.conformance.refused_step import Explanation, explain
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     VERDICT_SCHEMA,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from canvass.cluster.rules import Rules
+from canvass.conformance.differences import Difference, in_words
 from canvass.conformance.screen import Unit, path_of
 from canvass.conformance.tlc_engine_runs import (
     EngineError,
@@ -39,8 +40,6 @@ from canvass.steps.oracle import constants_of
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, Value, run, to_python
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import message_id_text
-
-_MAX_DIFFERENCES: Final = 4
 
 
 @dataclass(slots=True)
@@ -156,7 +155,7 @@ def _blame(trace: TraceRun, end: DeadEnd, member: int) -> tuple[DivergenceClass,
     step, message, log = end.standing[member]
     action = trace.streams[member].actions[end.at[member]]
     if not step:
-        return DivergenceClass.IMPLEMENTATION_STEP, action, _about_step(trace, end, member, action)
+        return DivergenceClass.IMPLEMENTATION_STEP, action, _about_step(trace, end, member)
     if not message:
         text = _about_message(trace, end, member)
         return None if text is None else (DivergenceClass.CAUSALITY, MESSAGE_CAUSALITY, text)
@@ -204,23 +203,21 @@ def _about_message(trace: TraceRun, end: DeadEnd, member: int) -> str | None:
     )
 
 
-def _about_step(trace: TraceRun, end: DeadEnd, member: int, action: str) -> str:
+def _about_step(trace: TraceRun, end: DeadEnd, member: int) -> str:
     if member not in end.differing:
-        return f"{action} names a member that there is not"
+        return "this step names a member that is not in the cluster"
     outcomes = end.differing[member]
     if not outcomes:
-        return f"{action} is not enabled in the state before it"
+        return "by the spec this step is not enabled in the state before it"
     nearest = min(outcomes, key=lambda outcome: len(outcome[0]))
     fields, same_sends = nearest
-    parts = [
-        f"{name}: observed {_shown(trace, name, seen)}, allowed {_shown(trace, name, right)}"
+    found = [
+        Difference(str(name), "", _shown(trace, name, seen), _shown(trace, name, right))
         for name, right, seen in sorted(fields, key=lambda each: str(each[0]))
     ]
-    if not same_sends:
-        parts.append("the sends differ")
-    if len(parts) > _MAX_DIFFERENCES:
-        parts[_MAX_DIFFERENCES:] = [f"{len(parts) - _MAX_DIFFERENCES} more"]
-    return f"{action} does not lead to this: {'; '.join(parts)}"
+    if not found:
+        return "by the spec this step sends other messages than the trace reports"
+    return in_words(found) + ("" if same_sends else "; the messages sent differ, too")
 
 
 def _shown(trace: TraceRun, name: str, value: Any) -> str:

@@ -97,6 +97,56 @@ def test_check_rejects_a_corrupted_run(
         assert expected in found_in(verdict)
 
 
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (
+            {"role": "LEADER"},
+            "by the spec this step leads to role CANDIDATE; the trace reports role LEADER",
+        ),
+        (
+            {"electionState": "INIT", "candidateTermId": 7},
+            (
+                "by the spec this step leads to electionState CANDIDATE_BALLOT"
+                " and candidateTermId 0; the trace reports electionState INIT and candidateTermId 7"
+            ),
+        ),
+        (
+            {"moduleNotifiedCommitPosition": 32},
+            (
+                "this step cannot change moduleNotifiedCommitPosition; the trace reports a change;"
+                " the rest of the step is allowed, so that a step before it is not recorded"
+            ),
+        ),
+    ],
+)
+def test_check_says_what_the_spec_leads_to_and_what_was_reported(
+    changed: dict[str, object], text: str, good_run: Path, tmp_path: Path
+) -> None:
+    def spoil(streams: corruptions.Streams) -> None:
+        _, _, line = next(corruptions.events(streams, "Nominate"))
+        line["state"].update(changed)
+
+    bad = corrupted(good_run, tmp_path / "bad", spoil)
+    first, *_ = check_run(bad, LOOKUP).divergences
+    assert (first.name, first.text) == ("Nominate", text)
+
+
+def test_check_says_in_which_state_a_step_is_not_enabled(good_run: Path, tmp_path: Path) -> None:
+    def spoil(streams: corruptions.Streams) -> None:
+        _, _, line = next(corruptions.events(streams, "Nominate"))
+        line["state"]["electionState"] = "INIT"
+
+    found = check_run(corrupted(good_run, tmp_path / "bad", spoil), LOOKUP).divergences
+    assert (
+        "CandidateBallot",
+        (
+            "by the spec this step is not enabled in the state before it"
+            " (electionState INIT, role CANDIDATE)"
+        ),
+    ) in {(each.name, each.text) for each in found}
+
+
 @pytest.mark.parametrize("spoil", [term_begins_nowhere, term_begins_unseen])
 def test_check_terms_begin_where_the_log_says(
     spoil: Callable[[corruptions.Streams, random.Random], None], good_run: Path, tmp_path: Path

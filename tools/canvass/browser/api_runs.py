@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from canvass.browser.api_base import Data
+from canvass.conformance.differences import Difference
 from canvass.conformance.operators import Operator
-from canvass.conformance.refused_step import Difference
 from canvass.lanes import model
 from canvass.lanes.model import LaneMessage
 from canvass.lanes.of_run import Change

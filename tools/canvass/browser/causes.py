@@ -16,7 +16,7 @@ from canvass.browser.runs import OpenRun
 from canvass.browser.tracks import DOWN, ENDED
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
-from canvass.conformance.refused_step import Difference
+from canvass.conformance.differences import Difference
 from canvass.conformance.verdict import MESSAGE_CAUSALITY, Divergence, DivergenceClass
 from canvass.lanes.of_run import value_text
 from canvass.traces.layout import MESSAGE_INDEX
