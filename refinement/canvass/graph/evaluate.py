@@ -8,7 +8,7 @@ operands are of another kind.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -105,6 +105,45 @@ Owners = NDArray[np.int64]
 """For each value the place of the state that it is bound in."""
 
 
+def refuse_too_many(evaluator: Evaluator, nodes: Sequence[Node]) -> None:
+    """Refuse expressions before they are evaluated, if they surely go through too many pairs.
+
+    What is behind a connective, or depends on a bound value, is not counted here: it is refused
+    when it is reached.
+
+    Raises
+    ------
+    PredicateError
+        If there are more than `MAX_PAIRS`.
+    """
+    once = np.ones(evaluator.count)
+    for node in nodes:
+        if sum(_sure_pairs(evaluator, node, once, frozenset())) > MAX_PAIRS:
+            raise _too_many(node)
+
+
+def _sure_pairs(
+    evaluator: Evaluator, node: Node, times: NDArray[np.float64], bound: frozenset[str]
+) -> Iterator[float]:
+    """Count the pairs of each quantifier in an expression that each state evaluates so often."""
+    if isinstance(node, Binary) and node.operator in ("and", "or", "=>"):
+        yield from _sure_pairs(evaluator, node.left, times, bound)
+    elif not isinstance(node, Quantified):
+        for part in parts_of(node):
+            yield from _sure_pairs(evaluator, part, times, bound)
+    elif not bound & {name.name for name in names_in([node.domain])}:
+        asked = np.flatnonzero(times)
+        names = frozenset(name.name for name in names_in([node]))
+        some = evaluator.at(asked, names)
+        pairs = times[asked] * _sizes(some, node.domain)
+        yield float(pairs.sum())
+        yield from _sure_pairs(some, node.body, pairs, bound | {node.variable})
+
+
+def _too_many(node: Node) -> PredicateError:
+    return PredicateError(f"the quantifiers go through more than {MAX_PAIRS:,} values", node.at)
+
+
 def quantified(evaluator: Evaluator, node: Quantified) -> Vector:
     """Evaluate ``any``, ``all`` or ``count``."""
     counts, sizes = _tally(evaluator, node)
@@ -119,7 +158,7 @@ def _tally(evaluator: Evaluator, node: Quantified) -> tuple[NDArray[np.int64], N
     """Count for each state the values for which the body holds, and all of them."""
     pairs = int(_sizes(evaluator, node.domain).sum())
     if evaluator.spent[0] + pairs > MAX_PAIRS:
-        raise PredicateError(f"the quantifiers go through more than {MAX_PAIRS:,} values", node.at)
+        raise _too_many(node)
     if pairs > _AT_ONCE and evaluator.count > 1:
         names = frozenset(name.name for name in names_in([node]))
         parts = min(-(-pairs // _AT_ONCE), evaluator.count)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from canvass.graph.evaluate import Evaluator, names_in, near, strings_in
+from canvass.graph.evaluate import Evaluator, names_in, near, refuse_too_many, strings_in
 from canvass.graph.syntax import Node, PredicateError, parse_expressions
 from canvass.graph.tabular import Rows
 from canvass.graph.values import Kind
@@ -44,7 +44,9 @@ class Predicate:
         PredicateError
             If it names what the graph does not have, or is no condition.
         """
-        return _evaluator(graph, (self.node,))[0].truths(self.node)
+        evaluator = _evaluator(graph, (self.node,))[0]
+        refuse_too_many(evaluator, [self.node])
+        return evaluator.truths(self.node)
 
     def rows(self, graph: StateGraph) -> Rows:
         """Give the states in which the condition holds, ascending.
@@ -97,6 +99,7 @@ def vectors(graph: StateGraph, text: str) -> tuple[Sequence[Vector], Kernel]:
     """
     nodes = parse_expressions(text, several=True)
     evaluator, kernel = _evaluator(graph, nodes)
+    refuse_too_many(evaluator, nodes)
     return [evaluator.vector(node) for node in nodes], kernel
 
 

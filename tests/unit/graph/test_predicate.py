@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from canvass.graph.dump_folder import DumpView
-from canvass.graph.predicate import PredicateError, parse
+from canvass.graph.evaluate import Evaluator
+from canvass.graph.predicate import PredicateError, parse, vectors
 from canvass.graph.project import values_at
 from canvass.tlc import ModelValue
 from support.examples import examples
@@ -261,7 +262,18 @@ def test_strings_that_no_state_has_are_named(cluster: DumpView) -> None:
         "any(a in 0..9: any(c in 0..9999: any(d in 0..9999: c = d)) or a = 1)",
     ],
 )
-def test_quantifiers_that_go_through_too_much_are_refused(cluster: DumpView, text: str) -> None:
+def test_quantifiers_that_go_through_too_much_are_refused_before_the_work_begins(
+    cluster: DumpView, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Evaluator, "truths", None)
+    for ask in (lambda: parse(text).mask(cluster), lambda: vectors(cluster, text)):
+        with pytest.raises(PredicateError, match="go through more than 50,000,000 values"):
+            ask()
+
+
+def test_a_quantifier_that_may_not_be_reached_is_refused_when_it_is(cluster: DumpView) -> None:
+    text = "any(a in 0..9: a != 99 and any(b in 0..9999999: b = a))"
+
     with pytest.raises(PredicateError, match="go through more than 50,000,000 values"):
         parse(text).mask(cluster)
 
