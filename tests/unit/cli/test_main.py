@@ -161,3 +161,14 @@ def test_a_command_imports_no_other_command() -> None:
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "canvass.cli.verify" in loaded
     assert not loaded & {"canvass.cli.check", "asyncio", "http.server", "numpy", "pyarrow"}
+
+
+@pytest.mark.parametrize("size", ["9" * 5000, "9" * 12, "²"])
+def test_run_a_size_that_no_terminal_has_is_not_used(
+    size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", size)
+    monkeypatch.setenv("LINES", size)
+
+    assert main.run(["--help"]) == 0
+    assert {len(line) for line in capsys.readouterr().out.splitlines()} <= {0, *range(40, 121)}

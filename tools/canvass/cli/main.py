@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -38,6 +38,8 @@ COMMAND_MODULES = {
     "selftest": "canvass.cli.selftest",
 }
 """The sub-commands, in the order of ``canvass --help``, and the modules that register them."""
+MAX_SIZE_DIGITS: Final = 4
+"""Of the terminal's size in the environment: a larger one is no terminal's, and is not used."""
 
 
 def build_app(first_word: str = "") -> typer.Typer:
@@ -94,6 +96,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         The exit code. Total: no command's exception leaves this function, whatever it is.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    for name in ("COLUMNS", "LINES"):
+        if not (size := os.environ.get(name, "")).isascii() or len(size) > MAX_SIZE_DIGITS:
+            del os.environ[name]
     try:
         code = build_app(*words[:1])(args=arguments, prog_name="canvass", standalone_mode=False)
         sys.stdout.flush()
