@@ -122,3 +122,19 @@ def test_what_diverges_is_said_once_beside_its_step(open_page: Open, ids: Ids) -
     expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
     page.keyboard.press("d")
     expect(page.locator("[data-step] .remark")).to_have_count(1)
+
+
+def test_a_long_excerpt_of_the_log_leaves_what_the_step_was_given_in_sight(
+    open_page: Open, ids: Ids
+) -> None:
+    page = open_page(f"/run/{ids['sample']}/step/0/268")
+    page.set_viewport_size({"width": 1000, "height": 720})
+    excerpt = page.locator("pre.is-log")
+    expect(excerpt).to_contain_text("ELECTION_STATE_CHANGE")
+    assert excerpt.evaluate("(one) => one.scrollHeight > one.clientHeight")
+    expect(page.get_by_role("heading", name="Given")).to_be_in_viewport()
+    given = page.get_by_role("heading", name="Given").bounding_box()
+    timeline = page.locator(".timeline").bounding_box()
+    assert given is not None
+    assert timeline is not None
+    assert given["y"] + given["height"] < timeline["y"]
