@@ -25,7 +25,7 @@ def spark() -> Iterator[SparkSession]:
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(TESTS), before)))
     try:
-        with open_session("local[2]", app="tests") as session:
+        with open_session("local[2]") as session:
             register(session)
             yield session
     finally:

@@ -18,7 +18,7 @@ from canvass.conformance.check import units_of
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.storage import local_folder, place_of
-from canvass.graph.artifact import open_graph, open_keys
+from canvass.graph.artifact import open_graph, open_keys, read_manifest
 from canvass.steps.key_table import KeyTable
 from canvass.traces.layout import ACTION_NAMES
 
@@ -51,6 +51,11 @@ def edges_met(table: KeyTable, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     found = np.unique(table.lookup(keys))
     met: NDArray[np.int64] = found[found >= 0]
     return met
+
+
+def edge_count(name: str) -> int:
+    """Give the number of edges of a graph in a folder, by path or URL."""
+    return read_manifest(local_folder(place_of(name))).counts.tried
 
 
 def coverage_of(name: str, met: NDArray[np.int64]) -> GraphCoverage:

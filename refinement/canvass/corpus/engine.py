@@ -47,8 +47,9 @@ class ProcessEngine:
 class SparkEngine:
     """Runs tasks on a Spark session, classic or Connect: only the DataFrame API is used."""
 
-    def __init__(self, session: SparkSession, parallelism: int = 2) -> None:
-        self.parallelism = parallelism
+    parallelism = 2
+
+    def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._is_connect = type(session).__module__.startswith("pyspark.sql.connect")
         self._observations: dict[str, Observation] = {}

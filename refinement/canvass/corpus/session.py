@@ -95,7 +95,7 @@ def _builder() -> SparkSession.Builder:
 
 
 @contextmanager
-def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator[SparkSession]:
+def open_session(master: str | None = None) -> Iterator[SparkSession]:
     """Open a session, and stop it at the end if it was not there before.
 
     Parameters
@@ -103,15 +103,13 @@ def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator
     master
         ``local[N]``, ``spark://...``, ``yarn``, ``k8s://...``, or ``sc://...`` for Spark Connect.
         Without one, the master that ``spark-submit`` was given, else `DEFAULT_MASTER`.
-    app
-        The name that Spark shows.
 
     Raises
     ------
     SparkUnavailable
         If pyspark or Java is missing, or the master cannot be reached.
     """
-    builder = _builder().appName(app)
+    builder = _builder().appName("canvass")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master if master is not None or submitted else DEFAULT_MASTER
     if chosen is not None and not chosen.startswith("sc://"):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from canvass.corpus.edges import GraphCoverage, coverage_of
+from canvass.corpus.edges import GraphCoverage, coverage_of, edge_count
 from canvass.corpus.rows import (
     COVERAGE_SCHEMA,
     DIVERGENCE_COLUMNS,
@@ -105,12 +105,13 @@ def _write(folder: Place, schema: Any, batches: Iterable[Any]) -> None:
 
 def _graph_coverage(results: TaskResults) -> list[GraphCoverage]:
     """Bring together which edges of the graphs the tasks met."""
-    met: dict[str, NDArray[np.int64]] = {}
+    met: dict[str, NDArray[np.bool_]] = {}
     for batch in results.batches([RowKind.EDGES], ("source", "run_id", "name", "payload")):
         for name, payload in zip(*(batch[n].to_pylist() for n in ("name", "payload")), strict=True):
-            edges = np.frombuffer(payload, dtype="<i8")
-            met[name] = np.union1d(met.get(name, edges), edges)
-    return [coverage_of(name, met[name]) for name in sorted(met)]
+            if name not in met:
+                met[name] = np.zeros(edge_count(name), dtype=np.bool_)
+            met[name][np.frombuffer(payload, dtype="<i8")] = True
+    return [coverage_of(name, np.flatnonzero(met[name])) for name in sorted(met)]
 
 
 def _write_coverage(folder: Place, results: TaskResults, graphs: list[GraphCoverage]) -> None:

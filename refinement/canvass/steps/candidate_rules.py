@@ -191,7 +191,7 @@ def on_vote(draft: Draft) -> None:
         return
     must(ours)
     draft.fields("candidate_term_id")
-    draft.one_record(voter, "", f"{POSITION} candidate_term_id vote")
+    draft.one_record(voter, f"{POSITION} candidate_term_id vote")
     draft.log()
     noted = draft.records_after[voter]
     draft.apart([(m, "log_leadership_term_id"), (noted, "leadership_term_id")])

@@ -116,13 +116,10 @@ class Draft:
         for member in range(self.count):
             self.record(member, reads, writes)
 
-    def one_record(self, member: int, reads: str = "", writes: str = "") -> None:
-        """Erase all records but for some fields of one."""
+    def one_record(self, member: int, writes: str = "") -> None:
+        """Erase all records; some fields of one are written."""
         for other in range(self.count):
-            if other == member:
-                self.record(other, reads, writes)
-            else:
-                self.record(other)
+            self.record(other, writes=writes if other == member else "")
 
     def log(self, *terms: int) -> None:
         """Keep of an unchanged recording log the entries in which terms are found."""

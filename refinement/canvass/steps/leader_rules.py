@@ -100,7 +100,7 @@ def leader_log_replication(draft: Draft) -> None:
     if draft.is_149 and x["commit_interval"]:
         term += " module_leadership_term_id"
     draft.fields(f"append_position {term}")
-    draft.one_record(SELF, "", "log_position")
+    draft.one_record(SELF, "log_position")
     x["active"] = frozenset(range(draft.count))
     renewed = draft.records_after[SELF]
     draft.same((s, "append_position"), (renewed, "log_position"))
@@ -121,7 +121,7 @@ def update_leader_position(draft: Draft) -> None:
     due = quorum > s["commit_position"] or x["commit_interval"]
     term = "module_leadership_term_id" if due else ""
     draft.fields(f"recorded_position commit_position {term}", "commit_position")
-    draft.one_record(SELF, "", "log_position")
+    draft.one_record(SELF, "log_position")
     draft.log()
     cells = (
         (draft.before, "recorded_position"),
@@ -277,7 +277,7 @@ def on_canvass_position(draft: Draft) -> None:
             quorum = min(quorum, s["append_position"])
         draft.log(m["log_leadership_term_id"] + 1)
         draft.fields(f"append_position leadership_term_id {gracefully}", gracefully)
-        draft.one_record(sender, "", POSITION)
+        draft.one_record(sender, POSITION)
         draft.input["active"] = frozenset() if draft.is_149 else frozenset(range(draft.count))
         _reach(draft, quorum, own=True, but=sender)
         noted = draft.records_after[sender]
@@ -290,7 +290,7 @@ def on_canvass_position(draft: Draft) -> None:
     must(not leads and state not in LEADER_STATES)
     draft.fields(gracefully, gracefully)
     noted = state in RECORDS_READ
-    draft.one_record(sender, "", POSITION if noted else "")
+    draft.one_record(sender, POSITION if noted else "")
     draft.log()
     draft.given("", "log_leadership_term_id log_position" if noted else "")
 
@@ -302,7 +302,7 @@ def _answer_as_leader(draft: Draft, sender: int) -> None:
     known = [asked + 1] if asked < own else []
     draft.log(own, *known)
     draft.fields("module_leadership_term_id publication_position commit_position")
-    draft.one_record(sender, "", "catchup_replay" if draft.is_149 else f"{POSITION} catchup_replay")
+    draft.one_record(sender, "catchup_replay" if draft.is_149 else f"{POSITION} catchup_replay")
     answers = draft.sends_of(NewLeadershipTerm)
     must(len(answers) == len(draft.sends) == 1)
     sent = answers[0]
@@ -347,7 +347,7 @@ def on_append_position(draft: Draft) -> None:
     if not closed and state not in RECORDS_READ:
         noted = ""
     draft.fields(f"{current} publication_position")
-    draft.one_record(sender, "", f"{noted} catchup_replay" if caught else noted)
+    draft.one_record(sender, f"{noted} catchup_replay" if caught else noted)
     draft.log()
     m["flags"] = int(caught)
     draft.put(m["leadership_term_id"], (s, current), (draft.after, current))

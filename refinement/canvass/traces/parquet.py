@@ -306,8 +306,8 @@ class DatasetFile:
         From the constructor and from each method, if the file is not what the format says.
     """
 
-    def __init__(self, path: Path, name: str | None = None) -> None:
-        self.name = str(path) if name is None else name
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
         self._handle = open_regular(path, self.name)
         try:
             self._file = self._guard(

@@ -9,10 +9,10 @@ import pytest
 
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
-from canvass.corpus.edges import coverage_of
 from canvass.corpus.plan import list_units
-from canvass.corpus.rows import RowKind
+from canvass.corpus.tables import TaskResults, write_tables
 from canvass.corpus.task_checker import TaskChecker
+from canvass.corpus.task_files import stage_of, write_rows, write_tasks
 from canvass.graph.artifact import open_keys
 from canvass.graph.build import cached_graph, load_model
 from canvass.selftest.driven_runs import record_run
@@ -31,12 +31,12 @@ def test_the_steps_of_a_graph_that_runs_take_are_counted_once(
     units = list_units([tmp_path / "runs"])
     checker = TaskChecker.of(graph=folder, cache=tmp_path / "cache")
     checker.prepare(tmp_path / "work")
-    reported = [
-        row.payload for unit in units for row in checker.check((unit,)) if row.kind is RowKind.EDGES
-    ]
-    met = [np.frombuffer(payload, "<i8") for payload in reported if payload is not None]
+    reported = [list(checker.check((unit,))) for unit in units]
+    write_tasks(tmp_path / "work", [() for _ in reported])
+    receipts = [write_rows(tmp_path / "work", at, rows) for at, rows in enumerate(reported)]
 
-    found = coverage_of(str(folder), np.unique(np.concatenate(met)))
+    results = TaskResults(stage_of(tmp_path / "work", receipts))
+    (found,) = write_tables(results, tmp_path)
 
     screening = Screening(StepLookup(graphs={"": open_keys(folder)}))
     for unit in units:
