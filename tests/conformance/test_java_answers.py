@@ -1,7 +1,7 @@
 """The spec does what Aeron's Java does, held against the kept answers of its releases.
 
 ``tests/java_answers/`` holds, for each revision, what came of each canonical step when Aeron's own
-classes took it. ``canvass drive`` writes them (`docs/guide/drive.md`).
+classes took it. ``support.java_answers`` writes them (`docs/guide/drive.md`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final
 import numpy as np
 import pytest
 
-from canvass.aeron_driver.kept_answers import KeptAnswers, load_answers
 from canvass.graph.artifact import Graph
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 from support.graphs import graph_of
 from support.java_answers import Verdict, verdict_on
+from support.kept_answers import KeptAnswers, load_answers
 
 pytestmark = pytest.mark.tlc
 

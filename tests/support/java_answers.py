@@ -1,24 +1,44 @@
-"""State graphs held against the kept answers of Aeron."""
+"""State graphs held against the kept answers of Aeron, and how these are written.
+
+``python -m support.java_answers MODEL CLASSPATH FILE`` takes all steps of a model's graph on the
+Java classes of a release, and adds their answers to the file. It fails if the release answers a
+step otherwise than the file has it.
+"""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from canvass.aeron_driver import DriverError
+from canvass.aeron_driver.class_path import ClassPath
+from canvass.aeron_driver.compilation import compile_driver
 from canvass.aeron_driver.driving import (
     Steps,
     disabled_steps,
+    drive,
     edge_steps,
     joined,
     without_obstacles,
 )
-from canvass.aeron_driver.kept_answers import OUTCOME_BITS, KeptAnswers, input_keys, outcome_hashes
 from canvass.aeron_driver.steps import GraphSteps
+from canvass.conformance.step_lookup import default_cache
 from canvass.graph.artifact import Graph
+from canvass.graph.build import cached_graph, load_model
 from canvass.traces.layout import NONE
+from support.kept_answers import (
+    OUTCOME_BITS,
+    AnswerCollector,
+    KeptAnswers,
+    input_keys,
+    load_answers,
+    merged,
+    outcome_hashes,
+)
 
 OUTCOMES: Final = np.uint64(OUTCOME_BITS)
 
@@ -87,3 +107,20 @@ def verdict_on(graph: Graph, kept: KeptAnswers) -> Verdict:
             if (codes == code).any()
         },
     )
+
+
+def main(model: str, classpath: str, file: str) -> None:
+    """Add the answers of a release to a file."""
+    driver = compile_driver(ClassPath.parse(classpath), default_cache() / "driver")
+    steps = GraphSteps(cached_graph(load_model(model), default_cache() / "graphs"))
+    collector, path = AnswerCollector(steps), Path(file)
+    for chosen in (edge_steps(steps), disabled_steps(steps)):
+        drive(driver, steps, chosen, observers=[collector])
+    answers = collector.answers(driver.class_path.release)
+    if path.exists():
+        answers = merged([load_answers(path), answers])
+    answers.save(path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

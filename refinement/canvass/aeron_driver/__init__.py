@@ -2,7 +2,6 @@
 
 `compilation` builds the driver against a release, `stream` is the protocol between Python and Java,
 `driving` takes the steps of a graph or of runs, `comparison` and `differences` sort what differs.
-`kept_answers` keeps Aeron's answers as facts that tests hold the spec against.
 
 What flows: steps in; outcomes of Aeron, equal or different, out. The package must not know a
 release beyond the class path that the user names, and nothing of Aeron is kept but outcomes.

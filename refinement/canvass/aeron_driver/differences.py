@@ -25,7 +25,7 @@ class KnownDifference:
     Parameters
     ----------
     name
-        In reports and in kept answers.
+        In reports.
     reason
         Why Aeron departs from the spec there, and why no wrong run can hide in it.
     revisions

@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 
 from canvass.aeron_driver import DriverError
-from canvass.aeron_driver.kept_answers import (
+from canvass.aeron_driver.driving import Outcomes
+from canvass.aeron_driver.steps import GraphSteps
+from canvass.aeron_driver.stream import Answers
+from canvass.graph.artifact import Graph
+from canvass.graph.build import keys_of_edges
+from canvass.traces.layout import NONE
+from support.graphs import graph_of
+from support.java_answers import drivable_steps, verdict_on
+from support.kept_answers import (
     OUTCOME_BITS,
     SCHEMA,
+    AnswerCollector,
     Header,
     KeptAnswers,
     Keys,
@@ -22,12 +31,6 @@ from canvass.aeron_driver.kept_answers import (
     merged,
     outcome_hashes,
 )
-from canvass.aeron_driver.steps import GraphSteps
-from canvass.graph.artifact import Graph
-from canvass.graph.build import keys_of_edges
-from canvass.traces.layout import NONE
-from support.graphs import graph_of
-from support.java_answers import drivable_steps, verdict_on
 
 pytestmark = pytest.mark.tlc
 
@@ -167,3 +170,62 @@ def test_answers_of_another_revision_are_refused(graph: Graph) -> None:
         verdict_on(graph, older)
     with pytest.raises(DriverError, match=r"revisions 1\.49 and 1\.50 are kept apart"):
         merged([answers, older])
+
+
+def test_a_drive_in_which_aeron_does_as_the_spec_keeps_the_steps_of_the_graph(graph: Graph) -> None:
+    steps = GraphSteps(graph)
+    chosen = drivable_steps(steps)
+    state, sends = steps.normal_states[chosen.target], steps.sends[chosen.sent]
+    same = np.zeros(len(state), dtype=np.bool_)
+    collector = AnswerCollector(steps)
+
+    collector(
+        Outcomes(
+            chosen,
+            np.empty((len(state), 0), dtype=np.int32),
+            Answers(state, {}),
+            state,
+            sends,
+            state,
+            sends,
+            np.zeros(state.shape, dtype=np.bool_),
+            same,
+            same,
+        )
+    )
+    made = collector.answers("1.52.2")
+
+    assert made.answers.tolist() == pairs_of(graph).tolist()
+    assert made.header.sources[0].edges + made.header.sources[0].disabled == len(state)
+    assert not made.classes.size
+
+
+def test_an_outcome_of_aeron_alone_is_kept_beside_that_of_the_spec(graph: Graph) -> None:
+    """As if Aeron changed nothing in the first step that changes something."""
+    steps = GraphSteps(graph)
+    chosen = drivable_steps(steps)
+    changes = np.flatnonzero((chosen.target != chosen.source) & (chosen.sent == 0))[:1]
+    one = chosen[changes]
+    state, sends = steps.normal_states[one.target], steps.sends[one.sent]
+    java = steps.normal_states[one.source]
+    collector = AnswerCollector(steps)
+
+    collector(
+        Outcomes(
+            one,
+            steps.requests(one.source, one.given, one.hidden),
+            Answers(java, {}),
+            state,
+            sends,
+            java,
+            sends,
+            java != state,
+            np.zeros(1, np.bool_),
+            np.zeros(1, np.bool_),
+        )
+    )
+
+    spec = input_keys(graph, one) << SHIFT | outcome_hashes(graph, one)
+    (kept_pair,) = collector.answers("1.52.2").answers
+    assert kept_pair >> SHIFT == spec[0] >> SHIFT
+    assert kept_pair != spec[0]

@@ -79,10 +79,6 @@ def drive(
     beyond: Annotated[
         bool, typer.Option("--beyond", help="Also drive situations that no graph has.")
     ] = False,
-    write_facts: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Add Aeron's answers to this file."),
-    ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Cache of graphs and of the compiled driver."),
@@ -103,10 +99,8 @@ def drive(
 
     if (graph is None) == (not trace):
         raise CommandError("name a graph or model, or runs with --trace")
-    if trace and (disabled or beyond or (steps, vary, write_facts) != (None, None, None)):
-        raise CommandError(
-            "--steps, --vary, --disabled, --beyond and --write-facts are for a graph"
-        )
+    if trace and (disabled or beyond or (steps, vary) != (None, None)):
+        raise CommandError("--steps, --vary, --disabled and --beyond are for a graph")
     if trace:
         need_runs(trace, "canvass drive --trace")
     path = ClassPath.parse(classpath)
@@ -118,7 +112,7 @@ def drive(
     if opened.rules.hardening:
         raise CommandError(f"{opened.manifest.model} is hardened: Aeron follows other rules")
     _compare_revisions("the graph", opened.rules.revision, path)
-    report = _drive(driver, opened, disabled=disabled, seed=vary, facts=write_facts)
+    report = _drive(driver, opened, disabled=disabled, seed=vary)
     if beyond:
         from canvass.aeron_driver.situations import drive_situations
 
@@ -172,13 +166,10 @@ def _graph(name: str, steps: int | None, cache: Path) -> Graph:
         return cached_graph(model, cache, on_event=progress.on_event)
 
 
-def _drive(
-    driver: Driver, graph: Graph, *, disabled: bool, seed: int | None, facts: Path | None
-) -> DriveReport:
+def _drive(driver: Driver, graph: Graph, *, disabled: bool, seed: int | None) -> DriveReport:
     import numpy as np
 
     from canvass.aeron_driver.driving import Outcomes, disabled_steps, drive_varied, edge_steps
-    from canvass.aeron_driver.kept_answers import AnswerCollector, load_answers, merged
     from canvass.aeron_driver.report import DriveReport
     from canvass.aeron_driver.steps import GraphSteps
 
@@ -188,24 +179,14 @@ def _drive(
     def note(outcomes: Outcomes) -> None:
         departing.append(outcomes.steps.edge[outcomes.differ])
 
-    observers: list[Observer] = [note]
-    if facts is not None:
-        collector = AnswerCollector(steps)
-        observers.append(collector)
-    edges = _part(driver, steps, edge_steps(steps), "edges", observers)
+    edges = _part(driver, steps, edge_steps(steps), "edges", [note])
     varied = None
     if seed is not None:
         with _progress("hidden state varied") as progress:
             varied = drive_varied(driver, steps, seed, np.concatenate(departing), progress)
     tried = None
-    if disabled or facts is not None:
-        also = observers[1:]
-        tried = _part(driver, steps, disabled_steps(steps), "disabled inputs", also)
-    if facts is not None:
-        answers = collector.answers(driver.class_path.release)
-        if facts.exists():
-            answers = merged([load_answers(facts), answers])
-        answers.save(facts)
+    if disabled:
+        tried = _part(driver, steps, disabled_steps(steps), "disabled inputs")
     return DriveReport(
         model=graph.manifest.model,
         members=graph.rules.member_count,
