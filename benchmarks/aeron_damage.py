@@ -25,8 +25,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED
+from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, import_logs
 from support.aeron_runs import captures
 
 Logs = dict[int, list[str]]

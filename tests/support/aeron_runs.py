@@ -16,8 +16,8 @@ from canvass.cluster.core import step as core_step
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.alignment.alignment import Alignment, align
+from canvass.traces.alignment.importer import ImportSummary, summarise
 from canvass.traces.alignment.live import LiveMember
-from canvass.traces.alignment.outcome import ImportSummary, summarise
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
 
 _ROOT = Path(__file__).parents[2]

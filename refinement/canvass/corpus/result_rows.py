@@ -21,7 +21,7 @@ from canvass.conformance.verdict import (
 )
 from canvass.corpus.plan import Unit
 from canvass.corpus.rows import Row, RowKind
-from canvass.traces.alignment.outcome import ImportSummary
+from canvass.traces.alignment.importer import ImportSummary
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.schema import Run
 

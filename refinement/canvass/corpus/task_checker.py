@@ -68,8 +68,7 @@ from canvass.steps.key_table import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.alignment.importer import ImportFault, import_logs
-from canvass.traces.alignment.outcome import ImportSummary
+from canvass.traces.alignment.importer import ImportFault, ImportSummary, import_logs
 from canvass.traces.errors import TraceError
 from canvass.traces.schema import Run, encode
 

@@ -14,8 +14,7 @@ from msgspec import structs
 
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ClusterEvent, LifeStart
-from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import EXPLAINED
+from canvass.traces.alignment.importer import EXPLAINED, import_logs
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import to_trace_input
 from support.aeron_runs import SAMPLES, align_logs, aligned, captures, wrong_steps

@@ -14,9 +14,8 @@ from msgspec import structs
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.event_types import EVENT_TYPES
 from canvass.traces.aeron_log.records import ClusterEvent, Line
-from canvass.traces.alignment.member_lines import message_of
+from canvass.traces.alignment.member_lines import PRINTED_STEPS, RECEIPTS, message_of
 from canvass.traces.alignment.printing import PrintedLine, said_lines
-from canvass.traces.alignment.vocabulary import PRINTED_STEPS, RECEIPTS
 from support.aeron_runs import RELEASES, SAMPLES, aligned, captures
 
 _TEXT: Final = "a text"

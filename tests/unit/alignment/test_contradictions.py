@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import CONTRADICTED, ImportSummary
+from canvass.traces.alignment.importer import CONTRADICTED, ImportSummary, import_logs
 from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
 from support.checked_runs import checked
 

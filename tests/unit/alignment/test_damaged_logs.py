@@ -12,8 +12,13 @@ import pytest
 
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.alignment.importer import ImportFault, import_logs
-from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED, INCOMPLETE
+from canvass.traces.alignment.importer import (
+    CONTRADICTED,
+    EXPLAINED,
+    INCOMPLETE,
+    ImportFault,
+    import_logs,
+)
 from support.aeron_damage import DAMAGES, Files, damaged, write_files
 from support.aeron_runs import SAMPLES, captures, lines_of
 from support.checked_runs import checked

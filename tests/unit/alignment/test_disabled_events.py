@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.alignment.importer import ImportFault, import_logs
-from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED, INCOMPLETE
+from canvass.traces.alignment.importer import (
+    CONTRADICTED,
+    EXPLAINED,
+    INCOMPLETE,
+    ImportFault,
+    import_logs,
+)
 from support.aeron_runs import RELEASES, SAMPLES, lines_of, write_logs
 from support.checked_runs import checked
 

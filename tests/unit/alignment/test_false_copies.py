@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED
+from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, import_logs
 from support.aeron_corruptions import KINDS, FalseCopy, Logs, spread
 from support.aeron_hostile import HostileCluster
 from support.aeron_runs import SAMPLES, captures, lines_of, write_logs

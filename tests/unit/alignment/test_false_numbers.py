@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import CONTRADICTED, INCOMPLETE, ImportSummary
+from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, ImportSummary, import_logs
 from support.aeron_corruptions import with_number
 from support.aeron_runs import RELEASES, SAMPLES, captures, write_logs
 

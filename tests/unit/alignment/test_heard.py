@@ -9,9 +9,9 @@ import pytest
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import CommitPosition
-from canvass.traces.alignment.bounds import heard_of, is_reported_by_quorum
 from canvass.traces.alignment.live import Emitted, LiveMember
 from canvass.traces.alignment.moves import TICKS
+from canvass.traces.alignment.replay import heard_of, is_reported_by_quorum
 from support.aeron_runs import FINDING, SAMPLES, aligned, lines_of, write_logs
 
 LOGS = pytest.mark.parametrize("path", [FINDING, *SAMPLES], ids=lambda path: path.name)

@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import ImportSummary
+from canvass.traces.alignment.importer import ImportSummary, import_logs
 from support.aeron_runs import SAMPLES, lines_of, write_logs
 from support.checked_runs import checked
 

@@ -10,7 +10,7 @@ from canvass.cluster.messages import Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
-from canvass.traces.alignment.outcome import EXPLAINED, INCOMPLETE, ImportSummary
+from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, ImportSummary
 from canvass.traces.alignment.windows import SLOTS, Windows
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind

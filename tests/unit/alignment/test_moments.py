@@ -8,8 +8,7 @@ import pytest
 
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import EXPLAINED
+from canvass.traces.alignment.importer import EXPLAINED, import_logs
 from support.aeron_runs import MOMENTS, align_logs
 from support.checked_runs import checked
 

@@ -9,8 +9,7 @@ import pytest
 
 from canvass.cli.main import run as canvass
 from canvass.conformance.verdict import Verdict
-from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import EXPLAINED
+from canvass.traces.alignment.importer import EXPLAINED, import_logs
 from support.aeron_runs import FINDING, RELEASES, SAMPLES
 from support.checked_runs import checked
 

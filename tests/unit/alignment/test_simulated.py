@@ -15,8 +15,8 @@ from canvass.cluster.messages import NULL_VALUE, Message, RequestVote, Vote
 from canvass.conformance.verdict import DivergenceClass
 from canvass.simulation.options import Options
 from canvass.traces.aeron_log.records import LifeStart, LogRecord
+from canvass.traces.alignment.importer import EXPLAINED
 from canvass.traces.alignment.live import Emitted
-from canvass.traces.alignment.outcome import EXPLAINED
 from support.aeron_runs import Aligned, align_logs, import_records, logs_of_nodes, wrong_steps
 from support.aeron_simulated import (
     STORIES,

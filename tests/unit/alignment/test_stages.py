@@ -37,7 +37,6 @@ from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.channel_matching import SCANS, Channel, Matching, Receipt, match
 from canvass.traces.alignment.commuting import begun_at_once, move_left
 from canvass.traces.alignment.completeness import (
@@ -45,13 +44,18 @@ from canvass.traces.alignment.completeness import (
     missing_receipts,
 )
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
-from canvass.traces.alignment.member_lines import MemberLines, member_lines
+from canvass.traces.alignment.member_lines import (
+    ALL_EVENTS,
+    MemberLines,
+    Vocabulary,
+    member_lines,
+    vocabulary_of,
+)
 from canvass.traces.alignment.moves import END_OF_LIFE, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
-from canvass.traces.alignment.replay import Replay, Step, Trajectory
+from canvass.traces.alignment.replay import UNBOUNDED, Replay, Step, Trajectory, Upper
 from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.unsent import _outliers, settle_unsent
-from canvass.traces.alignment.vocabulary import ALL_EVENTS, Vocabulary, vocabulary_of
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 from support.aeron_runs import SAMPLES
 

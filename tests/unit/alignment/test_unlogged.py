@@ -24,6 +24,7 @@ from canvass.traces.aeron_log.records import ElectionStateChange, LifeStart, Lin
 from canvass.traces.alignment.channel_matching import Channel, Receipt
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import (
+    ALL_EVENTS,
     MemberLines,
     clock_shifts,
     message_of,
@@ -31,7 +32,6 @@ from canvass.traces.alignment.member_lines import (
 )
 from canvass.traces.alignment.moves import Moves
 from canvass.traces.alignment.printing import said_lines
-from canvass.traces.alignment.vocabulary import ALL_EVENTS
 
 RULES = Rules(3)
 PRODUCTION = replace(

@@ -16,7 +16,7 @@ from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, Format, emit, result_co
 from canvass.cluster.rules import REVISIONS
 
 if TYPE_CHECKING:
-    from canvass.traces.alignment.outcome import ImportSummary
+    from canvass.traces.alignment.importer import ImportSummary
 
 EXIT_INCOMPLETE = 3
 """The run is written, and something is missing from it."""
@@ -80,8 +80,7 @@ def aeron(
     from canvass.cli.path_kinds import need_logs
     from canvass.cli.progress import Stages
     from canvass.traces.aeron_log.log_vocabulary import events_named
-    from canvass.traces.alignment.importer import import_logs
-    from canvass.traces.alignment.outcome import CONTRADICTED, INCOMPLETE
+    from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, import_logs
     from canvass.traces.timeouts import note_timeouts
 
     try:

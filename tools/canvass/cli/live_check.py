@@ -128,7 +128,7 @@ class LiveCheck:
             return "", "no log is there"
         from canvass.conformance.report import Report
         from canvass.conformance.verdict import Verdict
-        from canvass.traces.alignment.outcome import ImportSummary
+        from canvass.traces.alignment.importer import ImportSummary
 
         run = str(folder / "run")
         begun = time.monotonic()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.event_types import EVENT_TYPES
 from canvass.traces.aeron_log.log_vocabulary import revision_of, vocabularies_of
@@ -22,18 +25,20 @@ from canvass.traces.alignment.completeness import (
     missing_receipts,
 )
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
-from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.live import LiveMember
-from canvass.traces.alignment.member_lines import LineReader, clock_shifts, member_lines
-from canvass.traces.alignment.replay import Replay, Trajectory
-from canvass.traces.alignment.run_events import MemberCounts
-from canvass.traces.alignment.solving import Segment, Solution, solve
-from canvass.traces.alignment.vocabulary import (
+from canvass.traces.alignment.member_lines import (
     PRINTED_STEPS,
     RECEIPTS,
+    LineReader,
+    MemberLines,
     Vocabulary,
+    clock_shifts,
+    member_lines,
     vocabulary_of,
 )
+from canvass.traces.alignment.replay import Replay
+from canvass.traces.alignment.run_events import MemberCounts
+from canvass.traces.alignment.solving import Segment, Solution, solve
 from canvass.traces.limits import MAX_MEMBERS
 
 SEGMENT: Final = 16_000
@@ -51,25 +56,16 @@ class ImportFault(Exception):
     """The logs cannot be made into a run; the message is one line."""
 
 
-@dataclass(slots=True)
-class Remark:
-    """A line of which something is to be said.
-
-    Parameters
-    ----------
-    member_id, file, line
-        The member and the line, or the last line.
-    reason
-        What, in words.
-    is_after
-        It is said of what comes after the last line.
-    """
+class Place(Struct, frozen=True, rename=wire_name):
+    """A line of a log, and what is to be said of it."""
 
     member_id: int
     file: str
     line: int
     reason: str
-    is_after: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"
 
 
 @dataclass(slots=True)
@@ -78,14 +74,10 @@ class Alignment:
 
     Parameters
     ----------
-    rules, logs
-        Of the cluster.
     members
         Of each member that has a log: what the run has.
-    vocabulary
-        The events that the logs print.
     gaps
-        Lines that must be missing.
+        What must be missing, one sentence each.
     false_lines
         Lines that no step prints, or that stand in another's place; the run ends with the first.
     stopped
@@ -96,9 +88,9 @@ class Alignment:
     logs: ClusterLogs
     members: dict[int, MemberCounts]
     vocabulary: Vocabulary
-    gaps: list[Remark] = field(default_factory=list)
-    false_lines: list[Remark] = field(default_factory=list)
-    stopped: list[Remark] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    false_lines: list[Place] = field(default_factory=list)
+    stopped: list[Place] = field(default_factory=list)
 
 
 def align(
@@ -169,7 +161,7 @@ def align(
         log = logs.members[i]
         found.members[i] = MemberCounts(tuple(path.name for path in log.files))
         reason = "no line of the log is an ELECTION_STATE_CHANGE: it is not used"
-        found.gaps.append(Remark(i, str(log.files[0]), 1, reason))
+        found.gaps.append(f"{log.files[0]}:1: {reason}")
     aligner = _Aligner(found, facts, readers, effort, write)
     aligner.run(sys.maxsize if whole else segment_lines)
     return found
@@ -177,17 +169,7 @@ def align(
 
 @dataclass(slots=True)
 class _Aligner:
-    """Aligns logs segment after segment.
-
-    Parameters
-    ----------
-    found
-        What is said of the logs is added to it.
-    facts, readers
-        Of the cluster, and of the logs of its members.
-    effort, write
-        As for `align`.
-    """
+    """Aligns logs segment after segment, and adds to ``found`` what is said of them."""
 
     found: Alignment
     facts: ClusterFacts
@@ -241,18 +223,61 @@ class _Aligner:
             i: Replay(self.found.rules, lines, self.facts, self.effort, starts.get(i))
             for i, lines in segment.lines.items()
         }
-        repairs = {i: Repairs(one, self.facts) for i, one in replays.items()}
-        solution = solve(replays, repairs, segment)
+        solution = solve(replays, segment)
         members = solution.schedule.members.items()
         return {i: solution.line_at(i, live.frontier + 1) for i, live in members}, solution
 
     def _finish(
         self, segment: Segment, solution: Solution, reached: dict[int, int], *, is_last: bool
     ) -> None:
-        """Say what is to be said of a segment, and write it."""
-        _Remarks(self.found, solution, segment, reached, is_last).collect()
+        """Say what is to be said of a segment, and write it.
+
+        If a line cannot be met the rest is not worth saying. Of lines after those that members have
+        reached the next segment has to say something.
+        """
+        found, lines, windows = self.found, segment.lines, solution.windows
+        gaps: list[tuple[int, int, str]] = []
+        for i, one in windows.items():
+            trajectory = one.trajectory
+            end = segment.ends.get(i, len(lines[i].records))
+            gaps += [(i, *gap) for gap in trajectory.gaps]
+            for index, reason in trajectory.false_lines:
+                if not segment.ends or index < end:
+                    found.false_lines.append(_place(lines[i], index, reason))
+            if trajectory.stopped < end and not trajectory.false_lines:
+                reason = "no step of the member makes this line possible"
+                found.stopped.append(_place(lines[i], trajectory.stopped, reason))
+        if not found.false_lines and not found.stopped:
+            gaps += [*missing_receipts(lines), *missing_links(lines)]
+            gaps += missing_causes(windows, solution.matching.channels)
+            if not segment.ends:
+                gaps += missing_ends(lines)
+            for conflict in solution.schedule.conflicts if is_last else ():
+                i = conflict.member_id
+                steps = windows[i].steps[conflict.step :]
+                line = next((step.lines.start for step in steps if step.lines), None)
+                if line is not None:
+                    found.stopped.append(_place(lines[i], line, conflict.reason))
+        found.gaps += [
+            _sentence(lines[i], index, reason)
+            for i, index, reason in gaps
+            if not segment.ends or index < reached[i]
+        ]
         for i, live in solution.schedule.members.items():
-            self.found.members[i] = self.write(live)
+            found.members[i] = self.write(live)
+
+
+def _place(lines: MemberLines, index: int, reason: str) -> Place:
+    # A log may have lines of services and sessions alone.
+    several = lines.records or [record for _, record in lines.beside]
+    record = several[min(index, len(several) - 1)]
+    return Place(lines.member_id, lines.files[record.file], record.line, reason)
+
+
+def _sentence(lines: MemberLines, index: int, reason: str) -> str:
+    if index >= len(lines.records):
+        return f"after the end of the log of member {lines.member_id}: {reason}"
+    return str(_place(lines, index, reason))
 
 
 def _reached(log: MemberLog) -> Iterator[str]:
@@ -293,70 +318,3 @@ def _highest_member(logs: ClusterLogs) -> int:
     )
     reason = f"member {wrong} is named; members are numbered from 0 to {MAX_MEMBERS - 1}"
     raise ImportFault(f"{place}: {reason}")
-
-
-@dataclass(slots=True)
-class _Remarks:
-    """Collects what the stages have to say of the lines of a segment.
-
-    Parameters
-    ----------
-    found
-        What is said is added to it.
-    solution
-        Of the segment.
-    segment, reached
-        The line before which each member's part ends, if lines follow, and the line that it has
-        reached. Of lines after it the next segment has to say something.
-    is_last
-        No segment follows.
-    """
-
-    found: Alignment
-    solution: Solution
-    segment: Segment
-    reached: Mapping[int, int]
-    is_last: bool
-
-    def collect(self) -> None:
-        """Collect everything; if a line cannot be met the rest is not worth saying."""
-        for i, one in self.solution.windows.items():
-            self._of_replay(i, one.trajectory)
-        if self.found.false_lines or self.found.stopped:
-            return
-        for missing in (missing_receipts, missing_links):
-            for i, index, reason in missing(self.segment.lines):
-                self._gap(i, index, reason)
-        channels = self.solution.matching.channels
-        for i, index, reason in missing_causes(self.solution.windows, channels):
-            self._gap(i, index, reason)
-        if not self.segment.ends:
-            for i, index, reason in missing_ends(self.segment.lines):
-                self._gap(i, index, reason)
-        for conflict in self.solution.schedule.conflicts if self.is_last else ():
-            steps = self.solution.windows[conflict.member_id].steps[conflict.step :]
-            line = next((step.lines.start for step in steps if step.lines), None)
-            if line is not None:
-                self.found.stopped.append(self._remark(conflict.member_id, line, conflict.reason))
-
-    def _of_replay(self, i: int, trajectory: Trajectory) -> None:
-        end = self.segment.ends.get(i, len(self.segment.lines[i].records))
-        for index, reason in trajectory.gaps:
-            self._gap(i, index, reason)
-        for index, reason in trajectory.false_lines:
-            if not self.segment.ends or index < end:
-                self.found.false_lines.append(self._remark(i, index, reason))
-        if trajectory.stopped < end and not trajectory.false_lines:
-            reason = "no step of the member makes this line possible"
-            self.found.stopped.append(self._remark(i, trajectory.stopped, reason))
-
-    def _gap(self, i: int, index: int, reason: str) -> None:
-        if not self.segment.ends or index < self.reached[i]:
-            self.found.gaps.append(self._remark(i, index, reason))
-
-    def _remark(self, i: int, index: int, reason: str) -> Remark:
-        one = self.segment.lines[i]
-        # A log may have lines of services and sessions alone.
-        several = one.records or [record for _, record in one.beside]
-        record = several[min(index, len(several) - 1)]
-        return Remark(i, one.files[record.file], record.line, reason, index >= len(one.records))

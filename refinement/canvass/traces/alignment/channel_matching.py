@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -29,9 +28,8 @@ from canvass.cluster.messages import (
     sender_of,
 )
 from canvass.cluster.outcome import Outcome
-from canvass.traces.alignment.bounds import UNBOUNDED, Upper, bound_back, leads_closed
 from canvass.traces.alignment.moves import TICKS
-from canvass.traces.alignment.replay import Step
+from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper, bound_back, leads_closed
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 
 ROUNDS: Final = 400
@@ -46,7 +44,6 @@ for as many without a window; what comes after them in the channel is not looked
 """
 
 ChannelKey: TypeAlias = tuple[int, int]
-NOTHING_SENT: Final[Mapping[ChannelKey, list[tuple[int, Message]]]] = MappingProxyType({})
 
 
 class Receipt(Struct):
@@ -111,48 +108,38 @@ class Matching:
     on_way: dict[ChannelKey, list[tuple[Receipt, int, Message]]] = field(default_factory=dict)
     later: list[tuple[int, int, Receipt]] = field(default_factory=list)
 
-    def postpone(self, ends: Mapping[int, int], unread: Collection[int]) -> None:
-        """Leave receipts without a window for later that may be sent after what is known so far.
+    def postpone(self, ends: Mapping[int, int], unread: Collection[int], *, is_first: bool) -> None:
+        """Leave receipts without a window for later that may be sent after what is known so far,
+        or were perhaps sent long before.
 
         Parameters
         ----------
         ends
-            For each member the step before which what is known is enough.
+            For each member the step before which what is known is enough, if more follows.
         unread
             Members of which more is to be read. Of the messages of these the last ones are left.
+        is_first
+            What comes before all others of its channel that have a window is left, too.
         """
         found, self.unmatched = self.unmatched, []
         for i, j, receipt in found:
-            matched = self.channels.get((i, j))
-            is_last = not matched or matched[-1].step < receipt.step
-            is_later = receipt.step >= ends[j] or (i in unread and is_last)
+            matched = self.channels.get((i, j), [])
+            is_later = j in ends and receipt.step >= ends[j]
+            if i in unread:
+                is_later |= all(one.step < receipt.step for one in matched[-1:])
+            if is_first:
+                is_later |= all(receipt.step < one.step for one in matched[:1])
             (self.later if is_later else self.unmatched).append((i, j, receipt))
-
-    def postpone_first(self) -> None:
-        """Say nothing of receipts that come before all others of their channel that have a window:
-        their messages may have been sent long before, when nothing was known of the receipts.
-        """
-        found, self.unmatched = self.unmatched, []
-        for i, j, receipt in found:
-            matched = self.channels.get((i, j))
-            is_first = not matched or receipt.step < matched[0].step
-            (self.later if is_first else self.unmatched).append((i, j, receipt))
-
-
-def leaders_of_terms(windows: Mapping[int, Windows]) -> dict[int, int]:
-    """Who led which term, by the trajectories."""
-    leaders: dict[int, int] = {}
-    for i, one in windows.items():
-        for step in one.steps:
-            s = step.state
-            if s.role is Role.LEADER and s.leadership_term_id >= 0:
-                leaders[s.leadership_term_id] = i
-    return leaders
 
 
 def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
     """The receipts of each channel, in order."""
-    leaders = leaders_of_terms(windows)
+    leaders = {
+        s.leadership_term_id: i
+        for i, one in windows.items()
+        for s in (step.state for step in one.steps)
+        if s.role is Role.LEADER and s.leadership_term_id >= 0
+    }
     channels: defaultdict[ChannelKey, list[Receipt]] = defaultdict(list)
     for j, one in windows.items():
         served = NULL_VALUE
@@ -218,21 +205,16 @@ def _on_way(
 
 def match(
     windows: Mapping[int, Windows],
-    sent: Mapping[ChannelKey, list[tuple[int, Message]]] = NOTHING_SENT,
+    sent: Mapping[ChannelKey, list[tuple[int, Message]]] | None = None,
 ) -> Matching:
     """Match all channels, and bound what leaders wrote by what they said.
 
-    Parameters
-    ----------
-    windows
-        Of each member.
-    sent
-        Messages that were sent before and are on their way: number and message, by channel.
+    ``sent`` has for each channel the messages, with their numbers, that are on their way before.
     """
     matching = Matching()
     for key, receipts in collect(windows).items():
         if key[0] in windows:
-            on_way = _on_way(receipts, sent.get(key, []))
+            on_way = _on_way(receipts, sent.get(key, []) if sent is not None else [])
             matching.on_way[key] = on_way
             matching.channels[key] = receipts[len(on_way) :]
         else:
@@ -255,14 +237,7 @@ def _answer_in_order(
     windows: Mapping[int, Windows], key: ChannelKey, receipts: list[Receipt], back: list[Receipt]
 ) -> None:
     """Let a leader answer a canvass position that no line shows before it receives what its
-    follower has sent after it.
-
-    Parameters
-    ----------
-    windows, key
-        Of all members; the leader and the follower.
-    receipts, back
-        Of the messages of the leader, and of those of the follower.
+    follower has sent after it: ``receipts`` are of the leader's messages, ``back`` of the other's.
     """
     i, j = key
     steps = windows[j].steps
@@ -330,18 +305,8 @@ def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
 
 @dataclass(slots=True)
 class _Observed:
-    """What a receipt says of how far its leader had written.
-
-    Parameters
-    ----------
-    place
-        In the leader's trajectory.
-    published
-        The position: exact, or an upper bound.
-    exact
-        Which of the two.
-    committed
-        The leader's commit position then, or -1 if the receipt does not say it.
+    """What a receipt says of how far its leader had written at a place of its trajectory: exactly,
+    or at most. Its commit position then is -1 if the receipt does not say it.
     """
 
     place: int
@@ -431,15 +396,7 @@ def _bound(windows: Windows, one: _Observed) -> None:
 
 @dataclass(slots=True)
 class Conflict:
-    """Where the members cannot go on.
-
-    Parameters
-    ----------
-    member_id, step
-        The step of the trajectory that cannot be taken.
-    reason
-        What it waits for.
-    """
+    """The step of a trajectory that cannot be taken, and what it waits for."""
 
     member_id: int
     step: int
@@ -530,8 +487,13 @@ class Channel:
         self.sent.append((number, m))
         self._next_head()
 
-    def pending(self, kind: type[Message], *, exact: bool = False) -> Receipt | None:
-        """The next receipt of a kind that is still to be sent; with known positions, if exact."""
+    def pending(
+        self, kind: type[Message], term: int | None = None, *, exact: bool = False
+    ) -> Receipt | None:
+        """The next receipt of a kind that is still to be sent; with known positions, if exact.
+
+        None if it is of another term than a given one.
+        """
         following = self._next.get((kind, exact))
         if following is None:
             following = [len(self.receipts)] * (len(self.receipts) + 1)
@@ -541,7 +503,10 @@ class Channel:
                 same = isinstance(one.message, kind) and not (exact and one.at_least)
                 following[index] = index if same else following[index + 1]
         at = following[len(self.sent)]
-        return self.receipts[at] if at < len(self.receipts) else None
+        found = self.receipts[at] if at < len(self.receipts) else None
+        if found is None or term is None:
+            return found
+        return found if getattr(found.message, "leadership_term_id", term) == term else None
 
     def put_off(self) -> None:
         """Let receipts without a line be of the last copies of their messages: what was sent before

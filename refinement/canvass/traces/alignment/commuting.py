@@ -54,17 +54,8 @@ def moved_before(
 
 
 def begun_at_once(trajectory: Trajectory, moves: Moves, before: Member) -> Trajectory | None:
-    """A trajectory whose silent duty cycles come right after the change to their election state.
-
-    Parameters
-    ----------
-    trajectory, moves, before
-        Of a member, with the state at its beginning.
-
-    Returns
-    -------
-    Trajectory or None
-        None if no duty cycle can come earlier than it did.
+    """A trajectory whose silent duty cycles come right after the change to their election state;
+    None if no duty cycle can come earlier than it did.
 
     Notes
     -----
@@ -128,16 +119,9 @@ def _taken_first(
     moves: Moves,
     s: Member,
 ) -> list[Step] | None:
-    """Some steps, then others up to where the state is as it was.
+    """The ``first`` steps from a state, then others up to where it is as it was: ``reached``.
 
     None if one of them is not possible then, or prints other lines.
-
-    Parameters
-    ----------
-    first, reached, rest
-        The steps that come first, the state that was there after them, and the steps that follow.
-    lines, moves, s
-        Of the member, with the state before the steps.
     """
     taken: list[Step] = []
     for step in chain(first, rest):

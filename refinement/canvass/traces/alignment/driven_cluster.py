@@ -22,7 +22,6 @@ from canvass.cluster.messages import (
     sender_of,
 )
 from canvass.cluster.quorum import is_quorum
-from canvass.traces.alignment.bounds import UNBOUNDED, Upper, leads_closed
 from canvass.traces.alignment.channel_matching import (
     Carried,
     Channel,
@@ -38,25 +37,21 @@ from canvass.traces.alignment.live import (
     streams_from,
     term_of,
 )
-from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE
-from canvass.traces.alignment.replay import Step
+from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, Move, receive
+from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper, leads_closed
 from canvass.traces.alignment.windows import SLOTS, Windows, positions_in
 
 _CLOSED: Final = ElectionState.CLOSED
 
 
-class DrivenCluster:
-    """Members with real numbers, and their channels.
+def _said(receipt: Receipt | None, name: str, least: int) -> int:
+    """What a message still to be sent says of a position, which has grown since; or no bound."""
+    position: int = NULL_VALUE if receipt is None else getattr(receipt.message, name)
+    return max(position, least) if position >= 0 else UNBOUNDED
 
-    Parameters
-    ----------
-    windows
-        Of each member.
-    matching
-        Of the receipts.
-    carried
-        What the segment before has left; None at the beginning.
-    """
+
+class DrivenCluster:
+    """Members with real numbers, and their channels; ``carried`` is what a segment has left."""
 
     def __init__(
         self,
@@ -104,7 +99,9 @@ class DrivenCluster:
     def _carry(self, carried: Carried) -> None:
         """Go on where the segment before has ended."""
         for i, live in self.members.items():
-            live.go_on(carried.published[i], carried.received[i], carried.numbers[i])
+            live.frontier = 0  # Its trajectory begins with the state in which the segment ended.
+            live.published, live.received = dict(carried.published[i]), carried.received[i]
+            live.number = carried.numbers[i]
         for key, last in carried.last.items():
             channel = self._channels[key]
             channel.last = last
@@ -226,26 +223,16 @@ class DrivenCluster:
         if upper.recorded <= published and not any(one.bounds_sender for _, one in outgoing):
             return upper
         for j, channel in outgoing:
-            stop = channel.pending(StopCatchup) if "AppendPosition" in self._hidden else None
-            asked = stop.message if stop is not None else None
-            if (
-                stop is not None
-                and isinstance(asked, StopCatchup)
-                and (asked.leadership_term_id == term)
-            ):
+            stop = channel.pending(StopCatchup, term) if "AppendPosition" in self._hidden else None
+            if stop is not None:
                 reported = self.windows[j].bounds[stop.step].recorded
                 published = min(published, max(reported, s.publication_position))
-            hidden = "CommitPosition" in self._hidden
-            noted = channel.pending(CommitPosition, exact=True) if hidden else None
-            known = noted.message if noted is not None else None
-            if isinstance(known, CommitPosition) and known.leadership_term_id == term:
-                committed = min(committed, max(known.log_position, s.commit_position))
-            announced = channel.pending(NewLeadershipTerm)
-            m = announced.message if announced is not None else None
-            if isinstance(m, NewLeadershipTerm) and m.leadership_term_id == term:
-                published = min(published, max(m.log_position, s.publication_position))
-                if m.commit_position >= 0:
-                    committed = min(committed, max(m.commit_position, s.commit_position))
+            if "CommitPosition" in self._hidden:
+                noted = channel.pending(CommitPosition, term, exact=True)
+                committed = min(committed, _said(noted, "log_position", s.commit_position))
+            announced = channel.pending(NewLeadershipTerm, term)
+            published = min(published, _said(announced, "log_position", s.publication_position))
+            committed = min(committed, _said(announced, "commit_position", s.commit_position))
         return Upper(min(upper.recorded, published), committed, published)
 
     def _adopt(self, live: LiveMember, path: Steps) -> bool:
@@ -265,7 +252,7 @@ class DrivenCluster:
             live.adopt(action, given, outcome, sender=sender, number=number)
         return True
 
-    def _obtainable(self, live: LiveMember, to: int, m: Message) -> Iterator[Input]:
+    def _obtainable(self, live: LiveMember, to: int, m: Message) -> Iterator[Move]:
         """Receipts without a line that a member can have now, and after which it sends a message to
         a member: others' reports.
 
@@ -282,7 +269,7 @@ class DrivenCluster:
                 continue
             heard = everybody if closed or j != to else live.windows.subsets
             for one in dict.fromkeys(self._reported(live.member_id, j, positions)):
-                yield from (Input(message=one, active=active) for active in heard)
+                yield from (receive(one, active) for active in heard)
 
     def _reported(self, i: int, j: int, positions: list[int]) -> list[Message]:
         """What ``i`` can receive of ``j`` next without a line: what ``j`` has sent, and its reports
@@ -330,9 +317,9 @@ class DrivenCluster:
         for m in [*asked, *([again[1]] if again is not None else [])]:
             if not isinstance(m, CatchupPosition):
                 continue
-            outcome = leader.take("OnCatchupPosition", given := Input(message=m))
+            outcome = leader.take(*(move := receive(m)))
             if outcome is not None and outcome.next.members[i].catchup_replay:
-                return self._adopt(leader, [("OnCatchupPosition", given, outcome)])
+                return self._adopt(leader, [(*move, outcome)])
         return False
 
     def _report_before_leaving(self, live: LiveMember, step: Step) -> None:

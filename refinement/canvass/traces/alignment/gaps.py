@@ -29,8 +29,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.completeness import GOES_ON_NS
-from canvass.traces.alignment.facts import ClusterFacts
-from canvass.traces.alignment.member_lines import MemberLines, is_start
+from canvass.traces.alignment.member_lines import is_start
 from canvass.traces.alignment.moves import END_OF_LIFE
 from canvass.traces.alignment.replay import Moved, Repair, Replay, Step, false_step
 
@@ -56,17 +55,10 @@ _NONE: Final[Effects] = ()
 
 
 class Repairs:
-    """Finds the cheapest way to go on.
+    """Finds the cheapest way to go on with the replay of a member."""
 
-    Parameters
-    ----------
-    replay, facts
-        Of the member and the cluster.
-    """
-
-    def __init__(self, replay: Replay, facts: ClusterFacts) -> None:
-        self._replay, self._facts = replay, facts
-        self._lines: MemberLines = replay.lines
+    def __init__(self, replay: Replay) -> None:
+        self._replay, self._lines = replay, replay.lines
 
     def cheapest(self, steps: list[Step], before: Member, k: int) -> Repair | None:
         """The cheapest repair of a trajectory that cannot meet line ``k``.
@@ -107,7 +99,7 @@ class Repairs:
         is_passed = repair.false_line >= 0 and not any(
             step.false and step.action for step in repair.path
         )
-        state, k = repair.path[-1].state, repair.next_line
+        state, k = repair.path[-1].state, repair.path[-1].lines.stop
         count, changes = len(self._lines.records), 0
         end = min(k + costs.HORIZON, count)
         last = min(k + costs.FURTHEST, count)
@@ -237,7 +229,7 @@ class Repairs:
                     cost = costs.GAP + costs.MISSING_LINE
                     yield Repair(cost, length, (step,), index, fallen, is_certain=True)
                     return
-                known = described_state(self._replay, self._facts, state, record)
+                known = described_state(self._replay, state, record)
                 reason = f"lines are missing; the state is known again with {record.new_state}"
                 step = Step(
                     "ElectionInit" if record.new_state == "CANVASS" else "ElectionError",
@@ -312,16 +304,14 @@ def _places(steps: list[Step], k: int) -> Iterator[tuple[int, int]]:
                 return
 
 
-def described_state(
-    replay: Replay, facts: ClusterFacts, s: Member, record: records.ElectionStateChange
-) -> Member:
+def described_state(replay: Replay, s: Member, record: records.ElectionStateChange) -> Member:
     """The state of a member after a line that describes it; what no line says is as it was."""
     rules, i = replay.rules, replay.lines.member_id
     at = ElectionState(record.new_state)
     term, position = record.log_leadership_term_id, record.append_position
     log = s.recording_log
     if term >= 0 and (not log or last_term(log) < term):
-        base = facts.term_entries.get(term, (min(position, s.recorded_position), 0))[0]
+        base = replay.moves.facts.term_entries.get(term, (min(position, s.recorded_position), 0))[0]
         closed = tuple(
             TermEntry(e.leadership_term_id, e.term_base_log_position, base)
             if e.log_position == NULL_VALUE

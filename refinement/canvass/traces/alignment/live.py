@@ -23,10 +23,9 @@ from canvass.cluster.messages import (
     Message,
 )
 from canvass.cluster.outcome import Outcome
-from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.moves import TICKS
-from canvass.traces.alignment.replay import Step
+from canvass.traces.alignment.moves import TICKS, Move
+from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper
 from canvass.traces.alignment.windows import Windows, positions_in, stays
 
 FIND_DEPTH: Final = 3
@@ -50,7 +49,6 @@ _CONTROL: Final = attrgetter(
     "snapshot_log_position",
 )
 """What a step of the trajectory and the live step have in common; positions may differ."""
-_NO_BOUND: Final = Upper(UNBOUNDED, UNBOUNDED, UNBOUNDED)
 _STREAMED: Final = frozenset(
     {
         ElectionState.CLOSED,
@@ -70,8 +68,6 @@ class Emitted(Struct):
 
     Parameters
     ----------
-    action, given, state, sends
-        As in an event.
     first
         The number of the first message sent.
     sender, number
@@ -110,14 +106,8 @@ class LiveMember:
 
     Parameters
     ----------
-    windows
-        Of the member.
-    state
-        Now.
     frontier
         The index of the trajectory's last step that was taken.
-    emitted
-        The steps so far.
     published
         For each term that it led how far it has written.
     received
@@ -152,17 +142,12 @@ class LiveMember:
     def upper(self) -> Upper:
         """The upper bounds of its quantities now."""
         bounds = self.windows.bounds
-        return self.limit(self, bounds[max(self.frontier, 0)] if bounds else _NO_BOUND)
+        return self.limit(self, bounds[max(self.frontier, 0)] if bounds else Upper())
 
     def next_step(self) -> Step | None:
         """The next step of its trajectory."""
         steps, after = self.windows.steps, self.frontier + 1
         return steps[after] if after < min(len(steps), self.end) else None
-
-    def go_on(self, published: dict[int, int], received: int, number: int) -> None:
-        """Go on where a segment of the run has ended: its trajectory begins with that state."""
-        self.frontier = 0
-        self.published, self.received, self.number = dict(published), received, number
 
     def take(self, action: str, given: Input) -> Outcome | None:
         """What the core says of a step from the state now."""
@@ -207,21 +192,12 @@ class LiveMember:
         self,
         to: int,
         wanted: Receipt,
-        receipts: Callable[[], Iterable[Input]] = tuple,
+        receipts: Callable[[], Iterable[Move]] = tuple,
     ) -> Steps:
         """The shortest silent steps after which the message of a receipt goes to a member.
 
-        Parameters
-        ----------
-        to, wanted
-            The receiver, and its receipt.
-        receipts
-            Messages that the member can receive without a line.
-
-        Notes
-        -----
-        Numbers that the message gives are put in where quantities are open; the election state
-        stays as it is.
+        Numbers that the message gives are put in where quantities are open, and ``receipts`` that
+        no line shows are taken; the election state stays as it is.
         """
         m, start = wanted.message, self.state
         if isinstance(m, AppendPosition) and start.election_state is _CLOSED:
@@ -254,8 +230,8 @@ class LiveMember:
         return []
 
     def _preparing(
-        self, s: Member, m: Message, upper: Upper, received: Callable[[], list[Input]]
-    ) -> Iterator[tuple[str, Input]]:
+        self, s: Member, m: Message, upper: Upper, received: Callable[[], list[Move]]
+    ) -> Iterator[Move]:
         """Silent steps that may have to be taken before a message is sent: quantities grow by the
         numbers that it gives, and messages are received.
         """
@@ -271,8 +247,7 @@ class LiveMember:
             yield "UpdateLeaderPosition", Input(active=self.windows.moves.all)
         elif s.role is Role.LEADER and s.election_state is not _CLOSED:
             yield TICKS[s.election_state], Input(active=self.windows.moves.all)
-        for given in received():
-            yield f"On{type(given.message).__name__}", given
+        yield from received()
 
     def reports(self, to: int, kind: type[Message], position: int) -> tuple[Steps, Message] | None:
         """How the member sends a message of a kind now, having recorded up to a position."""

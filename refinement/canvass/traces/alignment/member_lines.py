@@ -1,13 +1,15 @@
 """The lines of one member that the model accounts for, in order, with what each says for the model.
 
-Lines of other events (services, sessions, backup) are kept beside them, so that no line is lost.
-When a line was written is no evidence: clocks of hosts may be apart. It is the order in which
-possible choices are tried. What members say of votes and terms shows how far apart the clocks are.
+Which events a log prints is its vocabulary: that makes other releases and disabled events the same
+problem, as a step whose event is not in the vocabulary is silent. Lines of other events (services,
+sessions, backup) are kept beside them, so that no line is lost. When a line was written is no
+evidence: clocks of hosts may be apart. It is the order in which possible choices are tried. What
+members say of votes and terms shows how far apart the clocks are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -19,6 +21,7 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
+    ClusterEvent,
     DamagedLine,
     LifeStart,
     Line,
@@ -28,7 +31,101 @@ from canvass.traces.aeron_log.records import (
     StateChange,
     TruncatedLine,
 )
-from canvass.traces.alignment.vocabulary import PRINTED_STEPS, RECEIPTS, Vocabulary
+
+PRINTED_STEPS: Final[frozenset[type[ClusterEvent]]] = frozenset(
+    {
+        records.ElectionStateChange,
+        records.RoleChange,
+        records.NewElection,
+        records.TruncateLogEntry,
+        records.ReplayNewLeadershipTerm,
+        records.StateChange,
+    }
+)
+"""The events that steps print, receipts of messages aside."""
+
+RECEIPTS: Final[frozenset[type[ClusterEvent]]] = frozenset(
+    getattr(records, message.__name__) for message in messages.MESSAGE_TYPES
+)
+"""The events that receipts of consensus messages print."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The events that one log prints.
+
+    Parameters
+    ----------
+    events
+        Kinds of records.
+    change_before_role
+        Whether the change of an election state comes before the change of the role in the same
+        step, and a change to CANVASS still shows the leader that the member had.
+    """
+
+    events: frozenset[type[ClusterEvent]]
+    change_before_role: bool = False
+
+    def prints(self, kind: type[ClusterEvent]) -> bool:
+        """Whether the log has lines of that event."""
+        return kind in self.events
+
+    @property
+    def silent_messages(self) -> frozenset[str]:
+        """The names of the messages whose receipts the log does not print."""
+        return frozenset(kind.__name__ for kind in RECEIPTS - self.events)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages are silent whose receipt a replay does not infer."""
+        return bool(self.silent_messages - _INFERRED)
+
+
+_INFERRED: Final = frozenset(
+    {"AppendPosition", "CanvassPosition", "CatchupPosition", "CommitPosition", "Vote"}
+)
+"""The messages whose contents are taken from other lines where no line shows their receipt."""
+
+ALL_EVENTS: Final = Vocabulary(PRINTED_STEPS | RECEIPTS)
+
+
+def vocabulary_of(
+    kinds: Iterable[frozenset[type[ClusterEvent]]],
+    *,
+    rare: bool = True,
+    reached: Collection[str] = (),
+    change_before_role: bool = False,
+) -> Vocabulary:
+    """The vocabulary of a cluster, whose members run one release with one setting.
+
+    Parameters
+    ----------
+    kinds
+        The events that the logs of members print.
+    rare
+        Whether rare events are taken to be enabled though no line shows them.
+    reached
+        The states that members have reached, followers outside elections: what they reach with a
+        rare event only shows that it is disabled.
+    change_before_role
+        As in `Vocabulary`.
+    """
+    seen = frozenset().union(*kinds)
+    likely = {kind for kind, state in _RARE.items() if state not in reached} if rare else set()
+    events = (PRINTED_STEPS | RECEIPTS) & (seen | likely)
+    return Vocabulary(events, change_before_role)
+
+
+_RARE: Final[Mapping[type[ClusterEvent], str]] = {
+    records.CatchupPosition: "FOLLOWER_CATCHUP",
+    records.StopCatchup: "",
+    records.TerminationPosition: "TERMINATING",
+    records.TerminationAck: "",
+    records.TruncateLogEntry: "",
+    records.RoleChange: "CANDIDATE_BALLOT",
+}
+"""Rare events, each with the state that no follower reaches without it, if there is one."""
+
 
 FOREVER: Final = 1 << 62
 ONE_HOST_NS: Final = 100_000_000
@@ -88,16 +185,12 @@ class MemberLines:
 
     Parameters
     ----------
-    member_id
-        The member.
     files
         Names, by the index that lines give.
     records
         What the model accounts for, in order.
     messages
         For each of ``records`` the message received, or None.
-    vocabulary
-        The events that the log prints.
     beside
         Other lines of the cluster component: before which of ``records`` each one stands.
     acknowledged
@@ -158,11 +251,6 @@ def is_start(record: Line) -> bool:
 
 class LineReader:
     """Reads what the model accounts for from a member's log, piece by piece.
-
-    Parameters
-    ----------
-    log, vocabulary
-        Of the member.
 
     Attributes
     ----------
@@ -232,7 +320,7 @@ class LineReader:
             else:
                 lines.records.append(record)
             lines.messages.append(None)
-        elif isinstance(record, records.ClusterEvent):
+        elif isinstance(record, ClusterEvent):
             lines.beside.append((index, record))
 
     def _note(self, record: LogRecord) -> None:

@@ -83,15 +83,6 @@ _INIT_WITHIN: Final = 3
 class Moves:
     """The moves of one member.
 
-    Parameters
-    ----------
-    rules
-        Of the cluster.
-    lines
-        Of the member.
-    facts
-        Of the cluster.
-
     Attributes
     ----------
     asked
@@ -123,12 +114,7 @@ class Moves:
     def silent(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
         """Steps from a state that lines from index ``k`` on may ask for.
 
-        Parameters
-        ----------
-        s, k
-            The state, and the index of the next line.
-        hidden
-            The names of the messages whose receipt the log may not show.
+        The receipts of ``hidden`` messages may not be shown.
         """
         record = self.lines.records[k] if k < len(self.lines.records) else None
         yield from self._ticks(s, k, hidden)

@@ -17,11 +17,11 @@ from canvass.traces.aeron_log.records import ClusterEvent, Line, NewElection
 from canvass.traces.alignment.member_lines import (
     NODE_STARTED,
     MemberLines,
+    Vocabulary,
     is_snapshot_end,
     is_start,
     is_termination,
 )
-from canvass.traces.alignment.vocabulary import Vocabulary
 
 _CLOSED: Final = ElectionState.CLOSED
 _INIT: Final = ElectionState.INIT
@@ -155,13 +155,7 @@ def _with_leader(line: PrintedLine, leader: int) -> PrintedLine:
 
 
 def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine, ...]:
-    """The lines that a step prints after the receipt of its message.
-
-    Parameters
-    ----------
-    action, s, outcome
-        The step.
-    """
+    """The lines that a step prints after the receipt of its message."""
     n = outcome.next
     if n.election_state is s.election_state and n.role is s.role and action not in _NAMED:
         return ()

@@ -1,8 +1,13 @@
 """Replay of one member alone: its lines drive the core.
 
 Each member's log holds all its inputs, so its trajectory is nearly determined by its own log. Only
-quantities that grow by themselves are not: of these a state holds a lower bound. Between two lines
-the shortest sequence of silent steps is looked for that makes the next line possible.
+quantities that grow by themselves are not: the positions recorded, committed and published. Of
+these a state holds a lower bound. The upper one comes from the next step that fixes the value, and
+from what received messages said of it. Between two lines the shortest sequence of silent steps is
+looked for that makes the next line possible.
+
+The spec leaves to chance which members are active, so that each set is a possible one. A log is
+explained best if those count that the leader has heard of, and nobody else.
 """
 
 from __future__ import annotations
@@ -15,9 +20,10 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from canvass.cluster.member import NO_INPUT, Input, Member
-from canvass.cluster.messages import Message
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
+from canvass.cluster.messages import NULL_VALUE, AppendPosition, Message
 from canvass.cluster.outcome import Outcome
+from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log.records import LifeStart
@@ -43,6 +49,10 @@ MISSING_DEPTH: Final = 3
 """Lines of which one gap is made up, if they can be named one by one."""
 MISSING_FOUND: Final = 6
 _REMEMBERED: Final = 200
+
+
+UNBOUNDED: Final = 1 << 60
+_CLOSED: Final = ElectionState.CLOSED
 
 
 class Step(Struct):
@@ -118,11 +128,6 @@ class Repair:
     reason: str
     is_certain: bool = False
 
-    @property
-    def next_line(self) -> int:
-        """The line after the steps."""
-        return self.path[-1].lines.stop
-
 
 FindMoves: TypeAlias = Callable[[Member], Iterable[Move]]
 FindRepair: TypeAlias = Callable[[list[Step], Member, int], Repair | None]
@@ -166,14 +171,8 @@ class Trajectory:
 class Replay:
     """Replays one member.
 
-    Parameters
-    ----------
-    rules, lines, facts
-        Of the cluster and the member.
-    effort
-        Factor of the bounds of the search.
-    start
-        The state in which the lines begin; by default there is an empty disk.
+    Its lines begin in the state ``start``, by default with an empty disk. ``effort`` is a factor of
+    the bounds of the search.
     """
 
     def __init__(
@@ -203,14 +202,7 @@ class Replay:
         """Sequences of steps, the shortest first: those before the last one, the last one, and the
         lines that it prints.
 
-        Parameters
-        ----------
-        s, moves
-            The state before them, and the moves from a state.
-        passes
-            Whether a step that prints these lines may come before another one.
-        depth
-            The greatest number of steps before the last one.
+        A step that prints lines comes before another one if it ``passes``; at most ``depth`` do.
         """
         level: list[tuple[Member, Moved]] = [(s, ())]
         seen = {s}
@@ -260,12 +252,8 @@ class Replay:
                 yield (*path, replace(step, lines=range(k, first + count)))
 
     def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Moved, int, int]]:
-        """Sequences of steps of which one line from ``k`` on says something else.
-
-        Yields
-        ------
-        tuple of Moved, int, int
-            The steps, the index of that line, and in how many fields it differs.
+        """Sequences of steps of which one line from ``k`` on says something else, with the index of
+        that line, and in how many fields it differs.
         """
         message = self.lines.messages[k]
         for path, step, printed in self._first_printed(s, k, message, LOOSE_DEPTH):
@@ -345,18 +333,13 @@ class Replay:
         names += [line.kind.__name__ for line in printed]
         return " and ".join(names)
 
-    def run(
-        self,
-        s: Member | None = None,
-        k: int = 0,
-        repair: FindRepair | None = None,
-    ) -> Trajectory:
-        """Replay the lines from ``k`` on, from a state, by default from an empty disk.
+    def run(self, start: Member | None = None, repair: FindRepair | None = None) -> Trajectory:
+        """Replay the lines from a state on, by default from an empty disk.
 
         ``repair`` is asked how to go on where a line cannot be met.
         """
-        state = persistent_member(self.rules) if s is None else s
-        start = state
+        start = persistent_member(self.rules) if start is None else start
+        state, k = start, 0
         trajectory = Trajectory(self.lines)
         steps = trajectory.steps
         reached: list[Step] = []
@@ -423,3 +406,116 @@ class Replay:
             return (false_step(self.lines, found.false_line, state),)
         trajectory.gaps.append((found.path[-1].lines.start, found.reason))
         return found.path
+
+
+class Upper(Struct):
+    """Upper bounds in one state, and how far a leader must have written by then.
+
+    A member that copies its leader's log notes what it reports: ``reported`` is the position that
+    it has noted when that is over.
+    """
+
+    recorded: int = UNBOUNDED
+    committed: int = UNBOUNDED
+    published: int = UNBOUNDED
+    written: int = NULL_VALUE
+    reported: int = UNBOUNDED
+
+
+def upper_bounds(trajectory: Trajectory) -> list[Upper]:
+    """The upper bounds after each step, by the steps that follow."""
+    steps = trajectory.steps
+    bounds: list[Upper] = []
+    recorded = committed = reported = UNBOUNDED
+    for index in range(len(steps) - 1, -1, -1):
+        step, s = steps[index], steps[index].state
+        if s.election_state is not ElectionState.FOLLOWER_LOG_REPLICATION:
+            reported = s.append_position
+        bounds.append(
+            Upper(
+                max(recorded, s.recorded_position),
+                max(committed, s.commit_position),
+                reported=reported,
+            )
+        )
+        before = steps[index - 1].state if index else None
+        if step.resynchronised or step.action in (END_OF_LIFE, "Terminate"):
+            committed = reported = UNBOUNDED
+            if step.resynchronised:
+                recorded = UNBOUNDED
+        elif _begins_election(step, before):
+            recorded = s.append_position
+            committed = UNBOUNDED if step.action == "Restart" else s.commit_position
+        elif before is not None and s.recorded_position < before.recorded_position:
+            recorded = UNBOUNDED
+        elif step.action in ("OnReplayNewLeadershipTermEvent", "TakeSnapshot"):
+            committed = before.commit_position if before is not None else 0
+        elif step.lines and step.given.message is None:
+            committed = s.commit_position
+    bounds.reverse()
+    _note_written(steps, bounds)
+    return bounds
+
+
+def _note_written(steps: list[Step], bounds: list[Upper]) -> None:
+    """Note what leaders have written by what followers report of it in the leader's term."""
+    term, written = NULL_VALUE, NULL_VALUE
+    for step, upper in zip(steps, bounds, strict=True):
+        s, m = step.state, step.given.message
+        if s.module_leadership_term_id != term or not leads_closed(s, term):
+            term, written = s.module_leadership_term_id, NULL_VALUE
+        if leads_closed(s, term) and isinstance(m, AppendPosition) and m.leadership_term_id == term:
+            written = max(written, m.log_position)
+        upper.written = written
+
+
+def _begins_election(step: Step, before: Member | None) -> bool:
+    if step.action in ("Restart", "ElectionInit"):
+        return True
+    if before is None:
+        return False
+    return before.election_state is _CLOSED and step.state.election_state is not _CLOSED
+
+
+def leads_closed(s: Member, term: int) -> bool:
+    """Whether a member leads a term and no election runs."""
+    return (
+        s.role is Role.LEADER
+        and s.election_state is _CLOSED
+        and s.module_leadership_term_id == term
+    )
+
+
+def bound_back(
+    trajectory: Trajectory, bounds: list[Upper], index: int, change: Callable[[Upper, Member], None]
+) -> None:
+    """Bound the states before a step of a leader, as far back as it led that term."""
+    steps = trajectory.steps
+    term = steps[index].state.module_leadership_term_id
+    for at in range(index - 1, -1, -1):
+        s = steps[at].state
+        if not leads_closed(s, term):
+            return
+        change(bounds[at], s)
+
+
+def heard_of(i: int, s: Member) -> frozenset[int]:
+    """Member ``i`` and the members it has heard of, in this election or in the term it leads."""
+    closed = s.election_state is ElectionState.CLOSED
+    heard = {
+        j
+        for j, known in enumerate(s.members)
+        if known.log_position >= 0
+        and (not closed or known.leadership_term_id == s.module_leadership_term_id)
+    }
+    return frozenset({i, *heard})
+
+
+def is_reported_by_quorum(i: int, s: Member, position: int) -> bool:
+    """Whether enough members have reported a position in the term that ``i`` leads.
+
+    What a member had in an older term counts for the leader while the member is active, but need
+    not be what the leader has there.
+    """
+    reported = [j for j in heard_of(i, s) if j != i and s.members[j].log_position >= position]
+    return is_quorum(1 + len(reported), len(s.members))

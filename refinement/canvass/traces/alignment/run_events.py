@@ -238,13 +238,7 @@ def _observed(step: Emitted, records: list[Line]) -> list[str]:
 
 
 class RunWriter:
-    """Writes the run of an alignment into a new folder, segment after segment.
-
-    Parameters
-    ----------
-    out
-        The folder. It is made with the first event.
-    """
+    """Writes the run of an alignment, segment after segment, into a folder that it makes."""
 
     def __init__(self, out: Path) -> None:
         self._out = out

@@ -8,8 +8,8 @@ can send it. Where nobody can advance, what is waited for is the conflict.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import Final
+from operator import itemgetter
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -24,17 +24,16 @@ from canvass.cluster.messages import (
     sender_of,
 )
 from canvass.cluster.outcome import Outcome
-from canvass.traces.alignment.bounds import is_reported_by_quorum, leads_closed
+from canvass.cluster.predicates import counted_position
+from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.channel_matching import Conflict, Receipt
-from canvass.traces.alignment.commits import Commits
-from canvass.traces.alignment.live import (
-    LiveMember,
-)
+from canvass.traces.alignment.driven_cluster import DrivenCluster
+from canvass.traces.alignment.live import LiveMember, Steps, term_of
 from canvass.traces.alignment.member_lines import FOREVER
-from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE
+from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, receive
 from canvass.traces.alignment.printing import lines_met, said_lines
-from canvass.traces.alignment.replay import Step
-from canvass.traces.alignment.windows import SLOTS
+from canvass.traces.alignment.replay import UNBOUNDED, Step, is_reported_by_quorum, leads_closed
+from canvass.traces.alignment.windows import SLOTS, Windows, positions_in
 
 _CLOSED: Final = ElectionState.CLOSED
 
@@ -59,27 +58,27 @@ def _is_done(s: Member, step: Step) -> bool:
     return step.action == END_OF_LIFE
 
 
-NO_ENDS: Final[Mapping[int, int]] = MappingProxyType({})
-
-
 def _first_repair(steps: Sequence[Step], start: int) -> int:
     """The first step from one on at which lines are missing or false, or the number of steps."""
     found = (at for at in range(start, len(steps)) if steps[at].gap or steps[at].false)
     return next(found, len(steps))
 
 
-class Schedule(Commits):
+Report: TypeAlias = tuple[tuple[bool, bool, int, int], Message | None]
+"""How a leader can learn that a member has recorded a position: whether it is of an older term, and
+new to the leader, up to where, and of whom; with the message, if it is new. Messages have no order.
+"""
+
+
+class Schedule(DrivenCluster):
     """Drives the members of one cluster to the ends of their trajectories."""
 
-    def run(self, ends: Mapping[int, int] = NO_ENDS) -> bool:
+    def run(self, ends: Mapping[int, int] | None = None) -> bool:
         """Drive all members to the ends of their trajectories; false if they cannot get there.
 
-        Parameters
-        ----------
-        ends
-            Steps before which members stop if all others get as far.
+        If all others get as far members stop before the steps ``ends``.
         """
-        for i, end in ends.items():
+        for i, end in ends.items() if ends else ():
             self.members[i].end = end
         self._drive()
         ahead = [live for live in self.members.values() if live.next_step() is not None]
@@ -175,8 +174,8 @@ class Schedule(Commits):
 
     def _reason(self, live: LiveMember) -> str:
         i = live.member_id
-        for j in self.members:
-            head = self._channels[i, j].head if j != i else None
+        for j, channel in self._outgoing[i]:
+            head = channel.head
             if head is not None and head.latest // SLOTS <= live.frontier:
                 return f"member {j} received {head.message}, which member {i} cannot have sent"
         receipt = self._unsent_yet(i, live.frontier + 1)
@@ -289,11 +288,10 @@ class Schedule(Commits):
     def _take_informed(self, live: LiveMember, step: Step) -> bool:
         """Take a step once the member has messages that its log does not show."""
         for m in self._informing(live):
-            action, given = f"On{type(m).__name__}", Input(message=m)
-            outcome = live.take(action, given)
+            outcome = live.take(*(move := receive(m)))
             if outcome is None or outcome.next == live.state:
                 continue
-            if self._adopt(live, [(action, given, outcome)]) and self._take_step(live, step):
+            if self._adopt(live, [(*move, outcome)]) and self._take_step(live, step):
                 return True
         return False
 
@@ -303,8 +301,8 @@ class Schedule(Commits):
         if leader == i and "AppendPosition" in self._hidden:
             for j in self.members.keys() - {i}:
                 report = self._report_of(live, j, live.state.append_position)
-                if report is not None and report.message is not None:
-                    yield report.message
+                if report is not None and report[1] is not None:
+                    yield report[1]
         elif "CommitPosition" in self._hidden and leader in self.members and leader != i:
             yield from (m for _, m in self._available(i, leader) if isinstance(m, CommitPosition))
             sent = self.members[leader].reports(i, CommitPosition, NULL_VALUE)
@@ -351,10 +349,7 @@ class Schedule(Commits):
     def _met(self, i: int, t: int, outcome: Outcome) -> int:
         """How many receipts the sends of a step meet."""
         met = 0
-        for j in self.members:
-            if j == i:
-                continue
-            channel = self._channels[i, j]
+        for j, channel in self._outgoing[i]:
             place = len(channel.sent)
             for send in outcome.sends:
                 if send.to != j or place >= len(channel.receipts):
@@ -377,3 +372,205 @@ class Schedule(Commits):
         channel.consumed = place + 1
         channel.last = max(channel.last, channel.sent[place][0])
         return key[0], channel.sent[place][0]
+
+    def _reach(self, live: LiveMember, m: NewLeadershipTerm | CommitPosition) -> None:
+        """Let a closed leader reach what a message says, where reports are not in its log."""
+        s = live.state
+        if not leads_closed(s, m.leadership_term_id):
+            return
+        answers = isinstance(m, NewLeadershipTerm)
+        committed = m.commit_position if isinstance(m, NewLeadershipTerm) else m.log_position
+        if committed > s.commit_position:
+            self._commit(live, committed)
+        if answers and live.state.publication_position < m.log_position <= live.upper.published:
+            live.try_step("AppendEntry", Input(position=m.log_position))
+
+    def _is_next_everywhere(self, live: LiveMember, m: Message) -> bool:
+        """Whether a message that is sent to all at once, and once only, is next in each channel."""
+        for _, channel in self._outgoing[live.member_id]:
+            receipt = channel.pending(type(m))
+            if receipt is not None and receipt.message == m and receipt is not channel.head:
+                return False
+        return True
+
+    def _commit(self, live: LiveMember, target: int = -1) -> bool:
+        """Let a closed leader commit: as far as it may, or exactly up to a target."""
+        if "AppendPosition" in self._hidden:
+            return target >= 0 and self._commit_unlogged(live, target)
+        s, windows = live.state, live.windows
+        others = (r.log_position for j, r in enumerate(s.members) if j != live.member_id)
+        if max(others, default=UNBOUNDED) <= s.commit_position:
+            return False  # In every quorum there is another member, if there is one.
+        if windows.greatest_quorum_position(s) <= s.commit_position:
+            return False
+        upper = live.upper
+        high_recorded, high_committed = upper.recorded, upper.committed
+        for position in self.pending_commits(live):
+            high_recorded = min(high_recorded, max(position, s.recorded_position))
+            if target < 0:
+                high_committed = min(high_committed, position)
+        reported = max((r.log_position for r in s.members), default=0)
+        best: Steps = []
+        reached = s.commit_position
+        wanted = min(reported, high_recorded, max(upper.published, s.publication_position))
+        options = {s.recorded_position, wanted, *((target,) if target >= 0 else ())}
+        for recorded in sorted(options):
+            if recorded < s.recorded_position or recorded > high_recorded or recorded <= reached:
+                continue  # A leader commits no more than it has recorded itself.
+            path = self._record_own(live, recorded)
+            if path is None:
+                continue
+            at = path[-1][2].next if path else s
+            note = Input(active=frozenset({live.member_id}))
+            noted = windows.moves.take(at, "UpdateLeaderPosition", note)
+            if noted is not None and noted.next.commit_position == at.commit_position:
+                path.append(("UpdateLeaderPosition", note, noted))
+                at = noted.next
+            limit = high_committed if target < 0 else min(high_committed, target)
+            likely = windows.likely(at)
+            updated = _greatest_commit(
+                windows, at, reached, limit, likely[:1] if target < 0 else likely
+            )
+            if updated is not None and target in (-1, updated[1].next.commit_position):
+                reached = updated[1].next.commit_position
+                best = [*path, ("UpdateLeaderPosition", *updated)]
+            if reached >= high_committed:
+                break
+        self._adopt(live, best)
+        return bool(best)
+
+    def _commit_unlogged(self, live: LiveMember, target: int) -> bool:
+        """Let a closed leader commit up to a target by reports that no line shows."""
+        own = self._record_own(live, target)
+        if own is None or target > live.upper.committed:
+            return False
+        counted = {live.member_id}
+        reports: list[Message] = []
+        others = self.members.keys() - {live.member_id}
+        found = (self._report_of(live, j, target) for j in sorted(others))
+        for (*_, j), m in sorted(filter(None, found), key=itemgetter(0)):
+            if is_quorum(len(counted), len(live.state.members)):
+                break
+            counted.add(j)
+            if m is not None:
+                reports.append(m)
+        if not is_quorum(len(counted), len(live.state.members)):
+            return False
+        self._adopt(live, own)
+        for m in reports:
+            outcome = live.take(*(move := receive(m)))
+            if outcome is not None:
+                self._adopt(live, [(*move, outcome)])
+        live.try_step("UpdateLeaderPosition", Input(active=frozenset({live.member_id})))
+        return live.try_step("UpdateLeaderPosition", Input(active=frozenset(counted)))
+
+    def _report_of(self, live: LiveMember, j: int, position: int) -> Report | None:
+        """The report by which a leader counts a member as having recorded a position.
+
+        The core says what counts. One of the leader's term comes before one of an older term, then
+        what the leader knows already, then the least.
+        """
+        i, s = live.member_id, live.state
+        term, rules = term_of(s), live.windows.moves.rules
+        found: list[Report] = []
+        for m in (None, *self._reported(i, j, [position])):
+            outcome = Outcome(s) if m is None else live.take(*receive(m))
+            if outcome is None:
+                continue
+            record = outcome.next.members[j]
+            if counted_position(rules, outcome.next, term, position, record) >= position:
+                is_older = record.leadership_term_id != term
+                found.append(((is_older, m is not None, record.log_position, j), m))
+        return min(found, key=itemgetter(0), default=None)
+
+    def _record_own(self, live: LiveMember, recorded: int) -> Steps | None:
+        """The steps by which a leader writes and records up to a position."""
+        path: Steps = []
+        s = live.state
+        given = Input(position=recorded)
+        for action, now in (
+            ("AppendEntry", s.publication_position),
+            ("RecordLog", s.recorded_position),
+        ):
+            if recorded <= now:
+                continue
+            outcome = live.windows.moves.take(s, action, given)
+            if outcome is None:
+                return None
+            path.append((action, given, outcome))
+            s = outcome.next
+        return path
+
+    def pending_commits(self, live: LiveMember) -> list[int]:
+        """The next commit position of each channel, if it is still to be sent in this term.
+
+        One of an election can give the term before, too.
+        """
+        term = live.state.module_leadership_term_id
+        found = []
+        for _, channel in self._outgoing[live.member_id]:
+            receipt = channel.pending(CommitPosition, term)
+            if receipt is not None:
+                at = live.windows.steps[receipt.earliest // SLOTS].state
+                found += positions_in(receipt.message) if leads_closed(at, term) else []
+        return found
+
+    def _reach_answers(self, live: LiveMember) -> None:
+        """Commit up to what a closed leader's next answers say, if this step sends them."""
+        t = live.frontier + 1
+        for j, channel in self._outgoing[live.member_id]:
+            head = channel.head
+            if head is None or not isinstance(m := head.message, NewLeadershipTerm):
+                continue
+            answered = head.earliest // SLOTS <= t and live.windows.slot(t, j, m) >= 0
+            if answered and m.commit_position > live.state.commit_position:
+                self._commit(live, m.commit_position)
+            behind = answered and m.log_position > live.state.publication_position
+            if behind and self._answers(live, live.windows.steps[t], j, m, m.log_position):
+                live.try_step("AppendEntry", Input(position=m.log_position))
+
+    def _answers(self, live: LiveMember, step: Step, j: int, m: Message, position: int) -> bool:
+        """Whether a step sends a message once so much is written."""
+        grown = replace(live.state, publication_position=position)
+        outcome = live.windows.moves.take(grown, step.action, step.given)
+        return outcome is not None and any(
+            send.to == j and send.message == m for send in outcome.sends
+        )
+
+    def _prepare(self, live: LiveMember, step: Step) -> None:
+        """Write what must be written before a leader leaves its term, or records it."""
+        s = live.state
+        if s.role is not Role.LEADER or s.election_state is not _CLOSED:
+            if step.action == "RecordLog":
+                self._write_first(live, step.given.position)
+            return
+        leaves = step.state.election_state is not _CLOSED or step.action in (
+            END_OF_LIFE,
+            "Terminate",
+        )
+        need = self._needs.get((live.member_id, term_of(s)), -1) if leaves else -1
+        if step.action == "RecordLog":
+            need = max(need, step.given.position)
+        if need > s.publication_position:
+            live.try_step("AppendEntry", Input(position=need))
+        m = step.given.message
+        if m is not None and not leaves:
+            self._reach_answers(live)
+
+
+def _greatest_commit(
+    windows: Windows, s: Member, reached: int, limit: int, sets: list[frozenset[int]]
+) -> tuple[Input, Outcome] | None:
+    """The duty cycle of a closed leader that commits most, beyond a position and up to another."""
+    found: tuple[Input, Outcome] | None = None
+    for active in sets:
+        given = Input(active=active)
+        outcome = windows.moves.take(s, "UpdateLeaderPosition", given)
+        if outcome is None:
+            continue
+        commit = outcome.next.commit_position
+        if reached < commit <= limit:
+            reached, found = commit, (given, outcome)
+        if reached == limit:
+            break
+    return found

@@ -12,7 +12,6 @@ from canvass.cluster.messages import Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.alignment.channel_matching import (
-    NOTHING_SENT,
     Carried,
     Matching,
     Receipt,
@@ -52,7 +51,7 @@ class Segment:
     Parameters
     ----------
     carried
-        What the segment before has left; None at the beginning.
+        What the segment before has left.
     ends
         For each member the line before which the segment ends; empty if the logs end with it.
     unread
@@ -156,9 +155,9 @@ class Solution:
         return [one for one in several if one.step < receipt.step and one.earliest > place]
 
 
-def solve(replays: dict[int, Replay], repairs: dict[int, Repairs], segment: Segment) -> Solution:
+def solve(replays: dict[int, Replay], segment: Segment) -> Solution:
     """Replay, match and drive; what turns out impossible is not inferred again."""
-    search = _Search(replays, repairs, segment)
+    search = _Search(replays, segment)
     best = search.run()
     best = _begun_at_once(best, segment)
     # In a segment a message may have been sent before it, and a member waits for what follows it.
@@ -181,11 +180,8 @@ def solve(replays: dict[int, Replay], repairs: dict[int, Repairs], segment: Segm
 def _driven(windows: dict[int, Windows], segment: Segment) -> Solution:
     """Match the receipts of trajectories, and drive the members."""
     carried, ends = segment.carried, segment.steps(windows)
-    matching = match(windows, carried.sent if carried is not None else NOTHING_SENT)
-    if ends:
-        matching.postpone(ends, segment.unread)
-    if carried is not None:
-        matching.postpone_first()
+    matching = match(windows, carried.sent if carried is not None else None)
+    matching.postpone(ends, segment.unread, is_first=carried is not None)
     found = Solution(dict(windows), matching, Schedule(windows, matching, carried))
     found.schedule.run(ends)
     return found
@@ -193,25 +189,16 @@ def _driven(windows: dict[int, Windows], segment: Segment) -> Solution:
 
 @dataclass(slots=True)
 class _Search:
-    """The search for receipts without a line that go together.
-
-    Parameters
-    ----------
-    replays, repairs
-        Of each member.
-    segment
-        What is aligned.
-    """
+    """The search for receipts without a line that go together."""
 
     replays: dict[int, Replay]
-    repairs: dict[int, Repairs]
     segment: Segment
     _rounds: int = 0
     _limit: int = sys.maxsize
 
     def run(self) -> Solution:
         """The best solution: impossible receipts are replaced, then those before a conflict."""
-        windows = {i: replayed(one, self.repairs[i]) for i, one in self.replays.items()}
+        windows = {i: replayed(one) for i, one in self.replays.items()}
         first = _driven(windows, self.segment)
         effort = max(one.effort for one in self.replays.values())
         self._limit = _asked(self.replays) + SEARCH * effort
@@ -294,7 +281,7 @@ class _Search:
         if not inferred.is_inferred_receipt or key in replay.moves.banned:
             return None
         replay.moves.banned.add(key)
-        other = replayed(replay, self.repairs[j])
+        other = replayed(replay)
         if not _is_as_good(other.trajectory, found.windows[j].trajectory):
             return None
         return found.windows | {j: other}
@@ -343,10 +330,10 @@ def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
     return other.stopped >= one.stopped and repairs <= len(one.gaps) + len(one.false_lines)
 
 
-def replayed(replay: Replay, repairs: Repairs) -> Windows:
+def replayed(replay: Replay) -> Windows:
     """Replay one member, and prepare where it can have sent what."""
     before = persistent_member(replay.rules) if replay.start is None else replay.start
-    trajectory = replay.run(before, repair=repairs.cheapest)
+    trajectory = replay.run(before, Repairs(replay).cheapest)
     if replay.start is not None:
         trajectory.steps.insert(0, Step(RESUME, NO_INPUT, Outcome(before)))
     move_left(trajectory, replay.moves, before)

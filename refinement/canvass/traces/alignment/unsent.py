@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from operator import itemgetter
 from typing import Final
@@ -12,17 +12,16 @@ from typing import Final
 from msgspec import structs
 
 from canvass.cluster.effects import AppendNewLeadershipTermEvent
-from canvass.cluster.member import ElectionState, Input, Member, Role
+from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import AppendPosition, CommitPosition, Message, sender_of
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match_earliest
 from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS
 from canvass.traces.alignment.member_lines import FOREVER, is_one_host
 from canvass.traces.alignment.moves import END_OF_LIFE, Move, receive
-from canvass.traces.alignment.replay import Step, false_step
+from canvass.traces.alignment.replay import Step, Upper, false_step
 from canvass.traces.alignment.windows import (
     SLOTS,
     Windows,
@@ -36,7 +35,6 @@ SUSPECTS: Final = 6
 """Positions that do not fit in a rising sequence, of which it is tried whether one is false."""
 LAST_LINES: Final = 2
 """Lines at the end of a process that one message can show to be missing."""
-_UNKNOWN: Final = Upper(UNBOUNDED, UNBOUNDED, UNBOUNDED)
 _ASKING: Final = frozenset({"CanvassPosition", "AppendPosition"})
 """The messages that may be missing before an answer."""
 _BEGINNINGS: Final = frozenset({"Restart", "EnterElection"})
@@ -145,8 +143,8 @@ def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
     for _ in range(LAST_LINES + 1):
         following = []
         for state in level:
-            for s in one.with_numbers(state, _UNKNOWN, m):
-                tried = [*one.sending(s, type(m)), *_asked(one.unlogged(s, to, m, _ASKING))]
+            for s in one.with_numbers(state, Upper(), m):
+                tried = [*one.sending(s, type(m)), *one.unlogged(s, to, m, _ASKING)]
                 taken = (one.moves.take(s, action, given) for action, given in tried)
                 if any(sends_message(outcome, to, m) >= 0 for outcome in taken):
                     return True
@@ -177,16 +175,11 @@ def _grown(s: Member, position: int) -> Member:
     return structs.replace(s, **{name: max(getattr(s, name), position) for name in names})
 
 
-def _asked(receipts: Iterable[Input]) -> Iterator[tuple[str, Input]]:
-    for given in receipts:
-        yield f"On{type(given.message).__name__}", given
-
-
 def _answers_missing(one: Windows, to: int, m: Message, first: int, last: int) -> bool:
     """Whether a member can have answered with a message to one whose line is missing."""
     for t in range(first, last + 1):
         for s in one.with_numbers(one.steps[t].state, one.bounds[t], m):
-            for action, given in _asked(one.unlogged(s, to, m, _ASKING)):
+            for action, given in one.unlogged(s, to, m, _ASKING):
                 if sends_message(one.moves.take(s, action, given), to, m) >= 0:
                     return True
     return False
@@ -226,17 +219,11 @@ def settle_falling(
 ) -> bool:
     """Decide that a position is false that does not fit in the rising ones of its channel.
 
-    Parameters
-    ----------
-    windows, matching
-        Of all members.
-    is_hindering
-        Whether the members can go on without a receipt, and cannot with it.
-
     Notes
     -----
     What a closed follower reports, and what a closed leader says is committed, mostly rises within
-    one term. The position that does not is false if without it all others can have been sent. Of
+    one term. The position that does not is false if without it all others can have been sent, or if
+    it ``is_hindering``: the members can go on without it only. Of
     two of which each would do, it is the one that no other line of the cluster has. False if
     nothing is decided.
     """

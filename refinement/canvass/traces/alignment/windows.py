@@ -9,7 +9,6 @@ follows the step, any number of messages can be sent.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import combinations
 from operator import attrgetter
 from typing import Final
@@ -42,10 +41,17 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import with_record
-from canvass.traces.alignment.bounds import UNBOUNDED, Upper, heard_of, leads_closed, upper_bounds
 from canvass.traces.alignment.member_lines import FOREVER
-from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Moves
-from canvass.traces.alignment.replay import Step, Trajectory
+from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Move, Moves, receive
+from canvass.traces.alignment.replay import (
+    UNBOUNDED,
+    Step,
+    Trajectory,
+    Upper,
+    heard_of,
+    leads_closed,
+    upper_bounds,
+)
 
 SLOTS: Final = 4
 """Slots of a step: at most three messages of it go to one receiver, and the state after it."""
@@ -104,11 +110,6 @@ def _terms_of(m: Message) -> tuple[int, ...]:
 _TERMS: Final = ("log_leadership_term_id", "leadership_term_id", "candidate_term_id")
 
 
-def _catching_up(m: Message) -> tuple[int, ...]:
-    """The follower whose catch-up a message ends, and the term of the report that it answers."""
-    return (m.follower_member_id, m.leadership_term_id) if isinstance(m, StopCatchup) else ()
-
-
 def positions_in(m: Message) -> list[int]:
     """The positions that a message gives."""
     names = ("log_position", "commit_position")
@@ -148,49 +149,28 @@ def due_times(trajectory: Trajectory) -> list[int]:
     return due[::-1]
 
 
-@dataclass(slots=True)
 class Windows:
-    """Where a member can have sent what.
+    """Where a member can have sent what; ``before`` is the state before its first step."""
 
-    Parameters
-    ----------
-    trajectory, moves, before
-        Of the member, with the state before its first step.
-    """
-
-    trajectory: Trajectory
-    moves: Moves
-    before: Member
-    bounds: list[Upper] = field(init=False)
-    due: list[int] = field(init=False)
-    subsets: list[frozenset[int]] = field(init=False)
-    hidden: frozenset[str] = field(init=False)
-    _may_send: list[bool] = field(init=False)
-    _answered: dict[tuple[object, ...], dict[tuple[int, Message], int]] = field(init=False)
-    _sendable: dict[tuple[object, ...], set[tuple[int, Message]]] = field(init=False)
-    _greatest: dict[int, int] = field(init=False)
-    _reported: dict[tuple[object, ...], tuple[int, int, int, int] | None] = field(init=False)
-    _terms: dict[tuple[object, ...], set[tuple[int, ...]]] = field(init=False)
-    _likely: dict[frozenset[int], list[frozenset[int]]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Find the bounds, and the sets of members that may have been active."""
-        self.bounds = upper_bounds(self.trajectory)
-        self.due = due_times(self.trajectory)
-        own = frozenset({self.moves.member_id})
-        others = sorted(self.moves.all - own)
+    def __init__(self, trajectory: Trajectory, moves: Moves, before: Member) -> None:
+        self.trajectory, self.moves, self.before = trajectory, moves, before
+        self.steps = trajectory.steps
+        self.bounds, self.due = upper_bounds(trajectory), due_times(trajectory)
+        own = frozenset({moves.member_id})
+        others = sorted(moves.all - own)
         sizes = range(len(others), -1, -1)
         chosen = [frozenset(c) for size in sizes for c in combinations(others, size)]
         # A leader that was paused does not count itself among the active in its first cycle.
-        self.subsets = [own | one for one in chosen] + chosen
-        if self.moves.rules.is_149:
-            self.subsets = [self.moves.all]  # Its leader counts all, active or not.
-        self.hidden = self.trajectory.lines.vocabulary.silent_messages
+        # That of 1.49 counts all, active or not.
+        self.subsets = [moves.all] if moves.rules.is_149 else [own | one for one in chosen] + chosen
+        self.hidden = trajectory.lines.vocabulary.silent_messages
         self._may_send = [_may_send(step) for step in self.steps]
-        self._answered, self._sendable = {}, {}
-        self._greatest, self._reported = {}, {}
-        self._terms = {}
-        self._likely = {}
+        self._answered: dict[tuple[int, Message], dict[tuple[int, Message], int]] = {}
+        self._sendable: dict[tuple[object, ...], set[tuple[int, Message]]] = {}
+        self._greatest: dict[int, int] = {}
+        self._reported: dict[tuple[object, ...], tuple[int, int, int, int] | None] = {}
+        self._terms: dict[tuple[object, ...], set[tuple[int, ...]]] = {}
+        self._likely: dict[frozenset[int], list[frozenset[int]]] = {}
 
     def likely(self, s: Member) -> list[frozenset[int]]:
         """The sets of members that may be active, nearest first to the members heard of."""
@@ -200,11 +180,6 @@ class Windows:
             known = sorted(self.subsets, key=lambda one: len(one ^ heard))
             self._likely[heard] = known
         return known
-
-    @property
-    def steps(self) -> list[Step]:
-        """The steps of the trajectory."""
-        return self.trajectory.steps
 
     def forget(self) -> None:
         """Forget what was found: bounds have changed."""
@@ -230,10 +205,9 @@ class Windows:
                 return -1
         elif step.action not in _TICKING:
             return -1
-        key = (t, type(m), *positions_in(m), *_catching_up(m))
-        known = self._answered.get(key)
+        known = self._answered.get((t, m))
         if known is None:
-            known = self._answered[key] = self._sent_at(t, before, m)
+            known = self._answered[t, m] = self._sent_at(t, before, m)
         return known.get((to, m), -1)
 
     def sends_after(self, t: int, to: int, m: Message) -> bool:
@@ -256,9 +230,9 @@ class Windows:
         # In an election nothing but the state decides, which is the same after many steps.
         leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
         is_shared = leads_election and type(m) is not StopCatchup
-        unlogged = (to, *_terms_of(m)) if self.hidden and s.role is Role.LEADER else ()
-        place: object = s if is_shared else t
-        key = (place, type(m), *positions_in(m), *_catching_up(m), "for", *unlogged)
+        # What a leader answers without a line depends on what the receiver has said.
+        receiver = to if self.hidden and s.role is Role.LEADER else -1
+        key = (s if is_shared else t, m, receiver)
         known = self._sendable.get(key)
         if known is None:
             known = self._sendable[key] = self._sent_after(t, to, m)
@@ -326,8 +300,8 @@ class Windows:
                 outcome = self.moves.take(s, action, given)
                 if outcome is not None and outcome.effects and stays(s, action, outcome):
                     found.update((send.to, send.message) for send in outcome.sends)
-            for given in self.unlogged(s, to, m, self.hidden):
-                answered = self.moves.take(s, f"On{type(given.message).__name__}", given)
+            for action, given in self.unlogged(s, to, m, self.hidden):
+                answered = self.moves.take(s, action, given)
                 if answered is not None:
                     found.update((send.to, send.message) for send in answered.sends)
         return found
@@ -354,7 +328,7 @@ class Windows:
             }
         return not known or _terms_of(m) in known
 
-    def unlogged(self, s: Member, to: int, m: Message, hidden: frozenset[str]) -> Iterator[Input]:
+    def unlogged(self, s: Member, to: int, m: Message, hidden: frozenset[str]) -> Iterator[Move]:
         """Receipts that the log does not print, and that the message may answer.
 
         A leader answers canvass positions; any member in an election answers reports of a catch-up,
@@ -367,10 +341,10 @@ class Windows:
             for asked in sent:
                 if asked.log_leadership_term_id == m.log_leadership_term_id:
                     for active in (self.moves.all,) if closed else self.subsets:
-                        yield Input(message=asked, active=active)
+                        yield receive(asked, active)
         elif isinstance(m, StopCatchup) and "AppendPosition" in hidden:
             j = m.follower_member_id
-            yield Input(message=AppendPosition(m.leadership_term_id, UNBOUNDED, j, CATCHUP_FLAG))
+            yield receive(AppendPosition(m.leadership_term_id, UNBOUNDED, j, CATCHUP_FLAG))
 
     def _ends_life(self, t: int) -> bool:
         """Whether the process does nothing more after step ``t``: it may have terminated then."""
@@ -425,7 +399,7 @@ class Windows:
         noted = replace(s, members=with_record(s.members, i, _EVERYTHING))
         return leader_quorum_position(rules, i, noted, term, UNBOUNDED, active)
 
-    def sending(self, s: Member, kind: type[Message]) -> Iterator[tuple[str, Input]]:
+    def sending(self, s: Member, kind: type[Message]) -> Iterator[Move]:
         """Silent steps from a state that may send a message of a kind."""
         if s.module_state is not ModuleState.ACTIVE:
             return
@@ -442,7 +416,7 @@ class Windows:
         elif kind is TerminationAck:
             yield "Terminate", NO_INPUT
 
-    def _sending_in_election(self, s: Member, kind: type[Message]) -> Iterator[tuple[str, Input]]:
+    def _sending_in_election(self, s: Member, kind: type[Message]) -> Iterator[Move]:
         action = TICKS[s.election_state]
         if s.role is Role.LEADER:
             if kind in (NewLeadershipTerm, CommitPosition):
