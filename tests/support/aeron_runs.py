@@ -163,7 +163,7 @@ def wrong_steps(found: Aligned) -> list[str]:
 
 
 def _steps_not_of_core(found: Aligned, live: LiveMember) -> Iterator[str]:
-    before = live.windows.before
+    before = live.windows.trajectory.before
     for number, step in enumerate(live.emitted):
         outcome = core_step(found.found.rules, live.member_id, before, step.action, step.given)
         sends = () if outcome is None else tuple((s.to, s.message) for s in outcome.sends)

@@ -80,7 +80,7 @@ def printed() -> Iterator[tuple[PrintedLine | None, Line]]:
     """Captured lines, each with what the core prints there; None for a receipt."""
     for path in (*SAMPLES, *captures(), *RELEASES):
         for live in aligned(path).members.values():
-            before, lines = live.windows.before, live.windows.trajectory.lines
+            before, lines = live.windows.trajectory.before, live.windows.trajectory.lines
             for step in live.windows.steps:
                 own = [lines.records[index] for index in step.lines]
                 if step.given.message is not None and own:

@@ -42,7 +42,7 @@ def entries_of(path: Path, member_id: int) -> list[Entry]:
 
 def opened_terms(live: LiveMember) -> Iterator[tuple[int, int, int, int]]:
     """Term, leader, and begin and end of the first entry of each term that a member has opened."""
-    before = live.windows.before
+    before = live.windows.trajectory.before
     for step in live.emitted:
         s = step.state
         if step.action == "LeaderReady" and s.election_state is ElectionState.CLOSED:

@@ -20,7 +20,7 @@ LOGS = pytest.mark.parametrize("path", [FINDING, *SAMPLES], ids=lambda path: pat
 def steps_of(path: Path) -> Iterator[tuple[LiveMember, Member, Emitted]]:
     """Each step with the state before it."""
     for live in aligned(path).members.values():
-        before = live.windows.before
+        before = live.windows.trajectory.before
         for step in live.emitted:
             yield live, before, step
             before = step.state

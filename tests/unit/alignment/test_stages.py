@@ -38,7 +38,6 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import SCANS, Channel, Matching, Receipt, match
-from canvass.traces.alignment.commuting import begun_at_once, move_left
 from canvass.traces.alignment.completeness import (
     missing_links,
     missing_receipts,
@@ -55,6 +54,7 @@ from canvass.traces.alignment.moves import END_OF_LIFE, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.replay import UNBOUNDED, Replay, Step, Trajectory, Upper
 from canvass.traces.alignment.schedule import Schedule
+from canvass.traces.alignment.solving import begun_at_once, move_left
 from canvass.traces.alignment.unsent import _outliers, settle_unsent
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 from support.aeron_runs import SAMPLES
@@ -77,10 +77,10 @@ def facts() -> ClusterFacts:
 def windows() -> dict[int, Windows]:
     found = {}
     for i, lines in lines_of_sample().items():
-        replay, before = Replay(RULES, lines, facts()), persistent_member(RULES)
-        trajectory = replay.run(before)
-        move_left(trajectory, replay.moves, before)
-        found[i] = Windows(trajectory, replay.moves, before)
+        replay = Replay(RULES, lines, facts())
+        trajectory = replay.run()
+        move_left(trajectory, replay.moves)
+        found[i] = Windows(trajectory, replay.moves)
     return found
 
 
@@ -142,7 +142,7 @@ def test_each_member_is_replayed_alone_to_its_last_line() -> None:
 
 def test_each_step_of_a_replay_is_one_of_the_core() -> None:
     one = windows()[0]
-    state = one.before
+    state = one.trajectory.before
     for taken in one.steps:
         if taken.action != END_OF_LIFE:
             outcome = one.moves.take(state, taken.action, taken.given)
@@ -287,7 +287,7 @@ def walked(rules: Rules, before: Member, *moves: tuple[str, Input], member_id: i
         outcome = step(rules, member_id, steps[-1].state if steps else before, action, given)
         assert outcome is not None, action
         steps.append(Step(action, given, outcome))
-    return Windows(Trajectory(lines, steps), Moves(rules, lines, facts()), before)
+    return Windows(Trajectory(lines, before, steps), Moves(rules, lines, facts()))
 
 
 def test_a_member_in_its_election_can_have_sent_a_stop_catchup() -> None:
@@ -374,12 +374,12 @@ def test_a_leader_begins_its_replay_before_it_receives_reports() -> None:
         ("LeaderReplay", NO_INPUT),
     )
     message = CommitPosition(NULL_VALUE, 64, 0)
-    begun = begun_at_once(found.trajectory, found.moves, DISK)
+    begun = begun_at_once(found.trajectory, found.moves)
 
     assert begun is not None
     assert [one.action for one in begun.steps[-2:]] == ["LeaderReplay", "OnAppendPosition"]
     assert not found.sends_after(8, 1, message)
-    assert Windows(begun, found.moves, DISK).sends_after(8, 1, message)
+    assert Windows(begun, found.moves).sends_after(8, 1, message)
     assert found.slot(8, 1, message) == -1
 
 
@@ -393,12 +393,12 @@ def test_a_follower_begins_to_copy_though_no_own_line_asks_for_it() -> None:
         ("OnCommitPosition", Input(message=CommitPosition(1, 64, 1))),
     )
     report = AppendPosition(1, 64, 0, 0)
-    begun = begun_at_once(found.trajectory, found.moves, DISK)
+    begun = begun_at_once(found.trajectory, found.moves)
 
     assert found.first(0, 1, report) is None
     assert begun is not None
     assert [one.action for one in begun.steps[2:]] == ["FollowerLogReplication", "OnCommitPosition"]
-    assert Windows(begun, found.moves, DISK).first(0, 1, report) is not None
+    assert Windows(begun, found.moves).first(0, 1, report) is not None
 
 
 def test_a_step_that_changes_the_election_state_sends_nothing_before_it() -> None:

@@ -61,7 +61,7 @@ class DrivenCluster:
     ) -> None:
         self.windows = windows
         self.members = {
-            i: LiveMember(one, one.before, self._on_send, self._limit) for i, one in windows.items()
+            i: LiveMember(one, self._on_send, self._limit) for i, one in windows.items()
         }
         self._channels: dict[ChannelKey, Channel] = {
             (i, j): Channel() for i in windows for j in windows if i != j

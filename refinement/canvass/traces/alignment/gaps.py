@@ -7,11 +7,11 @@ each move costs is in `costs`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
-from canvass.cluster.effects import Effects
 from canvass.cluster.member import (
     NO_INPUT,
     NULL_RECORD,
@@ -51,7 +51,6 @@ _SUBSCRIBED: Final = frozenset(
         ElectionState.CLOSED,
     }
 )
-_NONE: Final[Effects] = ()
 
 
 class Repairs:
@@ -60,7 +59,7 @@ class Repairs:
     def __init__(self, replay: Replay) -> None:
         self._replay, self._lines = replay, replay.lines
 
-    def cheapest(self, steps: list[Step], before: Member, k: int) -> Repair | None:
+    def cheapest(self, steps: list[Step], k: int) -> Repair | None:
         """The cheapest repair of a trajectory that cannot meet line ``k``.
 
         A line is false only if all that follows is met without it. None is where what the member
@@ -68,7 +67,7 @@ class Repairs:
         print messages that cannot be inferred.
         """
         best: tuple[int, Repair] | None = None
-        for repair in sorted(self._candidates(steps, before, k), key=_by_cost):
+        for repair in sorted(self._candidates(steps, k), key=_by_cost):
             if best is not None and repair.cost >= best[0]:
                 break
             unmet = costs.UNMET_LINE * self._unmet(repair)
@@ -116,14 +115,14 @@ class Repairs:
             changes += self._lines.messages[path[-1].lines.start] is None
         return costs.HORIZON if is_passed and not changes else 0
 
-    def _candidates(self, steps: list[Step], before: Member, k: int) -> Iterator[Repair]:
+    def _candidates(self, steps: list[Step], k: int) -> Iterator[Repair]:
         places = list(_places(steps, k))
         for length, line in places:
-            state = steps[length - 1].state if length else before
+            state = steps[length - 1].state if length else self._replay.before
             yield from self._false(state, length, line, k)
             yield from self._exchanged(state, length, line, k)
             yield from self._missing(state, length, line, k)
-        state = steps[-1].state if steps else before
+        state = steps[-1].state if steps else self._replay.before
         yield from self._resynchronised(state, len(steps), k)
 
     def _false(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
@@ -134,7 +133,7 @@ class Repairs:
             if isinstance(self._lines.records[line + 1], LifeStart):
                 step = false_step(self._lines, line, state)
                 yield Repair(costs.FALSE_LINE, length, (step,), line, reason)
-            for path in self._some(state, line + 1):
+            for path in islice(self._replay.meet(state, line + 1, depth=4), 3):
                 if path[-1].lines.stop > k:
                     yield Repair(costs.FALSE_LINE, length, path, line, reason)
         else:
@@ -150,9 +149,9 @@ class Repairs:
                 at,
                 "the step that is possible here prints other numbers",
             )
-        if self._lines.messages[line] is not None:
-            for path in self._replay.meet_otherwise(state, line + 1):
-                if path[-1].lines.stop > k:
+        if self._lines.messages[line] is not None and line + 1 < count:
+            for path in self._replay.meet_with_missing(state, line + 1):
+                if path[-1].lines.stop > k and sum(bool(step.gap) for step in path) == 1:
                     yield Repair(
                         costs.FALSE_LINE + 1,
                         length,
@@ -234,7 +233,7 @@ class Repairs:
                 step = Step(
                     "ElectionInit" if record.new_state == "CANVASS" else "ElectionError",
                     NO_INPUT,
-                    Outcome(known, _NONE),
+                    Outcome(known),
                     range(index, taken),
                     gap=reason,
                     resynchronised=True,
@@ -242,12 +241,6 @@ class Repairs:
                 cost = costs.GAP + costs.UNKNOWN_LINES + costs.UNALIGNED_LINE * lost
                 yield Repair(cost, length, (step,), NULL_VALUE, reason)
                 return
-
-    def _some(self, state: Member, line: int) -> Iterator[Moved]:
-        for number, path in enumerate(self._replay.meet(state, line, depth=4)):
-            if number >= 3:
-                return
-            yield path
 
 
 def _by_cost(repair: Repair) -> tuple[int, bool]:

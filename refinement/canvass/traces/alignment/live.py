@@ -123,7 +123,6 @@ class LiveMember:
     """
 
     windows: Windows
-    state: Member
     on_send: Callable[[int, int, Message, int], None]
     limit: Callable[[LiveMember, Upper], Upper]
     frontier: int = -1
@@ -133,10 +132,12 @@ class LiveMember:
     number: int = 1
     end: int = UNBOUNDED
     member_id: int = field(init=False)
+    state: Member = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look up what is asked for at each step."""
+        """Begin with the state before the trajectory."""
         self.member_id = self.windows.moves.member_id
+        self.state = self.windows.trajectory.before
 
     @property
     def upper(self) -> Upper:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -130,8 +131,8 @@ class Repair:
 
 
 FindMoves: TypeAlias = Callable[[Member], Iterable[Move]]
-FindRepair: TypeAlias = Callable[[list[Step], Member, int], Repair | None]
-"""Finds how a trajectory goes on that begins in a state, and cannot meet a line."""
+FindRepair: TypeAlias = Callable[[list[Step], int], Repair | None]
+"""Finds how a trajectory with some steps goes on that cannot meet a line."""
 
 
 def false_step(lines: MemberLines, line: int, state: Member) -> Step:
@@ -147,8 +148,8 @@ class Trajectory:
 
     Parameters
     ----------
-    lines
-        Of the member.
+    lines, before
+        Of the member, and its state before the first step.
     steps
         In order.
     stopped
@@ -158,6 +159,7 @@ class Trajectory:
     """
 
     lines: MemberLines
+    before: Member
     steps: list[Step] = field(default_factory=list)
     stopped: int = 0
     gaps: list[tuple[int, str]] = field(default_factory=list)
@@ -165,7 +167,13 @@ class Trajectory:
 
     def with_steps(self, steps: list[Step]) -> Trajectory:
         """The same with other steps, which meet the same lines."""
-        return Trajectory(self.lines, steps, self.stopped, list(self.gaps), list(self.false_lines))
+        return replace_fields(
+            self, steps=steps, gaps=list(self.gaps), false_lines=list(self.false_lines)
+        )
+
+    def state_before(self, index: int) -> Member:
+        """The state before a step."""
+        return self.steps[index - 1].state if index else self.before
 
 
 class Replay:
@@ -185,6 +193,7 @@ class Replay:
     ) -> None:
         self.rules, self.lines = rules, lines
         self.start, self.effort = start, effort
+        self.before = persistent_member(rules) if start is None else start
         self.moves = Moves(rules, lines, facts)
         self._hidden = lines.vocabulary.silent_messages
         self._nodes = NODES * effort
@@ -296,13 +305,6 @@ class Replay:
                 missing.append(line.kind.__name__)
         return count, " and ".join(missing)
 
-    def meet_otherwise(self, s: Member, k: int) -> Iterator[Moved]:
-        """Sequences that meet line ``k`` after one message that no line shows."""
-        if k < len(self.lines.records):
-            for path in self.meet_with_missing(s, k):
-                if sum(bool(step.gap) for step in path) == 1:
-                    yield path
-
     def meet_with_missing(self, s: Member, k: int) -> Iterator[Moved]:
         """Sequences after which line ``k`` is met if other lines are missing before it."""
         tried, found = {s}, 0
@@ -333,14 +335,10 @@ class Replay:
         names += [line.kind.__name__ for line in printed]
         return " and ".join(names)
 
-    def run(self, start: Member | None = None, repair: FindRepair | None = None) -> Trajectory:
-        """Replay the lines from a state on, by default from an empty disk.
-
-        ``repair`` is asked how to go on where a line cannot be met.
-        """
-        start = persistent_member(self.rules) if start is None else start
-        state, k = start, 0
-        trajectory = Trajectory(self.lines)
+    def run(self, repair: FindRepair | None = None) -> Trajectory:
+        """Replay the lines; ``repair`` is asked how to go on where one cannot be met."""
+        state, k = self.before, 0
+        trajectory = Trajectory(self.lines, self.before)
         steps = trajectory.steps
         reached: list[Step] = []
         choices: list[tuple[int, Member, Iterator[Moved], int]] = []
@@ -362,7 +360,7 @@ class Replay:
                 if not choices or furthest - choices[-1][0] > WINDOW or exhausted:
                     repaired += 1
                     more = repair if repaired <= self._repairs else None
-                    path = self._repair(trajectory, reached, start, furthest, more)
+                    path = self._repair(trajectory, reached, furthest, more)
                     if path is None:
                         trajectory.stopped = furthest
                         return trajectory
@@ -389,12 +387,11 @@ class Replay:
         self,
         trajectory: Trajectory,
         reached: list[Step],
-        start: Member,
         k: int,
         repair: FindRepair | None,
     ) -> Moved | None:
         """Ask how to go on at line ``k``, and note what is wrong there."""
-        found = repair(reached, start, k) if repair is not None else None
+        found = repair(reached, k) if repair is not None else None
         if found is None:
             trajectory.steps[:] = reached
             return None
@@ -402,7 +399,7 @@ class Replay:
         if found.false_line >= 0:
             trajectory.false_lines.append((found.false_line, found.reason))
             # The trajectory ends with the false line: what comes after it is not held against it.
-            state = trajectory.steps[-1].state if trajectory.steps else start
+            state = trajectory.state_before(len(trajectory.steps))
             return (false_step(self.lines, found.false_line, state),)
         trajectory.gaps.append((found.path[-1].lines.start, found.reason))
         return found.path

@@ -172,7 +172,7 @@ class _MemberEvents:
         beside = live.windows.trajectory.lines.beside
         counts.accounted += sum(1 for index, _ in beside if index <= reached)
         counts.received = live.received
-        counts.shown.reach(live.windows.before, (step.state for step in emitted))
+        counts.shown.reach(live.windows.trajectory.before, (step.state for step in emitted))
         counts.shown.begin_segment()
 
     def events(self, live: LiveMember) -> Iterator[Event]:

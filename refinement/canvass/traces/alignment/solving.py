@@ -1,26 +1,34 @@
-"""The search for the solution of a segment: the stages, and the choices that no line decides."""
+"""The search for the solution of a segment: the stages, and the choices that no line decides.
+
+One of these is where silent control steps have their places. A replay takes such a step right
+before the line that needs it; others may have received earlier what the member sends in the state
+that follows. So it is moved left past the steps with which the core commutes: the same lines, the
+same state after both.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final
 
-from canvass.cluster.member import NO_INPUT
+from msgspec import structs
+
+from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.transitions import persistent_member
 from canvass.traces.alignment.channel_matching import (
     Carried,
     Matching,
     Receipt,
     match,
 )
-from canvass.traces.alignment.commuting import begun_at_once, move_left, moved_before
 from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.member_lines import MemberLines
-from canvass.traces.alignment.moves import RESUME
+from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, RESUME, TICKS, Moves
+from canvass.traces.alignment.printing import lines_met, printed_lines, said_lines
 from canvass.traces.alignment.replay import Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.unsent import (
@@ -42,6 +50,10 @@ SEARCH: Final = 1_000_000
 """Steps that the core is asked for after the first solution, until the best one so far is taken."""
 CHOICES: Final = 3
 """Other receipts that are tried in the place of one."""
+_FIXED: Final = frozenset(
+    {END_OF_LIFE, ASSUME_COMMIT, RESUME, "Restart", "TakeSnapshot", "InitiateTermination"}
+)
+"""Steps that stay where they are: assumed ones, and one that sends an open position."""
 
 
 @dataclass(slots=True)
@@ -297,9 +309,9 @@ def _received_in_order(found: Solution) -> dict[int, Windows] | None:
         late = found.later_sent(i, j, receipt) if receipt.hidden else []
         if late:
             one, first = found.windows[j], min(other.step for other in late)
-            trajectory = moved_before(one.trajectory, receipt.step, first, one.moves, one.before)
+            trajectory = moved_before(one.trajectory, receipt.step, first, one.moves)
             if trajectory is not None:
-                return found.windows | {j: Windows(trajectory, one.moves, one.before)}
+                return found.windows | {j: Windows(trajectory, one.moves)}
     return None
 
 
@@ -308,11 +320,11 @@ def _begun_at_once(best: Solution, segment: Segment) -> Solution:
     unsent = {i for i, _, _ in best.matching.unmatched if i in best.windows}
     for i in sorted(unsent | {conflict.member_id for conflict in best.schedule.conflicts}):
         one = best.windows[i]
-        trajectory = begun_at_once(one.trajectory, one.moves, one.before)
+        trajectory = begun_at_once(one.trajectory, one.moves)
         if trajectory is None:
             continue
         windows = {j: again(other) for j, other in best.windows.items()}
-        windows[i] = Windows(trajectory, one.moves, one.before)
+        windows[i] = Windows(trajectory, one.moves)
         found = _driven(windows, segment)
         if found.quality > best.quality:
             best = found
@@ -321,7 +333,7 @@ def _begun_at_once(best: Solution, segment: Segment) -> Solution:
 
 def again(one: Windows) -> Windows:
     """The windows of a trajectory that has changed."""
-    return Windows(one.trajectory, one.moves, one.before)
+    return Windows(one.trajectory, one.moves)
 
 
 def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
@@ -332,9 +344,150 @@ def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
 
 def replayed(replay: Replay) -> Windows:
     """Replay one member, and prepare where it can have sent what."""
-    before = persistent_member(replay.rules) if replay.start is None else replay.start
-    trajectory = replay.run(before, Repairs(replay).cheapest)
+    trajectory = replay.run(Repairs(replay).cheapest)
     if replay.start is not None:
-        trajectory.steps.insert(0, Step(RESUME, NO_INPUT, Outcome(before)))
-    move_left(trajectory, replay.moves, before)
-    return Windows(trajectory, replay.moves, before)
+        trajectory.steps.insert(0, Step(RESUME, NO_INPUT, Outcome(replay.before)))
+    move_left(trajectory, replay.moves)
+    return Windows(trajectory, replay.moves)
+
+
+def move_left(trajectory: Trajectory, moves: Moves) -> None:
+    """Move the silent control steps of a trajectory as far as the core commutes."""
+    steps = trajectory.steps
+    for index in range(1, len(steps)):
+        step = steps[index]
+        if step.lines or step.given.message or step.action in _FIXED or step.resynchronised:
+            continue
+        if _control(step.state) == _control(steps[index - 1].state):
+            continue
+        place = index
+        while place > 0 and _swap(trajectory, place, moves):
+            place -= 1
+
+
+def moved_before(trajectory: Trajectory, index: int, place: int, moves: Moves) -> Trajectory | None:
+    """A trajectory in which the step at an index comes at an earlier place; None if the core does
+    not commute.
+    """
+    moved = trajectory.with_steps(list(trajectory.steps))
+    while index > place:
+        if not _swap(moved, index, moves):
+            return None
+        index -= 1
+    return moved
+
+
+def begun_at_once(trajectory: Trajectory, moves: Moves) -> Trajectory | None:
+    """A trajectory whose silent duty cycles come right after the change to their election state;
+    None if no duty cycle can come earlier than it did.
+
+    Notes
+    -----
+    Such a step need not commute with the receipts that it passes: a leader of 1.49 that begins its
+    replay forgets what was reported before. All lines are met as before. Nor need the own lines
+    ask for it: a follower that begins to copy its leader's log reports what it has.
+    """
+    trajectory = trajectory.with_steps(list(trajectory.steps))
+    steps, moved = trajectory.steps, False
+    for index in range(1, len(steps)):
+        step, state = steps[index], steps[index - 1].state.election_state
+        if step.action != TICKS.get(state) or step.lines or step.resynchronised:
+            continue
+        place = index
+        while place > 0 and _can_wait(steps, place - 1, state):
+            place -= 1
+        if place == index:
+            continue
+        start = trajectory.state_before(place)
+        passed, rest = steps[place:index], steps[index + 1 :]
+        taken = _taken_first([step, *passed], step.state, rest, trajectory.lines, moves, start)
+        if taken is not None:
+            steps[place : place + len(taken)] = taken
+            moved = True
+    for place in range(len(steps) - 1, 0, -1):
+        taken = _inserted(steps, place, trajectory.lines, moves)
+        if taken is not None:
+            steps[place : place + len(taken) - 1] = taken
+            moved = True
+    return trajectory if moved else None
+
+
+def _inserted(steps: list[Step], place: int, lines: MemberLines, moves: Moves) -> list[Step] | None:
+    """A duty cycle right after a change of the election state, with the steps that follow."""
+    s = steps[place - 1].state
+    earlier = steps[place - 2].state if place > 1 else None
+    entered = earlier is not None and earlier.election_state is not s.election_state
+    action = TICKS.get(s.election_state)
+    if not entered or action is None or steps[place].action == action:
+        return None
+    outcome = moves.take(s, action, NO_INPUT)
+    if outcome is None or outcome.next == s or printed_lines(action, s, outcome):
+        return None
+    first = [Step(action, NO_INPUT, outcome), steps[place]]
+    return _taken_first(first, steps[place].state, steps[place + 1 :], lines, moves, s)
+
+
+def _can_wait(steps: list[Step], at: int, state: ElectionState) -> bool:
+    """Whether a step begins in an election state, and a duty cycle may come before it."""
+    step = steps[at]
+    if step.action in _FIXED or step.action == TICKS[state] or step.resynchronised or step.gap:
+        return False
+    return at > 0 and steps[at - 1].state.election_state is state
+
+
+def _taken_first(
+    first: list[Step],
+    reached: Member,
+    rest: list[Step],
+    lines: MemberLines,
+    moves: Moves,
+    s: Member,
+) -> list[Step] | None:
+    """The ``first`` steps from a state, then others up to where it is as it was: ``reached``.
+
+    None if one of them is not possible then, or prints other lines.
+    """
+    taken: list[Step] = []
+    for step in chain(first, rest):
+        if step.resynchronised or step.false:
+            return None
+        ends = step.action == END_OF_LIFE
+        outcome = Outcome(s) if ends else moves.take(s, step.action, step.given)
+        if outcome is None:
+            return None
+        printed = said_lines(lines.vocabulary, step.action, s, outcome)
+        met = lines_met(lines, printed, step.printed.start)
+        if met != len(step.printed) and not ends:
+            return None
+        taken.append(Step(step.action, step.given, outcome, step.lines, step.gap))
+        s = outcome.next
+        more = len(taken) - len(first)
+        if more >= 0 and s == (step.state if more else reached):
+            break
+    return taken
+
+
+def _control(s: Member) -> Member:
+    return structs.replace(s, recorded_position=0, commit_position=0, publication_position=0)
+
+
+def _swap(trajectory: Trajectory, place: int, moves: Moves) -> bool:
+    """Exchange a step with the one before it, if the core commutes."""
+    steps = trajectory.steps
+    step, earlier = steps[place], steps[place - 1]
+    if earlier.action in _FIXED or earlier.resynchronised or earlier.gap or step.gap:
+        return False
+    start = trajectory.state_before(place - 1)
+    first = moves.take(start, step.action, step.given)
+    if first is None or printed_lines(step.action, start, first):
+        return False
+    second = moves.take(first.next, earlier.action, earlier.given)
+    if second is None or second.next != step.state:
+        return False
+    if printed_lines(earlier.action, first.next, second) != printed_lines(
+        earlier.action, start, earlier.outcome
+    ):
+        return False
+    steps[place - 1] = Step(step.action, step.given, first)
+    steps[place] = Step(earlier.action, earlier.given, second, earlier.lines)
+    return True

@@ -407,7 +407,7 @@ def _can_send(one: Windows, to: int, m: Message) -> bool:
     """Whether a member can send a message if others report other positions than lines show."""
     if not one.hidden:
         return False
-    freed = Windows(one.trajectory, one.moves, one.before)
+    freed = Windows(one.trajectory, one.moves)
     freed.hidden = one.hidden | {"AppendPosition"}
     return freed.first(0, to, m) is not None
 
@@ -470,7 +470,7 @@ def _end_with(one: Windows, line: int, reason: str) -> None:
     trajectory = one.trajectory
     steps = trajectory.steps
     at = next((t for t, step in enumerate(steps) if step.lines.stop > line), len(steps))
-    before = steps[at - 1].state if at else one.before
+    before = trajectory.state_before(at)
     del steps[at:]
     steps.append(false_step(trajectory.lines, line, before))
     trajectory.gaps[:] = [gap for gap in trajectory.gaps if gap[0] < line]

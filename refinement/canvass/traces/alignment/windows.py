@@ -150,10 +150,10 @@ def due_times(trajectory: Trajectory) -> list[int]:
 
 
 class Windows:
-    """Where a member can have sent what; ``before`` is the state before its first step."""
+    """Where a member can have sent what."""
 
-    def __init__(self, trajectory: Trajectory, moves: Moves, before: Member) -> None:
-        self.trajectory, self.moves, self.before = trajectory, moves, before
+    def __init__(self, trajectory: Trajectory, moves: Moves) -> None:
+        self.trajectory, self.moves = trajectory, moves
         self.steps = trajectory.steps
         self.bounds, self.due = upper_bounds(trajectory), due_times(trajectory)
         own = frozenset({moves.member_id})
@@ -194,7 +194,7 @@ class Windows:
         if step.resynchronised or step.action == END_OF_LIFE:
             return -1
         slot = sends_message(step.outcome, to, m)
-        before = self.trajectory.steps[t - 1].state if t else self.before
+        before = self.trajectory.state_before(t)
         # How far a leader has written decides of a StopCatchup, and is open.
         is_open = type(m) is StopCatchup and before.role is Role.LEADER
         if step.action == ASSUME_COMMIT or (slot >= 0 and not is_open):
