@@ -27,7 +27,6 @@ from canvass.cluster.messages import (
     StopCatchup,
     sender_of,
 )
-from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.moves import TICKS
 from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper, bound_back, leads_closed
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
@@ -81,10 +80,6 @@ class Receipt(Struct):
             if other.log_position >= least:
                 other = replace(other, log_position=least)
         return other == m
-
-    def is_among(self, outcome: Outcome, to: int) -> bool:
-        """Whether it can be the receipt of what a step sends to a member."""
-        return any(send.to == to and self.accepts(send.message) for send in outcome.sends)
 
 
 @dataclass(slots=True)

@@ -31,8 +31,8 @@ class ClusterFacts:
     Parameters
     ----------
     term_entries
-        For each term the base and the end of its first entry, as most lines have it. Where no line
-        shows the entry, announcements say where it begins.
+        For each term the base and the end of its first entry, as most lines have it; its length is
+        mostly that of other terms. Where no line shows it, announcements say where it begins.
     canvasses
         For each member the canvass positions that it can have sent, in order, each with the wall
         times between which it did.
@@ -118,7 +118,10 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
         entries.setdefault(m.leadership_term_id, Counter([(base, base + TERM_ENTRY_BYTES)]))
     lengths = Counter(end - base for places in entries.values() for base, end in places.elements())
     lengths[TERM_ENTRY_BYTES] += 1  # The usual length wins a tie.
-    facts.term_entries = {term: _most_common(places, lengths) for term, places in entries.items()}
+    facts.term_entries = {
+        term: max(((n, lengths[end - base], (base, end)) for (base, end), n in places.items()))[2]
+        for term, places in entries.items()
+    }
     facts.announcements = {term: list(several) for term, several in announced.items()}
     return facts
 
@@ -171,8 +174,3 @@ def _note_vote_again(
     if term > record.candidate_term_id and asked >= log:
         vote = Vote(term, *log, j, i, True)
         facts.votes.setdefault((j, term), {}).setdefault(i, (time_ns, vote))
-
-
-def _most_common(places: Counter[tuple[int, int]], lengths: Counter[int]) -> tuple[int, int]:
-    """Where most lines have the first entry of a term; its length is mostly that of other terms."""
-    return max(places, key=lambda place: (places[place], lengths[place[1] - place[0]], place))

@@ -67,7 +67,9 @@ class Repairs:
         print messages that cannot be inferred.
         """
         best: tuple[int, Repair] | None = None
-        for repair in sorted(self._candidates(steps, k), key=_by_cost):
+        # Of equal costs a gap comes first, so that no line is accused without need.
+        candidates = self._candidates(steps, k)
+        for repair in sorted(candidates, key=lambda one: (one.cost, one.false_line >= 0)):
             if best is not None and repair.cost >= best[0]:
                 break
             unmet = costs.UNMET_LINE * self._unmet(repair)
@@ -241,11 +243,6 @@ class Repairs:
                 cost = costs.GAP + costs.UNKNOWN_LINES + costs.UNALIGNED_LINE * lost
                 yield Repair(cost, length, (step,), NULL_VALUE, reason)
                 return
-
-
-def _by_cost(repair: Repair) -> tuple[int, bool]:
-    """The cost; of equal ones a gap comes first, so that no line is accused without need."""
-    return repair.cost, repair.false_line >= 0
 
 
 def _has_gap(steps: list[Step], length: int) -> bool:

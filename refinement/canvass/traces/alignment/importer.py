@@ -21,7 +21,7 @@ from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log.logs import MemberLog, read_cluster
 from canvass.traces.aeron_log.records import TruncatedLine
 from canvass.traces.alignment.alignment import Alignment, ImportFault, Place, align
-from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share, add_up
+from canvass.traces.alignment.run_events import RunWriter, Share, add_up
 from canvass.traces.rewrite import written_aside
 
 __all__ = [
@@ -171,8 +171,10 @@ def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
         fields.update(log.unknown_fields)
         missing += _unread(member_id, log)
         if member_id in found.members:
-            lines = sum(log.counts.events.values())
-            members.append(_summarise_member(member_id, found.members[member_id], lines))
+            one, lines = found.members[member_id], sum(log.counts.events.values())
+            own = (one.files, lines, one.accounted, one.steps, one.observed)
+            rest = (one.steps - one.observed, one.sends, one.received)
+            members.append(MemberSummary(member_id, *own, *rest))
     missing += found.gaps
     missing += [f"an explanation of {one}; the run ends before the line" for one in found.stopped]
     contradiction = next(iter(found.false_lines), None)
@@ -211,17 +213,3 @@ def _unread(member_id: int, log: MemberLog) -> Iterator[str]:
             yield f"{log.files[line.file]}:{line.line}:{line.column}: {line.reason}"
     if count > 0:
         yield f"{count} more lines of member {member_id} cannot be read"
-
-
-def _summarise_member(member_id: int, counts: MemberCounts, lines: int) -> MemberSummary:
-    return MemberSummary(
-        member_id,
-        counts.files,
-        lines,
-        counts.accounted,
-        counts.steps,
-        counts.observed,
-        counts.steps - counts.observed,
-        counts.sends,
-        counts.received,
-    )

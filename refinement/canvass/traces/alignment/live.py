@@ -224,7 +224,9 @@ class LiveMember:
                     if outcome.next.commit_position > committed:
                         continue
                     grown = [*path, (action, given, outcome)]
-                    if wanted.is_among(outcome, to):
+                    if any(
+                        send.to == to and wanted.accepts(send.message) for send in outcome.sends
+                    ):
                         return grown
                     following.append((outcome.next, grown))
             level = following

@@ -22,14 +22,12 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
-    DamagedLine,
     LifeStart,
     Line,
     LogRecord,
     NewElection,
     ServiceAck,
     StateChange,
-    TruncatedLine,
 )
 
 PRINTED_STEPS: Final[frozenset[type[ClusterEvent]]] = frozenset(
@@ -199,8 +197,6 @@ class MemberLines:
         starts again, or -1.
     times
         For each of ``records`` the wall time in ns.
-    damaged
-        Indexes of records before which a line cannot be read.
     """
 
     member_id: int
@@ -211,8 +207,6 @@ class MemberLines:
     beside: list[tuple[int, Line]] = field(default_factory=list)
     acknowledged: dict[int, int] = field(default_factory=dict)
     times: list[int] = field(default_factory=list)
-    damaged: set[int] = field(default_factory=set)
-    torn: set[int] = field(default_factory=set)
 
     def exchange(self, index: int, other: int) -> None:
         """Exchange two records."""
@@ -295,11 +289,7 @@ class LineReader:
         lines, kind = self.lines, type(record)
         index = len(lines.records)
         self._note(record)
-        if kind is DamagedLine:
-            lines.damaged.add(index)
-        elif kind is TruncatedLine:
-            lines.torn.add(index)
-        elif kind is LifeStart:
+        if kind is LifeStart:
             lines.records.append(record)
             lines.messages.append(None)
         elif kind in RECEIPTS and kind in self._kept:
@@ -375,8 +365,6 @@ class LineReader:
             [(index - count, record) for index, record in one.beside if index > count],
             {index - count: at for index, at in one.acknowledged.items() if index >= count},
             one.times[count:],
-            {index - count for index in one.damaged if index >= count},
-            {index - count for index in one.torn if index >= count},
         )
         return passed
 

@@ -103,7 +103,10 @@ class Schedule(DrivenCluster):
         while True:
             for live in sorted(self.members.values(), key=self._due):
                 frontier, received = live.frontier, live.received
-                self._advance(live)
+                self._send_pending(live)
+                step = live.next_step()
+                if step is not None and self._clear(live, step):
+                    self._take(live, step)
                 if live.frontier != frontier or live.received != received:
                     self._is_patient = True
                     break
@@ -131,13 +134,6 @@ class Schedule(DrivenCluster):
             receipt = self._unsent_yet(conflict.member_id, conflict.step)
             if receipt is not None and receipt.hidden:
                 yield conflict.member_id, receipt
-
-    def _advance(self, live: LiveMember) -> None:
-        """Send what can be sent, then take the next step of a trajectory if nothing holds it."""
-        self._send_pending(live)
-        step = live.next_step()
-        if step is not None and self._clear(live, step):
-            self._take(live, step)
 
     def _clear(self, live: LiveMember, step: Step) -> bool:
         """Let others do what a step waits for, and say whether nothing holds the member then.
@@ -233,8 +229,8 @@ class Schedule(DrivenCluster):
             and not is_reported_by_quorum(live.member_id, s, m.log_position)
         )
 
-    def _take(self, live: LiveMember, step: Step) -> bool:
-        """Take the next step of a member's trajectory; false if it is not possible now."""
+    def _take(self, live: LiveMember, step: Step) -> None:
+        """Take the next step of a member's trajectory, if it is possible now."""
         self._prepare(live, step)
         if self._hidden:
             leader = self.members.get(live.state.leader_member_id)
@@ -251,15 +247,14 @@ class Schedule(DrivenCluster):
             live.adopt(action, step.given, step.outcome, lines=step.lines, gap=True)
         elif _is_done(s, step):
             if step.lines and live.emitted and action != END_OF_LIFE:
-                return False
+                return
         elif action == ASSUME_COMMIT:
             if not self._commit(live, position):
-                return False
+                return
         elif not self._take_step(live, step) and not self._take_informed(live, step):
-            return False
+            return
         live.frontier += 1
         self._after_step(live, step)
-        return True
 
     def _after_step(self, live: LiveMember, step: Step) -> None:
         """Do what follows a step: forget what a restart loses, and commit what was reported."""

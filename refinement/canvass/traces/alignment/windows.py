@@ -223,8 +223,9 @@ class Windows:
                 return self._commits(t, s, m.log_position)
             if not self.hidden and type(m) in _ELECTION_ONLY:
                 return False
-        if isinstance(m, TerminationAck) and not self._ends_life(t):
-            return False
+        following = self.steps[t + 1 : t + 2] if isinstance(m, TerminationAck) else ()
+        if any(step.action != END_OF_LIFE for step in following):
+            return False  # A process that has terminated does nothing more.
         if not self._fits(s, m):
             return False
         # In an election nothing but the state decides, which is the same after many steps.
@@ -345,10 +346,6 @@ class Windows:
         elif isinstance(m, StopCatchup) and "AppendPosition" in hidden:
             j = m.follower_member_id
             yield receive(AppendPosition(m.leadership_term_id, UNBOUNDED, j, CATCHUP_FLAG))
-
-    def _ends_life(self, t: int) -> bool:
-        """Whether the process does nothing more after step ``t``: it may have terminated then."""
-        return t + 1 >= len(self.steps) or self.steps[t + 1].action == END_OF_LIFE
 
     def _reports(self, t: int, s: Member, to: int, m: AppendPosition) -> bool:
         """Whether a member outside elections can have reported a position after step ``t``."""
