@@ -189,12 +189,7 @@ class LiveMember:
             self.adopt(action, given, outcome)
         return outcome is not None
 
-    def find(
-        self,
-        to: int,
-        wanted: Receipt,
-        receipts: Callable[[], Iterable[Move]] = tuple,
-    ) -> Steps:
+    def find(self, to: int, wanted: Receipt, receipts: Callable[[], Iterable[Move]]) -> Steps:
         """The shortest silent steps after which the message of a receipt goes to a member.
 
         Numbers that the message gives are put in where quantities are open, and ``receipts`` that

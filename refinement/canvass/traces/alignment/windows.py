@@ -77,7 +77,6 @@ _ELECTION_ONLY: Final = frozenset(
     {CanvassPosition, CatchupPosition, NewLeadershipTerm, RequestVote, StopCatchup, Vote}
 )
 """The kinds of messages that a member outside elections sends in answer to others only."""
-_ACTIVE: Final = ModuleState.ACTIVE
 _TICKING: Final = frozenset(TICKS.values())
 
 
@@ -239,10 +238,10 @@ class Windows:
             known = self._sendable[key] = self._sent_after(t, to, m)
         return (to, m) in known
 
-    def first(self, place: int, to: int, m: Message, limit: int = UNBOUNDED) -> int | None:
+    def first(self, place: int, to: int, m: Message) -> int | None:
         """The first place at or after ``place`` where a message can have been sent."""
         may_send = self._may_send
-        for t in range(place // SLOTS, min(len(may_send), limit)):
+        for t in range(place // SLOTS, len(may_send)):
             if may_send[t] and place < SLOTS * t + AFTER:
                 slot = self.slot(t, to, m)
                 if slot >= 0 and SLOTS * t + slot >= place:
@@ -251,10 +250,10 @@ class Windows:
                 return SLOTS * t + AFTER
         return None
 
-    def last(self, place: int, to: int, m: Message, limit: int = 0) -> int | None:
+    def last(self, place: int, to: int, m: Message) -> int | None:
         """The last place at or before ``place`` where a message can have been sent."""
         may_send = self._may_send
-        for t in range(min(place // SLOTS, len(may_send) - 1), limit - 1, -1):
+        for t in range(min(place // SLOTS, len(may_send) - 1), -1, -1):
             if SLOTS * t + AFTER <= place and self.sends_after(t, to, m):
                 return SLOTS * t + AFTER
             if may_send[t]:
@@ -375,7 +374,7 @@ class Windows:
         limit = max(s.commit_position, upper.committed)
         if "AppendPosition" in self.hidden:
             return position <= limit
-        if position > limit or position > upper.recorded or s.module_state is not _ACTIVE:
+        if position > min(limit, upper.recorded) or s.module_state is not ModuleState.ACTIVE:
             return False
         greatest = self._greatest.get(t)
         if greatest is None:
