@@ -28,6 +28,7 @@ from canvass.explanation.timeline import (
 )
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log.records import CanvassPosition, LifeStart, NewElection
+from canvass.traces.counts import counted
 from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 MAX_PHASES: Final = 200
@@ -221,7 +222,7 @@ def _won(
     text = (
         f"Election {number}: member {winner} won term {term} after {shown_ns(win.at_ns - start_ns)}"
     )
-    text += f" and {failed} failed ballot{'s' * (failed != 1)}" if failed else ""
+    text += f" and {counted(failed, 'failed ballot')}" if failed else ""
     if win.opened:
         text += f"; the term was open after {shown_ns(win.end_ns - start_ns)}."
     else:

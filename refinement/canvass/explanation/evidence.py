@@ -40,6 +40,11 @@ class Sentence(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.text} [{places}]"
 
 
+def seconds_of(time_ns: int | None) -> str:
+    """Write a time in seconds; a question mark if it is not known."""
+    return "?" if time_ns is None else f"{time_ns / 1e9:.3f}"
+
+
 def shown_ns(duration_ns: int) -> str:
     """Write a duration: milliseconds below ten seconds, else seconds."""
     ms = duration_ns / 1_000_000

@@ -11,6 +11,7 @@ from canvass.explanation.evidence import Evidence, Sentence
 from canvass.explanation.timeline import MemberTimeline, Timeline, is_damaged
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
+from canvass.traces.counts import counted
 
 _NEEDED: Final[dict[str, tuple[type[Line], str]]] = {
     "ELECTION_STATE_CHANGE": (records.ElectionStateChange, "elections and leaderships"),
@@ -67,9 +68,8 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
         yield Sentence(text, (one.evidence(0),))
     damaged = [k for k, record in enumerate(one.records) if is_damaged(record)]
     if damaged:
-        count = len(damaged)
-        text = f"{count:,} line{'s' * (count != 1)} of member {one.member_id} cannot be read."
-        places = damaged if count < 4 else [damaged[0], damaged[-1]]
+        text = f"{counted(len(damaged), 'line')} of member {one.member_id} cannot be read."
+        places = damaged if len(damaged) < 4 else [damaged[0], damaged[-1]]
         yield Sentence(text, tuple(one.evidence(k) for k in places))
     for attempt in one.attempts:
         for earlier, later in zip(attempt.phases, attempt.phases[1:], strict=False):

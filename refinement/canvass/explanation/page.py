@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from canvass.conformance.page import page, table, text
-from canvass.explanation.evidence import Evidence, Sentence, shown_ns
+from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns
 from canvass.explanation.report import Explanation
 
 MAX_ROWS: Final = 200
@@ -56,8 +56,8 @@ def _leaderships(found: Explanation) -> Iterator[str]:
         (
             str(row.leadership_term_id),
             "?" if row.leader_member_id is None else str(row.leader_member_id),
-            _seconds(row.from_ns),
-            _seconds(row.until_ns),
+            seconds_of(row.from_ns),
+            seconds_of(row.until_ns),
             text(row.reason or row.ended_by),
             _places(row.evidence),
         )
@@ -102,7 +102,3 @@ def _listed(title: str, sentences: Iterable[Sentence]) -> Iterator[str]:
 def _places(evidence: Iterable[Evidence]) -> str:
     places = ", ".join(dict.fromkeys(str(one) for one in evidence))
     return f'<span class="note"><code>{text(places)}</code></span>'
-
-
-def _seconds(time_ns: int | None) -> str:
-    return "?" if time_ns is None else f"{time_ns / 1e9:.3f}"

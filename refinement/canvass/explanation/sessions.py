@@ -9,6 +9,7 @@ import msgspec
 from canvass.explanation.evidence import Evidence, Sentence
 from canvass.explanation.timeline import Timeline
 from canvass.traces.aeron_log.records import AppendSessionClose, AppendSessionOpen
+from canvass.traces.counts import counted
 
 
 class SessionsReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -42,20 +43,18 @@ def find_sessions(timeline: Timeline) -> SessionsReport:
             closed.setdefault(why, []).append(one.evidence(index))
     sentences = []
     for (term, member_id), lines in sorted(opened.items()):
-        text = f"Term {term}: leader {member_id} opened {_sessions(len(lines))}."
+        text = f"Term {term}: leader {member_id} opened {counted(len(lines), 'session')}."
         sentences.append(Sentence(text, _ends(lines)))
     for (term, member_id, reason), lines in sorted(closed.items()):
-        text = f"Term {term}: leader {member_id} closed {_sessions(len(lines))} ({reason})."
+        text = (
+            f"Term {term}: leader {member_id} closed {counted(len(lines), 'session')} ({reason})."
+        )
         sentences.append(Sentence(text, _ends(lines)))
     reasons: Counter[str] = Counter()
     for (_, _, reason), lines in closed.items():
         reasons[reason] += len(lines)
     total = sum(len(lines) for lines in opened.values())
     return SessionsReport(total, dict(sorted(reasons.items())), tuple(sentences))
-
-
-def _sessions(count: int) -> str:
-    return f"{count:,} session{'s' * (count != 1)}"
 
 
 def _ends(lines: list[Evidence]) -> tuple[Evidence, ...]:

@@ -12,10 +12,11 @@ from canvass.browser import api
 from canvass.browser.runs import OpenRun
 from canvass.explanation.ballots import BallotReport
 from canvass.explanation.elections import ElectionReport
-from canvass.explanation.evidence import Evidence, Sentence, shown_ns
+from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns
 from canvass.explanation.leaderships import Leadership
 from canvass.explanation.reading import read
 from canvass.explanation.report import Explanation, explain
+from canvass.traces.counts import counted
 
 MAX_ROWS: Final = 100
 """Of each table."""
@@ -74,8 +75,8 @@ class _Rows:
         return api.LeadershipRow(
             term=row.leadership_term_id,
             leader=row.leader_member_id,
-            begins=_seconds(row.from_ns),
-            ends=_seconds(row.until_ns),
+            begins=seconds_of(row.from_ns),
+            ends=seconds_of(row.until_ns),
             lasted=lasted,
             ended_by=self.line(row.reason or row.ended_by, row.evidence),
         )
@@ -139,7 +140,7 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
     span, without = (
         shown_ns(ns) for ns in (found.end_ns - found.begin_ns, found.without_leader_ns)
     )
-    count = len(found.leaderships)
+    terms = counted(len(found.leaderships), "leadership")
     leaderships = tuple(map(rows.leadership, rows.last(found.leaderships)))
     elections = tuple(map(rows.election, rows.last(found.elections)))
     stuck = [
@@ -151,9 +152,7 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
         for one in rows.last(found.risks)
     ]
     return api.ExplanationView(
-        summary=(
-            f"{count} leadership{'s' * (count != 1)} in {span}, {without} without a working leader."
-        ),
+        summary=f"{terms} in {span}, {without} without a working leader.",
         leaderships=leaderships,
         elections=elections,
         stuck=tuple(stuck),
@@ -162,7 +161,3 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
         missing=rows.sentences(found.missing),
         left_out=rows.left_out,
     )
-
-
-def _seconds(time_ns: int | None) -> str:
-    return "?" if time_ns is None else f"{time_ns / 1e9:.3f}"

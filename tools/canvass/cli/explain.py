@@ -13,6 +13,7 @@ import typer
 
 from canvass.cli.options import Output, Page, Settings, read_settings
 from canvass.cli.output import CommandError, Format, complain, emit, result_console
+from canvass.explanation.evidence import seconds_of, shown_ns
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,8 +94,6 @@ def _show_part(found: Explanation, election: int | None, member: int | None) -> 
 
 def show(console: Console, found: Explanation) -> None:
     """Print the short answer."""
-    from canvass.explanation.evidence import shown_ns
-
     span = shown_ns(found.end_ns - found.begin_ns)
     console.print(
         f"{found.member_count} members, {len(found.members)} logs, {span},"
@@ -159,15 +158,11 @@ def _leaderships(found: Explanation) -> Iterator[str]:
         yield widths.format(
             row.leadership_term_id,
             "?" if row.leader_member_id is None else row.leader_member_id,
-            _seconds(row.from_ns),
-            _seconds(row.until_ns),
+            seconds_of(row.from_ns),
+            seconds_of(row.until_ns),
             lasted,
             f"{row.reason or row.ended_by} [{places}]",
         )
-
-
-def _seconds(time_ns: int | None) -> str:
-    return "?" if time_ns is None else f"{time_ns / 1e9:.3f}"
 
 
 def _show_stuck(console: Console, found: Explanation, member: int | None) -> None:
@@ -221,7 +216,7 @@ def show_election(console: Console, one: ElectionReport, member: int | None) -> 
     for phase in one.phases:
         if member in (None, phase.member_id):
             setting = f" ({phase.setting})" if phase.setting else ""
-            console.print(f"  {_seconds(phase.from_ns)} {phase.sentence}{setting}")
+            console.print(f"  {seconds_of(phase.from_ns)} {phase.sentence}{setting}")
     if one.left_out:
         console.print(f"  and {one.left_out} more phases of members that loop")
 
@@ -235,4 +230,4 @@ def _show_member(console: Console, found: Explanation, member: int) -> None:
         if phases:
             _title(console, f"Election {one.number}")
             for phase in phases:
-                console.print(f"  {_seconds(phase.from_ns)} {phase.sentence}")
+                console.print(f"  {seconds_of(phase.from_ns)} {phase.sentence}")
