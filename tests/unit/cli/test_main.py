@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import metadata
 
 import pytest
@@ -172,3 +173,27 @@ def test_run_a_size_that_no_terminal_has_is_not_used(
 
     assert main.run(["--help"]) == 0
     assert {len(line) for line in capsys.readouterr().out.splitlines()} <= {0, *range(40, 121)}
+
+
+def documented(app: typer.Typer, *path: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each command with the docstring of its function."""
+    for command in app.registered_commands:
+        yield (*path, command.name or ""), inspect.getdoc(command.callback) or ""
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        yield from documented(group.typer_instance, *path, str(group.name))
+
+
+def test_help_has_each_word_of_a_command_in_lines_as_wide_as_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What stands in brackets is not taken for a style."""
+    monkeypatch.setenv("COLUMNS", "300")
+    commands = list(documented(main.build_app()))
+    assert len(commands) >= 30
+    for words, text in commands:
+        assert main.run([*words, "--help"]) == 0
+        shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+        whole = " ".join(shown)
+        for paragraph in text.split("\n\n"):
+            assert " ".join(paragraph.split()) in (shown if len(paragraph) < 290 else whole)

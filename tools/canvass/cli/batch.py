@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
         corpora: Annotated[
             list[str],
             typer.Argument(
-                metavar="CORPUS...",
+                metavar="CORPUS",
                 help="Runs, folders of runs, Parquet data sets or files, by path or URL.",
             ),
         ],

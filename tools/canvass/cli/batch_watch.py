@@ -32,7 +32,7 @@ def register(batch: typer.Typer) -> None:
         corpora: Annotated[
             list[str],
             typer.Argument(
-                metavar="CORPUS...",
+                metavar="CORPUS",
                 help="Where runs or files of a data set arrive, by path or URL.",
             ),
         ],

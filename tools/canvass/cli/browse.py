@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
         paths: Annotated[
             list[Path] | None,
             typer.Argument(
-                metavar="[GRAPH|RUN|REPORT|CORPUS|COUNTEREXAMPLE]...",
+                metavar="PATH",
                 help="What to show. Default: the sample run that ships with canvass.",
             ),
         ] = None,

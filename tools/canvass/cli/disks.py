@@ -37,7 +37,7 @@ def disks(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DIR...",
+            metavar="DIR",
             help="Folder of one member, with its archive and cluster folders; or of all members.",
         ),
     ],

@@ -52,12 +52,12 @@ def explain(
 ) -> None:
     """Explain what happened in a cluster: leaders, elections, stuck members, risks.
 
-    Each sentence names the lines that show it, as [file:line]. Times are those of the logs.
+    Each sentence names the lines that show it, as FILE:LINE. Times are those of the logs.
     Exit code 0: explained. 2: the logs or the run cannot be read.
 
     canvass explain LOGDIR
 
-    canvass explain LOGDIR --election 3
+    canvass explain LOGDIR --election 3 --set aeron.cluster.election.timeout=1s
 
     canvass explain LOGDIR --format json | jq .leaderships
     """

@@ -173,7 +173,7 @@ def _print(found: DiffReport) -> None:
 def coverage(
     graph: Folder,
     corpora: Annotated[
-        list[Path], typer.Argument(metavar="CORPUS...", help="Runs, folders of runs, data sets.")
+        list[Path], typer.Argument(metavar="CORPUS", help="Runs, folders of runs, data sets.")
     ],
     limit: Limit = 10,
     output: Output = Format.HUMAN,
@@ -352,9 +352,7 @@ def grow(
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="The table of known steps to make or extend.")
     ],
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN|CORPUS...", help="Runs to learn from.")
-    ],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN|CORPUS", help="Runs to learn from.")],
     output: Output = Format.HUMAN,
 ) -> None:
     """Add the steps of runs that TLC allows to a table of known steps.

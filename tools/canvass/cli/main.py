@@ -7,6 +7,7 @@ code, and lets errors rise to here: an exception defined in ``canvass`` is shown
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -71,7 +72,18 @@ def build_app(first_word: str = "") -> typer.Typer:
     asked = COMMAND_MODULES.get(first_word)
     for name in [asked] if asked else dict.fromkeys(COMMAND_MODULES.values()):
         import_module(name).register(app)
+    _fill_paragraphs(app)
     return app
+
+
+def _fill_paragraphs(app: typer.Typer) -> None:
+    """Let the help of each command break its lines where the terminal ends, not the docstring."""
+    for command in app.registered_commands:
+        paragraphs = (inspect.getdoc(command.callback) or "").split("\n\n")
+        command.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _fill_paragraphs(group.typer_instance)
 
 
 def _version(asked: bool) -> None:

@@ -39,8 +39,8 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="PROPERTY=TIME",
-        help="A timeout of the cluster, such as aeron.cluster.election.timeout=1s. Default: of"
-        " run.json or config.json, else measured in the logs, else Aeron's own.",
+        help="A timeout of the cluster, by the name of Aeron's property. Default: of run.json or"
+        " config.json, else measured in the logs, else Aeron's own.",
     ),
 ]
 

@@ -123,7 +123,7 @@ def register(app: typer.Typer) -> None:
         paths: Annotated[
             list[Path],
             typer.Argument(
-                metavar="RUN|CORPUS...", help="Run folders, folders of runs, Parquet data sets."
+                metavar="RUN|CORPUS", help="Run folders, folders of runs, Parquet data sets."
             ),
         ],
         graph: Graphs = None,
