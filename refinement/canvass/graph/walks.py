@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,9 +132,6 @@ def _matrix(graph: StateGraph, allowed: NDArray[np.bool_], last: Rows | None = N
     return csr_array((np.ones(len(ends)), ends, offsets), shape=(size, size))
 
 
-Direction = Literal["out", "in", "both"]
-
-
 @dataclass(frozen=True, slots=True)
 class Arrow:
     """Edges of one action from one state to another.
@@ -192,8 +188,6 @@ def around(
     depth: int = 1,
     limit: int = 200,
     actions: Collection[str] | None = None,
-    *,
-    direction: Direction = "both",
 ) -> Neighbourhood:
     """Give the states around a state.
 
@@ -210,15 +204,13 @@ def around(
         distance, so that what lies further away is seen as well.
     actions
         The actions whose edges count; all by default.
-    direction
-        Forwards, backwards, or both.
 
     Raises
     ------
     GraphError
         If the graph has no action of a name.
     """
-    layer = _layers(graph, row, depth, actions, direction)
+    layer = _layers(graph, row, depth, actions)
     reached = np.flatnonzero(layer != _FAR)
     nearest = np.lexsort((reached, layer[reached] < 0, np.abs(layer[reached])))
     shown = _shares(graph, reached[nearest], np.abs(layer), limit, actions)
@@ -279,16 +271,13 @@ def _beside(
     return marked
 
 
-def _layers(
-    graph: StateGraph, row: int, depth: int, actions: Collection[str] | None, direction: Direction
-) -> Rows:
+def _layers(graph: StateGraph, row: int, depth: int, actions: Collection[str] | None) -> Rows:
     layer = np.full(graph.state_count, _FAR, dtype=np.int32)
     layer[row] = 0
-    walks = []
-    if direction in ("out", "both"):
-        walks.append((1, graph.out_offsets, graph.out_target, allowed_out(graph, actions)))
-    if direction in ("in", "both"):
-        walks.append((-1, graph.in_offsets, graph.in_source, allowed_in(graph, actions)))
+    walks = (
+        (1, graph.out_offsets, graph.out_target, allowed_out(graph, actions)),
+        (-1, graph.in_offsets, graph.in_source, allowed_in(graph, actions)),
+    )
     frontiers = [np.array([row], dtype=np.int64) for _ in walks]
     seen = [layer == 0 for _ in walks]
     # Layer by layer in both directions, so that a state is put where it is nearest to the root;

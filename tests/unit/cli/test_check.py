@@ -233,8 +233,11 @@ def test_coverage_is_shown_by_action(command: Command, tiny: Path) -> None:
     assert {one["action"]: one["total"] for one in report["coverage"]}["Retry"] == 0
 
 
-def test_a_simulation_is_repeated_by_its_seed(command: Command, tiny: Path) -> None:
-    words = ("check", "TinyLoss", "--simulate", "--seed", "7", "--workers", "1", "--spec", tiny)
+def test_a_simulation_is_repeated_by_its_seed(command: Command, tiny: Path, tmp_path: Path) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    loss = {"expected": "safety", "violates": "NothingLost", "workers": 1}
+    write_manifest(spec, model("TinyLoss", mode="simulate", traces=1000, **loss))
+    words = ("check", "--seed", "7", "--spec", spec)
     first = json.loads(command(*words, "--format", "json")[1])["models"][0]
     second = json.loads(command(*words, "--format", "json")[1])["models"][0]
 

@@ -83,7 +83,7 @@ COUNTED = {"distinctStates": 9, "depth": 5}
 def test_a_finished_run_is_compared(
     expected: dict[str, Any], found: CheckResult, workers: int, standing: Standing, reason: str
 ) -> None:
-    compared = compare(entry(**expected), found, workers=workers, as_listed=True)
+    compared = compare(entry(**expected), found, workers=workers)
 
     assert compared.standing is standing
     assert reason in compared.reason
@@ -95,14 +95,6 @@ def test_a_finished_run_is_compared(
 )
 def test_what_tlc_did_not_finish_is_never_as_expected(outcome: Outcome) -> None:
     for expected in ("success", "safety"):
-        compared = compare(entry(expected=expected), result(outcome), workers=1, as_listed=True)
+        compared = compare(entry(expected=expected), result(outcome), workers=1)
 
         assert (compared.standing, compared.reason) == (Standing.NOT_CHECKED, "what TLC said")
-
-
-def test_counts_are_not_compared_in_another_mode_than_the_manifest_has() -> None:
-    other = {"distinctStates": 1, "depth": 1}
-
-    assert compare(entry(**other), result(), workers=1, as_listed=False).standing is (
-        Standing.AS_EXPECTED
-    )

@@ -85,7 +85,7 @@ def test_neighbours_components_and_projections(command: Command, folder: Path) -
     parts = json.loads(out)
     _, out, _ = command("graph", "project", folder, "--by", "lamp.east.colour", "--format", "json")
     classes = json.loads(out)
-    _, human, _ = command("graph", "neighbours", folder, "initial", "--out", "--limit", 2)
+    _, human, _ = command("graph", "neighbours", folder, "initial", "--limit", 2)
 
     assert near["leftOut"]["states"] == 0
     assert near["states"][0] == {"id": near["root"], "layer": 0, "more": 0}

@@ -88,9 +88,9 @@ def show_result(run: ModelRun, width: int) -> None:
     mark, style = _MARK[comparison.standing]
     found = result.outcome.value + (f": {result.violated}" if result.violated else "")
     counts = [] if result.distinct is None else [f"{result.distinct:,} distinct states"]
-    if run.mode is Mode.SIMULATE and result.generated is not None:
+    if run.entry.mode is Mode.SIMULATE and result.generated is not None:
         counts = [f"{result.generated:,} states"]
-    if result.depth is not None and run.mode is Mode.CHECK:
+    if result.depth is not None and run.entry.mode is Mode.CHECK:
         counts.append(f"depth {result.depth}")
     parts = [f"{run.entry.name:<{width}}", found, ", ".join([*counts, f"{result.seconds:.1f} s"])]
     line = "  ".join([*parts, f"({comparison.reason})" if comparison.reason else "as expected"])
@@ -112,7 +112,7 @@ def register(app: typer.Typer) -> None:
     def check(
         models: Annotated[
             list[str] | None,
-            typer.Argument(metavar="[MODEL]...", help="Models to check. Default: the CI set."),
+            typer.Argument(metavar="MODEL", help="Models to check. Default: the CI set."),
         ] = None,
         listing: Annotated[
             bool, typer.Option("--list", help="List the models; check nothing.")
@@ -138,9 +138,6 @@ def register(app: typer.Typer) -> None:
             float | None,
             typer.Option(min=0.001, metavar="SECONDS", help="Time limit for each model."),
         ] = None,
-        simulate: Annotated[
-            bool, typer.Option("--simulate", help="Try random behaviours instead of a full search.")
-        ] = False,
         seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
         coverage: Annotated[
             bool, typer.Option("--coverage", help="Print how often each action was taken.")
@@ -238,7 +235,6 @@ def register(app: typer.Typer) -> None:
             heap_mib=None if heap is None else heap_mib(heap),
             timeout_s=timeout,
             seed=seed,
-            simulate=simulate,
             coverage=coverage,
         )
         width = max(len(entry.name) for entry in chosen)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from canvass.graph.project import QuotientEdge
     from canvass.graph.view import StateGraph, Tree
-    from canvass.graph.walks import Direction, Hop, Neighbourhood
+    from canvass.graph.walks import Hop, Neighbourhood
 
 
 CHANGES: Final = 12
@@ -288,8 +288,6 @@ def neighbours(
     graph: Folder,
     state: Annotated[str, typer.Argument(metavar="STATE", help=STATE_HELP)],
     depth: Annotated[int, typer.Option(min=1, max=50, help="Maximum distance, in steps.")] = 1,
-    forwards: Annotated[bool, typer.Option("--out", help="Only successors.")] = False,
-    backwards: Annotated[bool, typer.Option("--in", help="Only predecessors.")] = False,
     actions: Actions = None,
     limit: Limit = 50,
     output: Output = Format.HUMAN,
@@ -300,10 +298,7 @@ def neighbours(
 
     opened = open_view(graph)
     row = row_of(opened, state)
-    direction: Direction = "both"
-    if forwards != backwards:
-        direction = "out" if forwards else "in"
-    found = around(opened, row, depth, limit, actions, direction=direction)
+    found = around(opened, row, depth, limit, actions)
     names = {each: opened.id_of(each) for each in found.rows.tolist()}
     shown = zip(names.values(), found.layers.tolist(), found.more.tolist(), strict=True)
     answer = Neighbours(

@@ -42,7 +42,7 @@ class Comparison:
     reason: str = ""
 
 
-def compare(entry: ModelEntry, result: CheckResult, *, workers: int, as_listed: bool) -> Comparison:
+def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparison:
     """Hold a result to the manifest.
 
     Parameters
@@ -54,8 +54,6 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int, as_listed: 
     workers
         How many workers searched. With several, which states are seen before a violation differs
         from run to run, and so does the depth of the search.
-    as_listed
-        Whether the model was run in the manifest's own mode; counts are compared only then.
 
     Returns
     -------
@@ -78,7 +76,7 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int, as_listed: 
         ("depth", entry.depth, result.depth, repeatable),
     )
     for name, expected, counted, comparable in counts:
-        if as_listed and comparable and expected is not None and counted != expected:
+        if comparable and expected is not None and counted != expected:
             shown = "none" if counted is None else f"{counted:,}"
             return _differs(f"expected {expected:,} {name}, found {shown}")
     return Comparison(Standing.AS_EXPECTED)
@@ -102,8 +100,6 @@ class Settings:
         The programs.
     workers, heap_mib, timeout_s, seed
         As in `canvass.tlc.TlcOptions`.
-    simulate
-        Random behaviours for models that are otherwise searched.
     coverage
         Whether to ask for coverage.
     """
@@ -114,7 +110,6 @@ class Settings:
     heap_mib: int | None = None
     timeout_s: float | None = None
     seed: int | None = None
-    simulate: bool = False
     coverage: bool = False
 
 
@@ -192,7 +187,6 @@ class ModelRun:
     result: CheckResult
     comparison: Comparison
     counterexample: Counterexample | None
-    mode: Mode
     workers: int
     processor_s: float
 
@@ -219,7 +213,7 @@ class ModelRun:
             seconds=round(result.seconds, 3),
             processor_seconds=round(self.processor_s, 1),
             tlc_version=result.tlc_version,
-            mode=self.mode.value,
+            mode=self.entry.mode.value,
             workers=self.workers,
             seed=result.seed,
             message=result.message,
@@ -294,8 +288,7 @@ def run_model(
     from canvass.tlc import TlcOptions
     from canvass.tlc import check as check_with_tlc
 
-    mode = Mode.SIMULATE if settings.simulate else entry.mode
-    simulates = mode is Mode.SIMULATE
+    simulates = entry.mode is Mode.SIMULATE
     workers = settings.workers or entry.workers or processors()
     # Java's optimising compiler costs a model of seconds more than it brings.
     is_short = entry.takes is Takes.SECONDS
@@ -308,8 +301,8 @@ def run_model(
         timeout_s=settings.timeout_s,
         check_deadlock=entry.deadlock_check,
         simulate=simulates,
-        traces=(entry.traces or 1000) if simulates else None,
-        depth=entry.trace_depth if simulates else None,
+        traces=entry.traces,
+        depth=entry.trace_depth,
         seed=settings.seed,
         coverage=settings.coverage,
         library=module_folders(root),
@@ -319,11 +312,11 @@ def run_model(
     before = _processor_s()
     result = check_with_tlc(module, config_of(root, entry), options=options, on_event=on_event)
     taken = _processor_s() - before
-    compared = compare(entry, result, workers=workers, as_listed=mode is entry.mode)
+    compared = compare(entry, result, workers=workers)
     shown = None
     if result.violations and result.outcome.is_violation:
         shown = counterexample(root, module, entry.name, result.violations[0])
-    return ModelRun(entry, result, compared, shown, mode, workers, taken)
+    return ModelRun(entry, result, compared, shown, workers, taken)
 
 
 def _processor_s() -> float:
