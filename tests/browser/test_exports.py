@@ -13,8 +13,8 @@ import networkx as nx
 import pytest
 
 from canvass.browser import api
-from canvass.tlc.convert import from_itf_value
 from support.browse import Asked, Reply, serving
+from support.itf_values import from_itf_value
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ from canvass.graph.predicate import parse
 from canvass.graph.printed import identities_of
 from canvass.graph.project import project
 from canvass.graph.walks import components, shortest_path
-from canvass.tlc.convert import from_itf_value
 from canvass.tlc.values import same
 from canvass.traces.layout import NONE
 from support.graphs import graph_of
+from support.itf_values import from_itf_value
 
 pytestmark = pytest.mark.tlc
 

@@ -15,8 +15,8 @@ import pytest
 
 from canvass.cli.check import heap_mib
 from canvass.cli.output import CommandError
-from canvass.tlc.convert import from_itf_value
 from support.interrupting import heed_interrupts
+from support.itf_values import from_itf_value
 from support.tiny_spec import MODELS, model, write_manifest
 
 pytestmark = pytest.mark.tlc

@@ -137,7 +137,6 @@ def test_what_cannot_be_a_constant_is_refused(name: str, value: Any) -> None:
         {"stack_mib": 0},
         {"timeout_s": 0},
         {"timeout_s": float("nan")},
-        {"fingerprint": 131},
         {"depth": 5},
         {"traces": 5},
         {"simulate": True, "depth": 0},

@@ -25,8 +25,9 @@ from canvass.tlc import (
     to_python,
     to_tla,
 )
-from canvass.tlc.convert import from_itf_value, to_itf_value
+from canvass.tlc.convert import to_itf_value
 from canvass.tlc.values import same
+from support.itf_values import from_itf_value
 from support.tlc_values import values
 
 KINDS: list[Value] = [

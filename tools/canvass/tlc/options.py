@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from canvass.tlc.errors import OptionError
 from canvass.tlc.jar import Jar
 from canvass.tlc.java import Java
-
-FINGERPRINT_COUNT: Final = 131
-"""TLC has this many fingerprint polynomials, numbered from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +29,6 @@ class TlcOptions:
     check_deadlock
         Whether a state without successor is an error. A configuration that says otherwise
         (``CHECK_DEADLOCK FALSE``) wins.
-    fingerprint
-        Number of the fingerprint polynomial. Fixed by default, so that state ids in dumps are the
-        same in every run.
     simulate
         Random behaviours instead of an exhaustive search.
     traces
@@ -48,8 +41,6 @@ class TlcOptions:
         Ask for coverage once a minute and at the end.
     dump
         File for the state graph in dot, named ``*.dot``; actions are its edge labels.
-    log
-        File into which everything that TLC prints is copied as it comes; replaced if it exists.
     library
         More folders in which modules are looked for, after the specification's own.
     extra_args
@@ -73,14 +64,12 @@ class TlcOptions:
     stack_mib: int | None = None
     timeout_s: float | None = None
     check_deadlock: bool = True
-    fingerprint: int = 0
     simulate: bool = False
     traces: int | None = None
     depth: int | None = None
     seed: int | None = None
     coverage: bool = False
     dump: str | os.PathLike[str] | None = None
-    log: str | os.PathLike[str] | None = None
     library: tuple[str | os.PathLike[str], ...] = ()
     extra_args: tuple[str, ...] = ()
     jvm_args: tuple[str, ...] = ()
@@ -93,8 +82,6 @@ class TlcOptions:
         _at_least(1, stack_mib=self.stack_mib)
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise OptionError(f"timeout_s must be more than 0, not {self.timeout_s}")
-        if not 0 <= self.fingerprint < FINGERPRINT_COUNT:
-            raise OptionError(f"fingerprint must be 0..{FINGERPRINT_COUNT - 1}")
         if not self.simulate and (self.traces is not None or self.depth is not None):
             raise OptionError("traces and depth are for simulation: say simulate=True")
         if self.simulate and self.dump is not None:
@@ -114,8 +101,9 @@ class TlcOptions:
             args += ["-simulate"] if self.traces is None else ["-simulate", f"num={self.traces}"]
             args += [] if self.depth is None else ["-depth", str(self.depth)]
         else:
-            # The metadir is removed after the run, so a checkpoint would serve nobody.
-            args += ["-fp", str(self.fingerprint), "-checkpoint", "0"]
+            # One fingerprint polynomial, so that state ids in dumps are the same in every run. The
+            # metadir is removed after the run, so a checkpoint would serve nobody.
+            args += ["-fp", "0", "-checkpoint", "0"]
         if self.seed is not None:
             args += ["-seed", str(self.seed)]
         if self.coverage:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from canvass.tlc.convert import to_itf_trace
-from canvass.tlc.errors import RunError
 from canvass.tlc.events import ActionCoverage, TraceState
 
 
@@ -111,7 +109,7 @@ class CheckResult:
         From start to end, start of Java included.
     tlc_version : str or None
         For example ``2.15``; ``None`` when TLC never spoke.
-    seed, fingerprint : int or None
+    seed : int or None
         With which TLC ran, so that a run can be repeated.
     exit_code : int or None
         Negative for a signal; ``None`` when the run did not get that far.
@@ -134,7 +132,6 @@ class CheckResult:
     seconds: float = 0.0
     tlc_version: str | None = None
     seed: int | None = None
-    fingerprint: int | None = None
     exit_code: int | None = None
     argv: tuple[str, ...] = ()
     output: tuple[str, ...] = ()
@@ -159,20 +156,3 @@ class CheckResult:
     def loop(self) -> int | None:
         """Zero-based index of the state to which the trace returns, for a lasso."""
         return self.violations[0].loop if self.violations else None
-
-    @property
-    def command(self) -> str:
-        """The command as one line for a shell."""
-        return shlex.join(self.argv)
-
-    def to_itf(self, source: str | None = None) -> dict[str, Any]:
-        """Return the first error's behaviour as an ITF document.
-
-        Raises
-        ------
-        RunError
-            When there is none.
-        """
-        if not self.trace:
-            raise RunError(f"the result ({self.outcome.value}) has no trace to export")
-        return self.violations[0].to_itf(source)

@@ -16,7 +16,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -174,13 +174,6 @@ class TlcRun(Iterator[Event]):
         if self._stopped is not None:
             return
         self._started_s = time.monotonic()
-        with ExitStack() as files:
-            log = None
-            if self._options.log is not None:
-                log = files.enter_context(_open_log(Path(self._options.log)))
-            yield from self._stream(log)
-
-    def _stream(self, log: IO[bytes] | None) -> Iterator[Event]:
         process = self._start()
         assert process.stdout is not None
         assert process.stderr is not None
@@ -195,8 +188,6 @@ class TlcRun(Iterator[Event]):
         ended = False
         try:
             for raw in process.stdout:
-                if log is not None:
-                    log.write(raw)
                 line = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
                 for event in self._reader.feed(line):
                     self._verdict.add(event)
@@ -250,13 +241,6 @@ class TlcRun(Iterator[Event]):
 def _drain(stream: IO[bytes], lines: deque[str]) -> None:
     for raw in stream:
         lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
-
-
-def _open_log(path: Path) -> IO[bytes]:
-    try:
-        return path.open("wb")
-    except OSError as error:
-        raise RunError(f"the log {path} cannot be written: {error.strerror}") from None
 
 
 def _expire(reference: weakref.ref[TlcRun]) -> None:

@@ -135,8 +135,8 @@ class Verdict:
                 self._coverage.append(event)
             case Banner(version=version):
                 self._set(tlc_version=version)
-            case Started(seed=seed, fingerprint=fingerprint, mode=mode):
-                self._set(seed=seed, fingerprint=fingerprint)
+            case Started(seed=seed, mode=mode):
+                self._set(seed=seed)
                 self._simulation = mode == "simulate"
             case ParseOutput(line=line) if not _PARSER_PROGRESS.match(line):
                 self._parser.append(line)
