@@ -19,12 +19,15 @@ from starlette.types import ASGIApp
 from canvass.browser import api
 from canvass.browser.arguments import Arguments, Ask, Question
 from canvass.browser.graph_routes import graph_questions
-from canvass.browser.guard import Access, Guard, not_found
+from canvass.browser.guard import Access, Guard, Refusal, bad_request, not_found
 from canvass.browser.limits import WORKERS, encoded
 from canvass.browser.overview import overview
 from canvass.browser.page_files import PageFile
 from canvass.browser.run_routes import run_questions
 from canvass.browser.sources import Store
+from canvass.graph import GraphError
+from canvass.graph.syntax import PredicateError
+from canvass.graph.walks import NoPath
 
 JSON: Final = "application/json"
 
@@ -81,7 +84,14 @@ class Browser:
 
 
 def _answer(ask: Ask, arguments: Arguments) -> Response:
-    found = ask(arguments)
+    try:
+        found = ask(arguments)
+    except NoPath as error:
+        raise Refusal(404, "no-path", str(error)) from None
+    except PredicateError as error:
+        raise Refusal(400, "expression", str(error), error.column) from None
+    except GraphError as error:
+        raise bad_request(str(error)) from None
     if isinstance(found, Response):
         return found
     return Response(encoded(found), media_type=JSON)

@@ -1,20 +1,43 @@
-"""Questions about state graphs: what each one takes, and whom it asks."""
+"""Questions about state graphs: what each one takes, and the answer to it.
+
+The questions are asked of `canvass.graph`; what they find is named and laid out here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.browser import api
 from canvass.browser.arguments import Answer, Arguments, Question
 from canvass.browser.coverage import Coverages
 from canvass.browser.exports import checked_format, export_part, export_path
-from canvass.browser.graph_answers import asked, find, find_path, path, quotient, strong_components
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import bad_request
-from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED
+from canvass.browser.labels import edge_words, labels_of
+from canvass.browser.layout import layers_from, place
+from canvass.browser.limits import (
+    DEPTH,
+    DRAWN_EDGES,
+    DRAWN_STATES,
+    LISTED,
+    QUOTIENT_NODES,
+    shortened,
+)
 from canvass.browser.neighbourhood import Extent, draw, drawn_edges, find_near
 from canvass.browser.sources import Store
+from canvass.graph.predicate import parse
+from canvass.graph.project import Quotient, project
+from canvass.graph.walks import Hop, NoPath, shortest_path
 from canvass.traces.layout import ACTION_NAMES
 
+KEY_CHARS: Final = 200
+"""Of the name of a class: every edge repeats it."""
+LARGEST: Final = 50
+"""Components that are listed: the others are smaller."""
 EXTENT: Final = ("depth", "limit", "actions", "include")
 EXPORT: Final = ("format", "around", "path", "from", "to", "where", *EXTENT)
 
@@ -44,9 +67,7 @@ class GraphRoutes:
     def around(self, arguments: Arguments) -> Answer:
         """Lay out the part around a state."""
         graph = self._graph(arguments)
-        with asked():
-            row = graph.row(arguments.part("state"))
-            return draw(graph, row, _extent(graph, arguments))
+        return draw(graph, graph.row(arguments.part("state")), _extent(graph, arguments))
 
     def coverage(self, arguments: Arguments) -> Answer:
         """Say how much of the graph runs take, and which of the drawn edges."""
@@ -54,9 +75,8 @@ class GraphRoutes:
         if not arguments.text("around"):
             return steps.coverage(taken)
         graph = self._graph(arguments)
-        with asked():
-            row = graph.row(arguments.text("around"))
-            return steps.coverage(taken, drawn_edges(graph, row, _extent(graph, arguments)))
+        row = graph.row(arguments.text("around"))
+        return steps.coverage(taken, drawn_edges(graph, row, _extent(graph, arguments)))
 
     def untaken(self, arguments: Arguments) -> Answer:
         """List the steps of an action that no run takes."""
@@ -70,48 +90,112 @@ class GraphRoutes:
 
     def find(self, arguments: Arguments) -> Answer:
         """Find the states in which a predicate holds."""
-        limit = arguments.number("limit", 100, LISTED)
-        with asked():
-            return find(self._graph(arguments), arguments.required("where"), limit)
+        graph = self._graph(arguments)
+        view = graph.view
+        predicate = parse(arguments.required("where"))
+        rows = predicate.rows(view)
+        shown = graph.labels(rows[: arguments.number("limit", 100, LISTED)].tolist())
+        refs = tuple(api.StateRef(view.id_of(row), label) for row, label in shown.items())
+        hints = () if len(rows) else tuple(predicate.unknown_names(view))
+        return api.Found(count=len(rows), shown=refs, hints=hints)
 
     def path(self, arguments: Arguments) -> Answer:
         """Find a shortest path."""
-        with asked():
-            return path(
-                self._graph(arguments),
-                arguments.required("from"),
-                arguments.text("to"),
-                arguments.text("where"),
-                arguments.names("actions"),
-            )
+        graph = self._graph(arguments)
+        view = graph.view
+        hops, first = _path(
+            graph,
+            arguments.required("from"),
+            arguments.text("to"),
+            arguments.text("where"),
+            arguments.names("actions"),
+        )
+        trees = {row: view.tree(row) for row in (first, *(hop.target for hop in hops))}
+        labels = labels_of(trees)
+        return api.PathView(
+            start=api.StateRef(view.id_of(first), labels[first]),
+            hops=tuple(
+                api.Hop(
+                    edge=hop.edge,
+                    action=hop.action,
+                    source=view.id_of(hop.source),
+                    target=view.id_of(hop.target),
+                    source_label=labels[hop.source],
+                    target_label=labels[hop.target],
+                    words=edge_words(trees[hop.source], trees[hop.target], hop.action),
+                )
+                for hop in hops
+            ),
+        )
 
     def project(self, arguments: Arguments) -> Answer:
         """See the graph through an expression."""
-        with asked():
-            by = arguments.required("by")
-            return quotient(self._graph(arguments), by, arguments.names("actions"))
+        graph, by = self._graph(arguments), arguments.required("by")
+        actions = arguments.names("actions")
+        found = project(graph.view, by, actions or None, limit=QUOTIENT_NODES)
+        pairs = sorted({(one.source, one.target) for one in found.edges})
+        placed = place(layers_from(len(found.keys), pairs, _roots(graph, found)), pairs)
+        # A class may be too long to name: its number keeps two of them apart.
+        keys = [shortened(label, KEY_CHARS) for label in found.labels]
+        keys = [key if keys.count(key) == 1 else f"{key} #{k}" for k, key in enumerate(keys)]
+        shown, cut = found.edges[:DRAWN_EDGES], found.edges[DRAWN_EDGES:]
+        return api.Projection(
+            by=by,
+            nodes=tuple(
+                api.QuotientNode(
+                    key=key,
+                    count=int(found.counts[k]),
+                    example=graph.view.id_of(int(found.examples[k])),
+                    x=placed.x[k],
+                    y=placed.y[k],
+                )
+                for k, key in enumerate(keys)
+            ),
+            edges=tuple(
+                api.QuotientEdge(
+                    source=keys[one.source],
+                    target=keys[one.target],
+                    action=one.action,
+                    count=one.count,
+                )
+                for one in shown
+            ),
+            left_out=api.LeftOut(
+                states=found.left_out_states,
+                edges=found.left_out_edges + sum(one.count for one in cut),
+            ),
+            left_out_classes=found.left_out_classes,
+        )
 
     def export(self, arguments: Arguments) -> Answer:
         """Give a file of the part around a state, of a path, or of the whole graph."""
         graph = self._graph(arguments)
         form = checked_format(arguments.required("format"))
         actions = arguments.names("actions")
-        with asked():
-            if arguments.text("around"):
-                row = graph.row(arguments.text("around"))
-                near = find_near(graph, row, _extent(graph, arguments))
-                return export_part(graph, form, near.rows.tolist(), actions)
-            if not arguments.text("path") and not arguments.text("from"):
-                return export_part(graph, form, None, actions)
-            end = arguments.text("path") or arguments.text("to")
-            start = arguments.text("from") or "initial"
-            hops, first = find_path(graph, start, end, arguments.text("where"), actions)
-            return export_path(graph, form, first, hops)
+        if arguments.text("around"):
+            row = graph.row(arguments.text("around"))
+            near = find_near(graph, row, _extent(graph, arguments))
+            return export_part(graph, form, near.rows.tolist(), actions)
+        if not arguments.text("path") and not arguments.text("from"):
+            return export_part(graph, form, None, actions)
+        end = arguments.text("path") or arguments.text("to")
+        start = arguments.text("from") or "initial"
+        hops, first = _path(graph, start, end, arguments.text("where"), actions)
+        return export_path(graph, form, first, hops)
 
     def components(self, arguments: Arguments) -> Answer:
         """Describe the strongly connected components."""
         graph = self._graph(arguments)
-        return strong_components(graph, graph.components.get())
+        found = graph.components.get()
+        largest = graph.labels(found.examples[:LARGEST].tolist())
+        return api.Components(
+            count=len(found),
+            largest=tuple(
+                api.Component(size=size, example=graph.view.id_of(row), label=label)
+                for size, (row, label) in zip(found.sizes.tolist(), largest.items(), strict=False)
+            ),
+            terminal=int(found.terminal.sum()),
+        )
 
 
 def _extent(graph: OpenGraph, arguments: Arguments) -> Extent:
@@ -123,6 +207,33 @@ def _extent(graph: OpenGraph, arguments: Arguments) -> Extent:
         actions=arguments.names("actions"),
         include=graph.row(include) if include else None,
     )
+
+
+def _path(
+    graph: OpenGraph, start: str, end: str, where: str, actions: Collection[str]
+) -> tuple[Sequence[Hop], int]:
+    """Find a shortest path to a state, or to what is to hold in one; and the state it begins in."""
+    if bool(end) == bool(where):
+        raise bad_request("a path needs to=STATE or where=EXPRESSION, and not both")
+    targets: NDArray[np.int32] = (
+        np.array([graph.row(end)], dtype=np.int32) if end else parse(where).rows(graph.view)
+    )
+    if not len(targets):
+        hints = "".join(f"; {hint}" for hint in parse(where).unknown_names(graph.view))
+        raise NoPath(f"the predicate holds in no state of the graph{hints}")
+    sources = (
+        graph.view.initial if start == "initial" else np.array([graph.row(start)], dtype=np.int32)
+    )
+    hops = shortest_path(graph.view, sources.tolist(), targets.tolist(), actions or None)
+    first = hops[0].source if hops else int(np.intersect1d(sources, targets)[0])
+    return hops, first
+
+
+def _roots(graph: OpenGraph, found: Quotient) -> list[int]:
+    """Give the classes of the initial states; the largest class if none of them is kept."""
+    classes = np.unique(found.class_of[graph.view.initial])
+    roots: list[int] = classes[classes >= 0].tolist()
+    return roots or ([0] if len(found.keys) else [])
 
 
 def graph_questions(store: Store) -> list[Question]:

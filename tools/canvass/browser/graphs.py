@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from canvass.browser import api
-from canvass.browser.guard import Refusal, bad_request, not_found
+from canvass.browser.guard import Refusal, not_found
 from canvass.browser.labels import edge_words, label_of, labels_of, tree_changes
 from canvass.browser.limits import DRAWN_STATES, LISTED, bounded
 from canvass.browser.member_steps import MemberSteps
@@ -68,12 +68,11 @@ class OpenGraph:
         Raises
         ------
         Refusal
-            If there is no such state, or several.
+            If there is no such state.
+        GraphError
+            If there are several.
         """
-        try:
-            row = self.view.find(state)
-        except GraphError as error:
-            raise bad_request(str(error)) from None
+        row = self.view.find(state)
         if row is None:
             raise not_found(f"no state of the graph has an id that begins with {state}")
         return row

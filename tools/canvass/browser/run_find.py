@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.clock_texts import seconds_text
-from canvass.browser.graph_answers import asked
 from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
 from canvass.browser.limits import LABEL_CHARS, shortened
@@ -93,12 +92,11 @@ def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> a
     """Find the stretches of events for which a predicate holds, in the order of their beginning."""
     if not where:
         return api.RunFound(count=0, events=0, shown=(), hints=(), fields=FIELDS, actions=ACTIONS)
-    with asked():
-        predicate = parse(where)
-        named = {one.name for one in names_in([predicate.node])}
-        of_run = bool(named) and named <= _OF_RUN
-        holds = predicate.mask(states)  # type: ignore[arg-type]
-        hints = () if holds.any() else tuple(predicate.unknown_names(states))  # type: ignore[arg-type]
+    predicate = parse(where)
+    named = {one.name for one in names_in([predicate.node])}
+    of_run = bool(named) and named <= _OF_RUN
+    holds = predicate.mask(states)  # type: ignore[arg-type]
+    hints = () if holds.any() else tuple(predicate.unknown_names(states))  # type: ignore[arg-type]
     found = sorted(
         (int(places[first]), int(places[last]), count)
         for rows, places in (
