@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
+from typing import Final
 
+import numpy as np
 import pytest
 
 from canvass.browser.layout import HEIGHT, WIDTH
-from canvass.browser.overview import MODELS, SEEDS, election_edges, overview, stored_edges
+from canvass.browser.overview import SEEDS, Change, overview, stored_edges
 from canvass.cluster.member import ElectionState
+from canvass.graph.artifact import Graph
+from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
 from support.graphs import graph_of
+
+MODELS: Final = (("MCMemberGraph1", None), ("MCMemberGraph3", 1))
+"""Models whose graphs have every change there is, with their steps from the roots: a member alone
+is elected in another way than one of three.
+"""
+
+
+def election_edges(graphs: Iterable[Graph]) -> tuple[Change, ...]:
+    """Read the changes of the election state off state graphs."""
+    names = [state.value for state in ElectionState]
+    column = STATE_INDEX["election_state"]
+    found: set[tuple[int, int, int]] = set()
+    for graph in graphs:
+        taken = graph.target != NONE
+        before = graph.state[graph.source[taken], column]
+        after = graph.state[graph.target[taken], column]
+        action = graph.input_action[graph.input[taken]]
+        rows = np.stack([before, after, action], axis=1)[before != after]
+        found |= {(a, b, c) for a, b, c in np.unique(rows, axis=0).tolist()}
+    pairs = sorted({(a, b) for a, b, _ in found})
+    return tuple(
+        Change(
+            names[a],
+            names[b],
+            tuple(sorted(ACTION_NAMES[c] for one, two, c in found if (one, two) == (a, b))),
+        )
+        for a, b in pairs
+    )
 
 
 def test_the_stored_changes_are_those_of_the_graphs_that_tlc_printed(

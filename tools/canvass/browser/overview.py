@@ -1,31 +1,22 @@
 """The election's state machine as the spec has it: `election.json`, with places to draw it at.
 
-`election_edges` reads the changes of the election state off state graphs, so that the file is made
-of what TLC printed; a test makes it again. The places, and which edges the published diagram has,
-are said here by hand.
+The file has the changes of the election state that TLC printed; a test reads them off state graphs
+and compares. The places, and which edges the published diagram has, are said here by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
 import msgspec
-import numpy as np
 from msgspec import Struct
 
 from canvass.browser.api import Overview, OverviewEdge, OverviewState
 from canvass.cluster.member import ElectionState
-from canvass.graph.artifact import Graph
-from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
 
 EDGES_FILE: Final = "election.json"
-MODELS: Final = (("MCMemberGraph1", None), ("MCMemberGraph3", 1))
-"""Models whose graphs have every change there is, with their steps from the roots: a member alone
-is elected in another way than one of three.
-"""
 
 COLUMN: Final = 340.0
 ROW: Final = 90.0
@@ -93,29 +84,6 @@ class Change(Struct, frozen=True):
     source: str
     target: str
     actions: tuple[str, ...]
-
-
-def election_edges(graphs: Iterable[Graph]) -> tuple[Change, ...]:
-    """Read the changes of the election state off state graphs."""
-    names = [state.value for state in ElectionState]
-    column = STATE_INDEX["election_state"]
-    found: set[tuple[int, int, int]] = set()
-    for graph in graphs:
-        taken = graph.target != NONE
-        before = graph.state[graph.source[taken], column]
-        after = graph.state[graph.target[taken], column]
-        action = graph.input_action[graph.input[taken]]
-        rows = np.stack([before, after, action], axis=1)[before != after]
-        found |= {(a, b, c) for a, b, c in np.unique(rows, axis=0).tolist()}
-    pairs = sorted({(a, b) for a, b, _ in found})
-    return tuple(
-        Change(
-            names[a],
-            names[b],
-            tuple(sorted(ACTION_NAMES[c] for one, two, c in found if (one, two) == (a, b))),
-        )
-        for a, b in pairs
-    )
 
 
 @cache
