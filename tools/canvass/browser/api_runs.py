@@ -79,8 +79,6 @@ class Divergence(Data, frozen=True):
     failing: tuple[str, ...]
     """Parts of the guard that keep the action from being enabled."""
     operator: Operator | None
-    words: tuple[str, ...]
-    """What was expected and what was seen, in a line for each field."""
     receipt: Receipt | None
     levels: tuple[MemberLevel, ...]
     hazards: tuple[str, ...]

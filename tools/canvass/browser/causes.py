@@ -6,7 +6,7 @@ Nothing is decided here: what is wrong was found by `canvass.conformance`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -139,8 +139,3 @@ def levels_of(opened: OpenRun, divergence: Divergence) -> tuple[api.MemberLevel,
             )
         )
     return tuple(found)
-
-
-def expected_words(rows: Sequence[Difference]) -> tuple[str, ...]:
-    """Say of the nearest outcome that the spec allows what it has instead of what was seen."""
-    return tuple(f"{row.field}: expected {row.allowed}, saw {row.observed}" for row in rows[:3])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from canvass.browser import api
-from canvass.browser.causes import expected_words, levels_of, receipt_of
+from canvass.browser.causes import levels_of, receipt_of
 from canvass.browser.hazards import hazards_in
 from canvass.browser.runs import OpenRun
 from canvass.conformance.check import check_units
@@ -120,7 +120,6 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
     """Give the first divergence of a run."""
     content: Explanation = case.explanation
     first = content.divergence
-    expected = content.alternatives
     return api.Divergence(
         member=first.member,
         step=first.step,
@@ -130,8 +129,7 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
         message=first.text,
         about=CLASS_TEXTS[first.kind],
         changed=content.changed,
-        expected=expected,
-        words=expected_words(expected[0]) if expected else (),
+        expected=content.alternatives,
         receipt=_first_of(receipt_of(opened, one) for one in case.run.divergences),
         levels=_first_of(levels_of(opened, one) for one in case.run.divergences) or (),
         hazards=hazards_in(*(one.text for one in case.run.divergences)),

@@ -350,19 +350,19 @@ export interface ExplanationView {
   readonly leftOut: number;
 }
 
-/** A definition of the spec. */
-export interface Operator {
-  readonly module: string;
-  readonly line: number;
-  readonly lines: readonly string[];
-}
-
 /** A field in which two states or lists of messages differ. */
 export interface Difference {
   readonly field: string;
   readonly before: string;
   readonly observed: string;
   readonly allowed: string;
+}
+
+/** A definition of the spec. */
+export interface Operator {
+  readonly module: string;
+  readonly line: number;
+  readonly lines: readonly string[];
 }
 
 /** A message between two lanes. */
@@ -428,7 +428,6 @@ export interface Divergence {
   readonly enabled: readonly string[];
   readonly failing: readonly string[];
   readonly operator: Operator | null;
-  readonly words: readonly string[];
   readonly receipt: Receipt | null;
   readonly levels: readonly MemberLevel[];
   readonly hazards: readonly string[];

@@ -50,7 +50,7 @@ export function RunFindView(
         submit={ask}
       />
       <div class="scroll">
-        {where === "" ? <p class="note">The language is that of graphs; it is asked of the member’s state after each step. What holds for several steps in a row is one line. leaders and candidates count members of the whole cluster.</p>
+        {where === "" ? <p class="note">A condition on the member’s state after each step, in the language of state graphs. Steps in a row after which it holds are one line. The fields leaders and candidates count members of the whole cluster.</p>
           : data ? <Answer found={data} show={show} /> : found.loading ? <p class="waiting" role="status">Looking through the events …</p> : null}
       </div>
     </div>

@@ -59,7 +59,6 @@ function Diverged({ divergence, show }: { divergence: Divergence; show: (at: num
           <span class="sign" aria-hidden="true">✖</span>{" "}
           {`${divergence.name}: member ${divergence.member}, step ${divergence.step}`}
         </h2>
-        {divergence.words.map((words) => <p key={words} class="expected-words">{words}</p>)}
         <p class="soft" title={divergence.kind}>{divergence.about || divergence.kind}</p>
         <button type="button" onClick={() => show(divergence.eventNumber)}>Go to this event</button>
       </section>
