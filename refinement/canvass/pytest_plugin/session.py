@@ -213,7 +213,9 @@ class Session:
         screening.add(path)
         screening.ask()
         (result,) = settle_all(screening).runs
-        self.coverage.add(result.verdict.value, result.events, _actions(path, result))
+        taken = screening.runs[0].actions.nonzero()[0].tolist() if result.events else []
+        every = _every_action()
+        self.coverage.add(result.verdict.value, result.events, (every[code] for code in taken))
         for graph, table in lookup.graphs.items():
             found = table.lookup(screening.keys)
             self.coverage.add_steps(graph, len(table), found[found >= 0].tolist())
@@ -318,16 +320,3 @@ def _every_action() -> list[str]:
     from canvass.traces.actions import ACTIONS
 
     return [action.value for action in ACTIONS]
-
-
-def _actions(path: Path, result: RunVerdict) -> list[str]:
-    """Give the actions that a run takes."""
-    from canvass.traces.layout import ACTION_NAMES
-    from canvass.traces.run import RunFolder
-
-    if not result.events:
-        return []
-    codes = {
-        int(code) for batch in RunFolder(path).columns() for code in set(batch.action.tolist())
-    }
-    return [ACTION_NAMES[code] for code in codes]
