@@ -25,6 +25,7 @@ from canvass.conformance.tlc_engine_runs import (
 )
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.selftest.driven_runs import record_run
+from canvass.steps.oracle import OracleError
 from canvass.traces.layout import STATE_INDEX
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
@@ -227,7 +228,7 @@ def test_engine_large_terms_keep_their_neighbours(good: Path) -> None:
 def test_engine_digits_hold_every_number_or_refuse() -> None:
     assert to_digits([-1, 0, TWO_DIGITS - 1]) == "2" + "07" + "08" + "__"
     assert len(to_digits([TWO_DIGITS])) == 7
-    with pytest.raises(EngineError, match="too large for TLC"):
+    with pytest.raises(OracleError, match="too large for TLC"):
         to_digits([1 << 30])
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.batch import join, rows_of
+from canvass.steps import oracle
+from canvass.steps.oracle import DIGITS
 from canvass.tlc import TlcError
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (
@@ -104,10 +106,6 @@ NEVER_RECEIVED, NEVER_SENT = -1, -2
 
 _RESTART: Final = ACTION_NAMES.index("Restart")
 _PEER, _ID = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
-
-DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
-"""``DigitTable`` of ``Encoding.tla``."""
-_SIX_DIGIT_OFFSET: Final = 1 << 30
 
 
 class EngineError(TlcError):
@@ -366,17 +364,10 @@ def to_digits(cells: Sequence[int]) -> str:
 
     Raises
     ------
-    EngineError
+    OracleError
         If one has more than 31 bits.
     """
-    lowest, highest = min(cells), max(cells)
-    if lowest >= -SMALL_OFFSET and highest < TWO_DIGITS:
-        raised = [cell + SMALL_OFFSET for cell in cells]
-        return "2" + "".join([DIGITS[cell >> 6] + DIGITS[cell & 63] for cell in raised])
-    if lowest < -_SIX_DIGIT_OFFSET or highest >= _SIX_DIGIT_OFFSET:
-        wrong: Any = lowest if lowest < -_SIX_DIGIT_OFFSET else highest
-        raise EngineError(f"{wrong} is too large for TLC, whose integers have 32 bits")
-    raised = [cell + _SIX_DIGIT_OFFSET for cell in cells]
-    return "6" + "".join(
-        [DIGITS[cell >> shift & 63] for cell in raised for shift in (30, 24, 18, 12, 6, 0)]
-    )
+    if min(cells) < -SMALL_OFFSET or max(cells) >= TWO_DIGITS:
+        return oracle.to_digits(cells)
+    raised = [cell + SMALL_OFFSET for cell in cells]
+    return "2" + "".join([DIGITS[cell >> 6] + DIGITS[cell & 63] for cell in raised])

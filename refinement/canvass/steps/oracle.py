@@ -161,7 +161,8 @@ def to_digits(cells: Sequence[int]) -> str:
     if lowest >= -_SHORT_OFFSET and highest < 64 - _SHORT_OFFSET:
         return "1" + "".join([DIGITS[cell + _SHORT_OFFSET] for cell in cells])
     if lowest < -_LONG_OFFSET or highest >= _LONG_OFFSET:
-        raise OracleError("a number of a step is too large for TLC: bring it into canonical form")
+        wrong = lowest if lowest < -_LONG_OFFSET else highest
+        raise OracleError(f"{wrong} is too large for TLC, whose integers have 32 bits")
     return "6" + "".join(
         DIGITS[cell + _LONG_OFFSET >> shift & 63]
         for cell in cells
