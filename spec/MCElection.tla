@@ -8,9 +8,9 @@
 (* one.  Two messages at most are under way.  A member repeats its         *)
 (* periodic message only when none of its own is under way, and a closed   *)
 (* one does not; what the third member says while it canvasses is lost, so *)
-(* that the two stand on a quorum.  A leader hears of everybody: with equal and empty logs   *)
-(* that makes no difference.  Internal steps that no other member can see, *)
-(* and recording, come first.                                              *)
+(* that the two stand on a quorum.  A leader hears of everybody: with      *)
+(* equal and empty logs that makes no difference.  Internal steps that no  *)
+(* other member can see, and recording, come first.                        *)
 (***************************************************************************)
 EXTENDS MCBounds
 

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from canvass.lanes.model import ABSENT, MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark
 
 Tree = dict[str, Any]
-_PREFIXES: Final = ("TE", "Take")
-"""Of `MCTwoElections`; of an action of the cluster that lets a member take a step."""
+_PREFIXES: Final = ("RE", "TE", "Take")
+"""Of `MCReduction`; of `MCTwoElections`; of an action of the cluster that lets a member step."""
 LOSE: Final = "Lose"
 """An action of the cluster that loses a message begins with this."""
 _MARKS: Final = {**MARKED, "RestartMember": MARKED["Restart"]}

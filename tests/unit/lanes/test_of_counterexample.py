@@ -38,7 +38,7 @@ def test_messages_arrive_in_the_order_in_which_they_were_sent() -> None:
             state({"ab": [two]}, a=2, b=1),
             state(a=2, b=2),
         ],
-        ["Send", "Send", "TakeOnVote(1, 2)", "TETakeOnVote"],
+        ["RETakeSend", "Send", "TakeOnVote(1, 2)", "TETakeOnVote"],
     )
 
     assert diagram.lanes == ("member a", "member b", "member c")

@@ -1,0 +1,68 @@
+---------------------------- MODULE MCReduction -----------------------------
+(***************************************************************************)
+(* A switch between the reduced cluster of MCTwoElections and MCFrom, and  *)
+(* Cluster.tla.                                                            *)
+(*                                                                         *)
+(* A configuration replaces an operator everywhere, in instances too.  So  *)
+(* each operator that the configuration of MCTwoElections redefines is     *)
+(* redefined here by one that asks which of the two is meant: if Reduced,  *)
+(* what MCTwoElections puts in its place, else Cluster's own, which        *)
+(* Own!Take and the like still name.  Nothing of Cluster is written again. *)
+(*                                                                         *)
+(* The Bound operators are those of the configuration on both sides.       *)
+(* Not Reduced, nothing is urgent and ActiveSets is all sets of members,   *)
+(* as in Cluster as it stands.                                             *)
+(***************************************************************************)
+EXTENDS MCFrom
+
+CONSTANT Reduced
+
+Own == INSTANCE Cluster
+
+(***************************************************************************)
+(* LossyTake: Cluster's Take, and the loss of any messages.  Cluster loses *)
+(* a message that comes first in its channel (Lose).  One behind others it *)
+(* loses when its turn comes; no step reads it before, and what arrives is *)
+(* the same.  That the others stay is asked first, to save time.           *)
+(***************************************************************************)
+RECURSIVE IsPart(_, _)
+IsPart(a, b) ==    \* is a what is left of b without some of its elements?
+    \/ a = <<>>
+    \/ b # <<>> /\ IsPart(IF Head(a) = Head(b) THEN Tail(a) ELSE a, Tail(b))
+
+Loses(from, to) == \A i, j \in Members : IsPart(to[i][j], from[i][j])
+
+LossyTake(i, action, x, ch) ==
+    /\ \A j \in Members \ {i} : member'[j] = member[j]
+    /\ MayAct(i)
+    /\ \E c \in Taken(Now, i, action, x, ch) :
+        /\ member' = c.member /\ log' = c.log /\ hist' = c.hist
+        /\ Loses(c.channel, channel')
+
+(***************************************************************************)
+(* GoesOnCanvassing(i): the one step that Cluster does not have.  A member *)
+(* that may open no further term stays in CANVASS, and says there what it  *)
+(* would say in NOMINATE.                                                  *)
+(***************************************************************************)
+GoesOnCanvassing(i) ==
+    /\ At(member[i], "CANVASS") /\ ~BoundTerm(i, member[i].candidateTermId + 1)
+    /\ UNCHANGED <<member, log, hist>>
+    /\ \E o \in Nominate(i, [member[i] EXCEPT !.electionState = "NOMINATE"], Interval(TRUE)) :
+           Loses(Transmit(channel, i, o.sends), channel')
+
+-----------------------------------------------------------------------------
+REActiveSets(i) == IF Reduced THEN MovingSets(i) ELSE Own!ActiveSets(i)
+REAcceptedSets(i) == IF Reduced THEN TEAcceptedSets(i) ELSE Own!AcceptedSets(i)
+REAnswerSets(j) == IF Reduced THEN TEAnswerSets(j) ELSE Own!AnswerSets(j)
+REIntervalOrTimeout(i) == IF Reduced THEN TEIntervalOrTimeout(i) ELSE Own!IntervalOrTimeout(i)
+RELeaderTick(i) == IF Reduced THEN TELeaderTick(i) ELSE Own!LeaderTick(i)
+REUrgent(i) == IF Reduced THEN TEUrgent(i) ELSE Own!Urgent(i)
+RETake(i, action, x, ch) ==
+    IF Reduced THEN TETake(i, action, x, ch) ELSE LossyTake(i, action, x, ch)
+RETakeAppendEntry(i) == IF Reduced THEN TETakeAppendEntry(i) ELSE Own!TakeAppendEntry(i)
+RETakeCanvass(i) ==
+    IF Reduced THEN TETakeCanvass(i) ELSE Own!TakeCanvass(i) \/ GoesOnCanvassing(i)
+RETakeEnterElection(i) == IF Reduced THEN TETakeEnterElection(i) ELSE Own!TakeEnterElection(i)
+RETakeUpdateLeaderPosition(i) ==
+    IF Reduced THEN TETakeUpdateLeaderPosition(i) ELSE Own!TakeUpdateLeaderPosition(i)
+=============================================================================

@@ -1,0 +1,20 @@
+------------------------------ MODULE Replayed ------------------------------
+(***************************************************************************)
+(* A given behaviour, step by step, so that StepsOfCluster can be checked  *)
+(* of it.                                                                  *)
+(***************************************************************************)
+EXTENDS MCStepsOfCluster
+
+CONSTANT Behaviour    \* a sequence of [member, channel, log, hist, auxCrashes]
+
+VARIABLE auxStep
+
+ReplayedInit ==
+    /\ Starts(Behaviour[1]) /\ auxCrashes = Behaviour[1].auxCrashes
+    /\ auxStep = 1
+
+ReplayedNext ==
+    /\ auxStep < Len(Behaviour)
+    /\ auxStep' = auxStep + 1
+    /\ Becomes(Behaviour[auxStep + 1]) /\ auxCrashes' = Behaviour[auxStep + 1].auxCrashes
+=============================================================================

@@ -1,0 +1,170 @@
+"""What reduced searches find is a behaviour of Cluster, and one that the core can take part in.
+
+A counterexample of MCTwoElections, its variants and MCFrom is replayed twice. TLC looks at each of
+its steps with StepsOfCluster, the one exception taken out. And for each step there is an input on
+which the core, in the state before, comes to the state after and sends what got under way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, combinations, pairwise, product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from canvass.cli.models import config_of
+from canvass.cluster import core
+from canvass.cluster.effects import Send
+from canvass.cluster.member import Input, Member
+from canvass.cluster.messages import Message
+from canvass.cluster.rules import Rules
+from canvass.lanes.of_counterexample import action_name
+from canvass.spec import Expected, ModelEntry, ModelSet, load_manifest, spec_root
+from canvass.tlc import TlcConfig, TraceState, check, to_python
+from support.findings import run_of
+
+REPLAYED = Path(__file__).parent / "Replayed.tla"
+MODELS = {model.name: model for model in load_manifest().models}
+FOUND = [
+    model
+    for model in MODELS.values()
+    if model.module in {"MCTwoElections", "MCFrom"} and model.expected is Expected.SAFETY
+]
+FINDINGS = [
+    pytest.param(model, id=model.name, marks=[pytest.mark.night] if at_night else [])
+    for model in FOUND
+    for at_night in [model.model_set is ModelSet.NIGHT]
+]
+
+Tree = dict[str, Any]
+
+pytestmark = pytest.mark.tlc
+
+
+def test_each_finding_is_the_same_each_time() -> None:
+    """With several threads TLC may come upon another one, which may take the exception."""
+    assert {model.workers for model in FOUND} == {1}
+
+
+def states_of(model: ModelEntry) -> tuple[TraceState, ...]:
+    counterexample = run_of(model.name).counterexample
+    assert counterexample is not None
+    return counterexample.violation.states
+
+
+def replaying(model: ModelEntry) -> TlcConfig:
+    """The configuration of the model, with the switches of MCReduction and without exception."""
+    switches = config_of(spec_root(), MODELS["MCStepsOfCluster"])
+    given = config_of(spec_root(), model).constants
+    switched = {
+        name: value for name, value in switches.constants.items() if value == f"<- RE{name}"
+    }
+    constants = {**switches.constants, **given, **switched, "GoesOnCanvassing": "<- Never"}
+    return replace(
+        switches, constants=constants, init="ReplayedInit", next="ReplayedNext", constraints=()
+    )
+
+
+@pytest.mark.parametrize("model", FINDINGS)
+def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry) -> None:
+    states = states_of(model)
+    found = check(
+        REPLAYED,
+        replaying(model),
+        constants={"Behaviour": tuple(dict(state.values) for state in states)},
+        library=(spec_root(),),
+        check_deadlock=False,
+        workers=1,
+    )
+
+    assert found.ok, found.message
+    assert found.distinct == len(states) > 5
+
+
+@pytest.mark.parametrize("model", FINDINGS)
+def test_the_core_takes_each_step(model: ModelEntry) -> None:
+    constants = config_of(spec_root(), model).constants
+    rules = rules_of(constants)
+    states = states_of(model)
+    values = [{name: to_python(value) for name, value in one.values.items()} for one in states]
+
+    for (before, after), state in zip(pairwise(values), states[1:], strict=True):
+        action = action_name(state.action or "").removesuffix("Member")
+        assert takes(rules, action, before, after), (state.number, action)
+
+
+def rules_of(constants: Mapping[str, str]) -> Rules:
+    (revision,) = re.findall(r'"(.*?)"', constants["Revision"])
+    return Rules(3, revision, frozenset(re.findall(r'"(.*?)"', constants["Hardening"])))
+
+
+def sets_of(members: Sequence[int]) -> Iterator[frozenset[int]]:
+    sizes = range(len(members) + 1)
+    return map(frozenset, chain.from_iterable(combinations(members, size) for size in sizes))
+
+
+def member_of(state: Tree, i: int) -> Member:
+    fields = state["member"][i]
+    return msgspec.convert({**fields, "members": tuple(fields["members"].values())}, Member)
+
+
+def inputs(state: Tree, i: int, action: str) -> Iterator[Input]:
+    """What may be given to an action: a superset of what Cluster gives it."""
+    s, log, members = member_of(state, i), state["log"][i], range(len(state["member"]))
+    match action:
+        case "Restart" | "EnterElection":
+            yield Input()
+        case "RecordLog":
+            yield Input(position=s.recorded_position + 1)
+        case "AppendEntry":
+            yield Input(position=s.publication_position + 1)
+        case "ConsumeLog":
+            yield Input(position=s.commit_position + 1)
+        case "OnReplayNewLeadershipTermEvent":
+            base = s.commit_position
+            yield Input(
+                position=base + 1, leadership_term_id=log[base], term_base_log_position=base
+            )
+        case _ if action.startswith("On"):
+            arriving = [queues[i][0] for queues in state["channel"].values() if queues[i]]
+            for one, active in product(arriving, sets_of(members)):
+                if f"On{one['type']}" == action:
+                    yield Input(message=msgspec.convert(one, Message), active=active)
+        case _:
+            yield from (Input(accepted=each) for each in sets_of(members))
+            for active, due, commits, timeout, position in product(
+                sets_of(members), *([False, True],) * 3, (-1, s.publication_position + 1)
+            ):
+                yield Input(
+                    active=active,
+                    interval=due,
+                    commit_interval=commits,
+                    timeout=timeout,
+                    position=position,
+                )
+
+
+def takes(rules: Rules, action: str, before: Tree, after: Tree) -> bool:
+    """Whether some member takes the action, and sends what is new under way."""
+    for i in before["member"]:
+        sent = {j: one[-1] for j, one in after["channel"][i].items() if one}
+        new = {j: one for j, one in sent.items() if before["channel"][i][j] != (one,)}
+        others = [j for j in before["member"] if j != i]
+        if all(before["member"][j] == after["member"][j] for j in others):
+            for x in inputs(before, i, action):
+                outcome = core.step(rules, i, member_of(before, i), action, x)
+                if outcome is None or outcome.next != member_of(after, i):
+                    continue
+                sends = [
+                    (one.to, msgspec.to_builtins(one.message))
+                    for one in outcome.effects
+                    if isinstance(one, Send)
+                ]
+                if all(one in sends for one in new.items()):
+                    return True
+    return False

@@ -1,0 +1,57 @@
+"""MCStepsOfCluster checks the reduction that MCTwoElections and its variants are searched with."""
+
+from __future__ import annotations
+
+import re
+
+from canvass.cli.models import config_of
+from canvass.spec import load_manifest, spec_root
+
+MODELS = {model.name: model for model in load_manifest().models}
+SWITCH = (spec_root() / "MCReduction.tla").read_text("utf-8")
+SWITCHED = {
+    found["name"]: found
+    for found in re.finditer(
+        r"^RE(?P<name>\w+)(?P<formal>\(.*?\)) ==\s+IF Reduced THEN (?P<reduced>\w+)(?P=formal)"
+        r" ELSE (?P<own>\w+!?\w+)(?P=formal)(?: \\/ (?P<exception>\w+\(i\)))?$",
+        SWITCH,
+        re.MULTILINE,
+    )
+}
+"""By the name of an operator of Cluster what it is if reduced, and what else."""
+
+
+def replaced(name: str) -> dict[str, str]:
+    """The operators that a model's configuration puts in the place of others."""
+    constants = config_of(spec_root(), MODELS[name]).constants
+    return {left: right[3:] for left, right in constants.items() if right.startswith("<- ")}
+
+
+def test_each_operator_is_switched_to_what_the_reduction_puts_in_its_place() -> None:
+    reduced, checked = replaced("MCTwoTermsHardened"), replaced("MCStepsOfCluster")
+
+    assert checked.keys() == reduced.keys()
+    for name, by in reduced.items():
+        found = SWITCHED.get(name)
+        if found is None:
+            assert checked[name] == by
+            assert name.startswith("Bound") or name == "AppointedLeaderId"
+        else:
+            assert (checked[name], found["reduced"]) == (f"RE{name}", by)
+
+
+def test_switched_off_each_is_what_cluster_says() -> None:
+    """Taking a step is the one rule that is written again: it may lose messages after it."""
+    assert len(SWITCHED) == len(re.findall("IF Reduced", SWITCH))
+    for name, found in SWITCHED.items():
+        assert found["own"] == ("LossyTake" if name == "Take" else f"Own!{name}")
+        assert found["exception"] == ("GoesOnCanvassing(i)" if name == "TakeCanvass" else None)
+
+
+def test_no_model_reduces_in_another_way() -> None:
+    """What the models of the reduction replace besides, only limits what MCStepsOfCluster has."""
+    common = replaced("MCTwoTermsHardened") | {"From": "Near"}
+    narrower = {("BoundTerm", "MCBoundTerm"), ("ActiveSets", "AllActive")}
+    for name, model in MODELS.items():
+        if model.module in {"MCTwoElections", "MCFrom"}:
+            assert replaced(name).items() - common.items() <= narrower, name
