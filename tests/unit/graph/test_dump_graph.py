@@ -29,6 +29,7 @@ from canvass.tlc import (
     Value,
     format_value,
     from_python,
+    parse_state,
     parse_value,
     read_dump,
     sort_key,
@@ -114,7 +115,7 @@ def test_a_dump_becomes_a_graph_with_the_same_states_and_edges(tmp_path: Path, n
     states = [item for item in items if isinstance(item, DumpState)]
     edges = [item for item in items if isinstance(item, DumpEdge) and item.action]
     key = {
-        state.id: tuple(sort_key(value) for _, value in sorted(state.values.items()))
+        state.id: tuple(sort_key(value) for _, value in sorted(parse_state(state.text).items()))
         for state in states
     }
     rows = {

@@ -16,7 +16,6 @@ from canvass.tlc import (
     Set,
     TlaValueError,
     Value,
-    ValueReader,
     ValueSyntaxError,
     format_value,
     join_values,
@@ -144,7 +143,7 @@ def test_any_text_is_a_value_or_one_error(text: str) -> None:
 def test_states_are_read_by_variable(state: dict[str, Value]) -> None:
     text = "\n".join(f"/\\ {name} = {format_value(value)}" for name, value in state.items())
 
-    read = ValueReader().state(text + "\n\n")
+    read = parse_state(text + "\n\n")
 
     assert list(read) == list(state)
     assert all(same(read[name], state[name]) for name in state)
@@ -158,12 +157,6 @@ def test_a_single_variable_has_no_conjunction_sign() -> None:
 def test_what_is_no_state_is_refused(text: str) -> None:
     with pytest.raises(ValueSyntaxError):
         parse_state(text)
-
-
-def test_a_reader_forgets_when_it_is_full() -> None:
-    reader = ValueReader(capacity=2)
-
-    assert [reader.value(str(number)) for number in [1, 2, 3, 1]] == [1, 2, 3, 1]
 
 
 WRAPPED = """\

@@ -27,6 +27,7 @@ from canvass.tlc import (
     format_value,
     from_python,
     join_values,
+    parse_state,
     parse_value,
     read_dump,
     run,
@@ -115,7 +116,7 @@ def test_constants_of_every_kind_arrive_unchanged(tmp_path: Path) -> None:
 
     assert result.ok, result.message
     (state,) = (item for item in read_dump(tmp_path / "s.dot") if isinstance(item, DumpState))
-    assert state.values["given"] == from_python((thing, 2**31 - 1, -(2**31), True))
+    assert parse_state(state.text)["given"] == from_python((thing, 2**31 - 1, -(2**31), True))
 
 
 PRINTER = r"""

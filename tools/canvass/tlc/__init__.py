@@ -25,7 +25,7 @@ from canvass.tlc.events import Event, TraceState, UserOutput
 from canvass.tlc.jar import Jar, find_jar
 from canvass.tlc.java import Java, find_java
 from canvass.tlc.options import TlcOptions
-from canvass.tlc.parse import ValueReader, join_values, parse_state, parse_value
+from canvass.tlc.parse import join_values, parse_state, parse_value
 from canvass.tlc.results import CheckResult, Outcome, Violation
 from canvass.tlc.runner import TlcRun, run
 from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value, format_value, sort_key
@@ -58,7 +58,6 @@ __all__ = [
     "TraceState",
     "UserOutput",
     "Value",
-    "ValueReader",
     "ValueSyntaxError",
     "Violation",
     "check",

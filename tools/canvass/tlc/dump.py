@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from canvass.tlc.errors import DumpError
-from canvass.tlc.parse import ValueReader
-from canvass.tlc.values import Value
 
 _HEAD: Final = re.compile(r"(-?[0-9]+)(?: -> (-?[0-9]+))?(?=[ ;\[])", re.ASCII)
 _ATTRIBUTE: Final = re.compile(
@@ -41,18 +39,6 @@ class DumpState:
     id: int
     text: str
     initial: bool
-    _values: ValueReader
-
-    @property
-    def values(self) -> Mapping[str, Value]:
-        """Value by variable, read when asked for.
-
-        Raises
-        ------
-        ValueSyntaxError
-            When the label is no state, or holds what cannot be listed.
-        """
-        return self._values.state(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +74,6 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
         When the file cannot be read, a line has another form, or the end of the graph is missing,
         as it is when TLC was killed while it wrote.
     """
-    reader = ValueReader()
     name = Path(path).name
     try:
         with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
@@ -98,7 +83,7 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
                 if not head:
                     started = started or line.startswith(("strict digraph", "digraph"))
                 elif started:
-                    yield _item(head, line, reader, f"{name}, line {number}")
+                    yield _item(head, line, f"{name}, line {number}")
                 if not started:
                     raise DumpError(f"{name}, line {number}: not a state graph in dot")
                 last = line if line.strip() else last
@@ -108,7 +93,7 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
         raise DumpError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _item(head: re.Match[str], line: str, reader: ValueReader, place: str) -> DumpState | DumpEdge:
+def _item(head: re.Match[str], line: str, place: str) -> DumpState | DumpEdge:
     attributes: dict[str, str] = {}
     at = head.end()
     while match := _ATTRIBUTE.match(line, at):
@@ -122,7 +107,7 @@ def _item(head: re.Match[str], line: str, reader: ValueReader, place: str) -> Du
         if "label" not in attributes:
             raise DumpError(f"{place}: a state without a label")
         initial = "filled" in attributes.get("style", "")
-        return DumpState(source, attributes["label"], initial, reader)
+        return DumpState(source, attributes["label"], initial)
     label = attributes.get("label", "")
     call = _CALL.match(label)
     action, arguments = (call[1], call[2]) if call else (label, None)

@@ -1,9 +1,7 @@
 """From text that TLC printed to values: one value, one state, or values wrapped over many lines.
 
-Only values are read, never expressions. The reader is made for millions of short texts: one regular
-expression cuts the text into tokens, a recursive descent over the tokens builds the value, and
-:class:`ValueReader` remembers texts that it has read, since variables of neighbouring states mostly
-have the same value.
+Only values are read, never expressions. The reader is made for many short texts: one regular
+expression cuts the text into tokens, a recursive descent over the tokens builds the value.
 """
 
 from __future__ import annotations
@@ -203,48 +201,8 @@ def _unescape(match: re.Match[str]) -> str:
         raise _Refused(f"'{match.group()}' is not an escape of TLA+") from None
 
 
-class ValueReader:
-    """Reads values and states, and remembers what it read.
-
-    Parameters
-    ----------
-    capacity
-        How many texts to remember; when full, everything is forgotten. 0 remembers nothing.
-    """
-
-    def __init__(self, capacity: int = 1 << 17) -> None:
-        self._capacity = capacity
-        self._known: dict[str, Value] = {}
-
-    def value(self, text: str) -> Value:
-        """Read one value; see :func:`parse_value`."""
-        value = self._known.get(text)
-        if value is None:
-            value = parse_value(text)
-            if len(self._known) >= self._capacity:
-                self._known.clear()
-            if self._capacity:
-                self._known[text] = value
-        return value
-
-    def state(self, text: str) -> dict[str, Value]:
-        r"""Read a state: ``/\ x = 1`` on a line of its own for each variable, or a bare ``x = 1``.
-
-        Returns
-        -------
-        dict
-            Value by variable, in TLC's order. Empty when the text is blank.
-
-        Raises
-        ------
-        ValueSyntaxError
-            When a line has another form, a variable occurs twice, or a value cannot be read.
-        """
-        return {name: self.value(part) for name, part in split_state(text).items()}
-
-
 def split_state(text: str) -> dict[str, str]:
-    """Cut a state into the texts of its values, which are not read; see :meth:`ValueReader.state`.
+    """Cut a state into the texts of its values, which are not read; see :func:`parse_state`.
 
     Raises
     ------
@@ -268,8 +226,19 @@ def split_state(text: str) -> dict[str, str]:
 
 
 def parse_state(text: str) -> dict[str, Value]:
-    """Read one state; see :meth:`ValueReader.state`."""
-    return ValueReader(0).state(text)
+    r"""Read a state: ``/\ x = 1`` on a line of its own for each variable, or a bare ``x = 1``.
+
+    Returns
+    -------
+    dict
+        Value by variable, in TLC's order. Empty when the text is blank.
+
+    Raises
+    ------
+    ValueSyntaxError
+        When a line has another form, a variable occurs twice, or a value cannot be read.
+    """
+    return {name: parse_value(part) for name, part in split_state(text).items()}
 
 
 def join_values(

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 from canvass.tlc.convert import to_itf_trace
+from canvass.tlc.errors import RunError
 from canvass.tlc.events import ActionCoverage, TraceState
 
 
@@ -156,3 +157,15 @@ class CheckResult:
     def loop(self) -> int | None:
         """Zero-based index of the state to which the trace returns, for a lasso."""
         return self.violations[0].loop if self.violations else None
+
+    def to_itf(self, source: str | None = None) -> dict[str, Any]:
+        """Return the first error's behaviour as an ITF document.
+
+        Raises
+        ------
+        RunError
+            When there is none.
+        """
+        if not self.trace:
+            raise RunError(f"the result ({self.outcome.value}) has no trace to export")
+        return self.violations[0].to_itf(source)
