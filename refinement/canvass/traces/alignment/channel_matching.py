@@ -222,35 +222,7 @@ def match(
         kept = [receipt for receipt in receipts if receipt.earliest >= 0]
         _match_latest(windows[i], j, kept)
         matching.channels[i, j] = kept
-    for key, receipts in matching.channels.items():
-        if "CanvassPosition" in windows[key[0]].hidden:
-            _answer_in_order(windows, key, receipts, matching.channels.get(key[::-1], []))
     return matching
-
-
-def _answer_in_order(
-    windows: Mapping[int, Windows], key: ChannelKey, receipts: list[Receipt], back: list[Receipt]
-) -> None:
-    """Let a leader answer a canvass position that no line shows before it receives what its
-    follower has sent after it: ``receipts`` are of the leader's messages, ``back`` of the other's.
-    """
-    i, j = key
-    steps = windows[j].steps
-    for receipt in receipts:
-        m, s = receipt.message, windows[i].steps[receipt.latest // SLOTS].state
-        if not isinstance(m, NewLeadershipTerm) or not leads_closed(s, m.leadership_term_id):
-            continue
-        asked = receipt.step - 1
-        while asked >= 0 and not _canvasses(steps[asked].state, m.log_leadership_term_id):
-            asked -= 1
-        after = [one.step for one in back if one.earliest // SLOTS > asked]
-        limit = SLOTS * min(after, default=UNBOUNDED) - 1
-        receipt.latest = max(receipt.earliest, min(receipt.latest, limit))
-
-
-def _canvasses(s: Member, term: int) -> bool:
-    """Whether a member canvasses with a log that ends in a term."""
-    return s.election_state is ElectionState.CANVASS and s.log_leadership_term_id == term
 
 
 def _after(place: int) -> int:
