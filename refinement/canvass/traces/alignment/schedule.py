@@ -520,17 +520,8 @@ class Schedule(DrivenCluster):
             answered = head.earliest // SLOTS <= t and live.windows.slot(t, j, m) >= 0
             if answered and m.commit_position > live.state.commit_position:
                 self._commit(live, m.commit_position)
-            behind = answered and m.log_position > live.state.publication_position
-            if behind and self._answers(live, live.windows.steps[t], j, m, m.log_position):
+            if answered and m.log_position > live.state.publication_position:
                 live.try_step("AppendEntry", Input(position=m.log_position))
-
-    def _answers(self, live: LiveMember, step: Step, j: int, m: Message, position: int) -> bool:
-        """Whether a step sends a message once so much is written."""
-        grown = replace(live.state, publication_position=position)
-        outcome = live.windows.moves.take(grown, step.action, step.given)
-        return outcome is not None and any(
-            send.to == j and send.message == m for send in outcome.sends
-        )
 
     def _prepare(self, live: LiveMember, step: Step) -> None:
         """Write what must be written before a leader leaves its term, or records it."""
