@@ -118,8 +118,16 @@ def refuse_too_many(evaluator: Evaluator, nodes: Sequence[Node]) -> None:
     """
     once = np.ones(evaluator.count)
     for node in nodes:
-        if sum(_sure_pairs(evaluator, node, once, frozenset())) > MAX_PAIRS:
+        # A quantifier alone is refused before it is evaluated anyway.
+        if (
+            _quantifiers(node) > 1
+            and sum(_sure_pairs(evaluator, node, once, frozenset())) > MAX_PAIRS
+        ):
             raise _too_many(node)
+
+
+def _quantifiers(node: Node) -> int:
+    return isinstance(node, Quantified) + sum(map(_quantifiers, parts_of(node)))
 
 
 def _sure_pairs(
@@ -132,10 +140,12 @@ def _sure_pairs(
         for part in parts_of(node):
             yield from _sure_pairs(evaluator, part, times, bound)
     elif not bound & {name.name for name in names_in([node.domain])}:
-        asked = np.flatnonzero(times)
-        names = frozenset(name.name for name in names_in([node]))
-        some = evaluator.at(asked, names)
-        pairs = times[asked] * _sizes(some, node.domain)
+        some = evaluator
+        if not times.all():
+            asked = np.flatnonzero(times)
+            some = evaluator.at(asked, frozenset(name.name for name in names_in([node])))
+            times = times[asked]
+        pairs = times * _sizes(some, node.domain)
         yield float(pairs.sum())
         yield from _sure_pairs(some, node.body, pairs, bound | {node.variable})
 
