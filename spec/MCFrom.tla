@@ -25,6 +25,10 @@ CONSTANTS
 FromInit ==
     Starts(From) /\ auxCrashes = 0
 
+(***************************************************************************)
+(* NearEnough: of a step, and so an ACTION_CONSTRAINT.  Of a state, TLC    *)
+(* 2.15 and newer ones do not mean the same by its level.                  *)
+(***************************************************************************)
 NearEnough == TLCGet("level") <= MaxSteps
 
 (***************************************************************************)

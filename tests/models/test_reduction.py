@@ -55,3 +55,13 @@ def test_no_model_reduces_in_another_way() -> None:
     for name, model in MODELS.items():
         if model.module in {"MCTwoElections", "MCFrom"}:
             assert replaced(name).items() - common.items() <= narrower, name
+
+
+def test_what_bounds_the_length_of_a_behaviour_is_asked_of_steps() -> None:
+    """Asked of states, the newest TLC ends a search one step earlier than TLC 2.15."""
+    configurations = {path.name: path.read_text("utf-8") for path in spec_root().glob("*.cfg")}
+    bounded = [text for text in configurations.values() if "NearEnough" in text]
+
+    assert {"MCFrom.cfg", "MCStepsOfCluster.cfg"} <= configurations.keys()
+    assert len(bounded) == 2
+    assert all("\nACTION_CONSTRAINT NearEnough\n" in text for text in bounded)
