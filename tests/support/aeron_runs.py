@@ -36,8 +36,15 @@ RELEASES = sorted((_ROOT / "tests" / "captures" / "releases").iterdir())
 MOMENTS = sorted((_ROOT / "tests" / "captures" / "moments").iterdir())
 """Parts of captured clusters up to a moment that is hard to explain."""
 
-LOST_REPORT = _ROOT / "tests" / "captures" / "lost" / "1.51.0-last-report-before-a-kill"
+_LOST = _ROOT / "tests" / "captures" / "lost"
+LOST_REPORT = _LOST / "1.51.0-last-report-before-a-kill"
 """The beginning of a capture in which a killed leader's last line is missing."""
+
+KILLED_WITHIN_A_STEP = _LOST / "1.53-killed-within-a-step"
+"""The beginning of one in which a member is killed within a step, and another never starts."""
+
+FAILED_AFTER_ITS_ENTRY = _LOST / "1.52.2-failed-after-its-first-entry"
+"""The beginning of one in which an election fails after the leader has written its first entry."""
 OLD_LOG = _ROOT / "tests" / "captures" / "hazards" / "1.51.0-commit-by-an-old-log"
 """The beginning of a capture without the events that production disables, up to hazard HZ1."""
 

@@ -257,3 +257,13 @@ def test_gzip_output_that_ends_on_a_full_piece_is_complete(tmp_path: Path) -> No
     assert b"".join(opened.pieces()) == data
     assert not opened.cut
     assert zlib.crc32(data) == zlib.crc32(gzip.decompress(path.read_bytes()))
+
+
+def test_a_log_without_a_line_of_the_cluster_is_whose_name_it_has(tmp_path: Path) -> None:
+    write(tmp_path, "member-0.log", LOG)
+    write(tmp_path, "member-2.log", text(HEADER))
+    write(tmp_path, "other.txt", text(HEADER))
+
+    assert {i: log.member_id for i, log in read_cluster([tmp_path]).members.items()} == {0: 0, 2: 2}
+    named = read_cluster([tmp_path / "member-0.log", tmp_path / "other.txt"])
+    assert named.members.keys() == {0, -1}

@@ -9,13 +9,21 @@ import pytest
 from canvass.cluster.messages import Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
+from canvass.traces.aeron_log.records import ElectionStateChange, LifeStart, LogRecord
 from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, ImportSummary
 from canvass.traces.alignment.windows import SLOTS, Windows
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
 from support.aeron_hostile import HostileCluster
-from support.aeron_runs import LOST_REPORT, SAMPLES, captures, import_records, logs_of_nodes
+from support.aeron_runs import (
+    FAILED_AFTER_ITS_ENTRY,
+    KILLED_WITHIN_A_STEP,
+    LOST_REPORT,
+    SAMPLES,
+    captures,
+    import_records,
+    logs_of_nodes,
+)
 from support.checked_runs import checked
 
 Lines = dict[int, list[LogRecord]]
@@ -120,6 +128,44 @@ def test_the_last_report_that_a_leader_received_before_it_was_killed(tmp_path: P
 
     assert summary.outcome == INCOMPLETE
     assert summary.missing[0].endswith("the last lines of a process that was killed are missing")
+    assert checked(tmp_path / "run").verdict.value != "DIVERGES"
+
+
+def test_a_process_that_is_killed_within_a_step_leaves_the_first_of_its_lines(
+    tmp_path: Path,
+) -> None:
+    """Its log ends with NEW_ELECTION; the archive took long to stop, and INIT did not end."""
+    logs = read_cluster([KILLED_WITHIN_A_STEP])
+    summary = import_records(logs, tmp_path / "run")
+    ends = [at for at, one in enumerate(logs.members[0].records) if isinstance(one, LifeStart)]
+
+    assert isinstance(logs.members[0].records[ends[1] - 1], records.NewElection)
+    assert (summary.outcome, summary.missing) == (EXPLAINED, [])
+    assert [one.accounted == one.lines for one in summary.members] == [True] * 3
+
+
+def test_a_member_that_never_came_to_its_election_is_a_member(tmp_path: Path) -> None:
+    """Its log has headers alone; a quorum of three is not one of two, and it has no steps."""
+    summary = import_records(read_cluster([KILLED_WITHIN_A_STEP]), tmp_path / "run")
+    result = checked(tmp_path / "run")
+
+    assert summary.members[2].steps == 0
+    assert summary.member_count == 3
+    assert (result.verdict.value, result.divergences) == ("INCOMPLETE", ())
+
+
+def test_an_election_that_fails_after_its_first_entry_is_written_accuses_nobody(
+    tmp_path: Path,
+) -> None:
+    """The spec has no such step: an error strikes before a step or after it.
+
+    Aeron's leader had written the entry, and could not subscribe to its clients
+    (``ConsensusModuleAgent.electionComplete``, ``Election.handleError``).
+    """
+    summary = import_records(read_cluster([FAILED_AFTER_ITS_ENTRY]), tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+    assert "the state is known again with CANVASS" in summary.missing[0]
     assert checked(tmp_path / "run").verdict.value != "DIVERGES"
 
 

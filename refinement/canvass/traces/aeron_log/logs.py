@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -239,7 +239,8 @@ def read_cluster(
     members = {}
     for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
         say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
-        members[member_id] = read_member(_in_order(files), kept)
+        log = read_member(_in_order(files), kept)
+        members[member_id] = replace(log, member_id=member_id)
     heard = set().union(*(log.named for log in members.values()))
     missing = tuple(sorted(heard - members.keys() - {NULL_VALUE}))
     return ClusterLogs(members, missing, ignored)
@@ -296,11 +297,13 @@ def _first(path: Path) -> tuple[LifeStart | None, ClusterEvent | None]:
 
 
 def _member_of(files: Sequence[Path]) -> int:
+    """Whose files these are, by their lines; by the name where no line is of the cluster."""
     for path in files:
         _, event = _first(path)
         if event is not None:
             return event.member_id
-    return NULL_VALUE
+    name = parse_log_name(files[0].name)
+    return NULL_VALUE if name is None else name.member_id
 
 
 def _in_order(files: Sequence[Path]) -> list[Path]:

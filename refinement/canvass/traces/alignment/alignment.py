@@ -16,7 +16,7 @@ from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.event_types import EVENT_TYPES
 from canvass.traces.aeron_log.log_vocabulary import revision_of, vocabularies_of
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
-from canvass.traces.aeron_log.records import ElectionStateChange, StateChange
+from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
 from canvass.traces.alignment.channel_matching import Carried
 from canvass.traces.alignment.completeness import (
     missing_causes,
@@ -303,8 +303,9 @@ def _lacks_elections(log: MemberLog) -> bool:
 def _highest_member(logs: ClusterLogs) -> int:
     """The highest id that a line names."""
     known = [member_id for member_id in logs.members if member_id >= 0]
-    if not known:
-        file = logs.members[NULL_VALUE].files[0]
+    records = (one for i in known for one in logs.members[i].records)
+    if not any(isinstance(one, ClusterEvent) for one in records):
+        file = next(iter(logs.members.values())).files[0]
         raise ImportFault(f"{file}: no line of the logs is an event of a cluster's member")
     highest = max([*known, *logs.missing])
     wrong = next((i for i in logs.missing if i < 0), highest)

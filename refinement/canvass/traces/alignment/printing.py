@@ -141,9 +141,17 @@ def said_lines(
 
 
 def lines_met(lines: MemberLines, printed: list[PrintedLine], k: int) -> int:
-    """How many lines a step prints, or -1 if those from ``k`` on say something else."""
+    """How many lines of a step are there, or -1 if those from ``k`` on say something else.
+
+    A process that is killed within a step leaves the first of its lines.
+    """
     for index, line in enumerate(printed, k):
-        if index >= len(lines.records) or not line.agrees(lines.records[index]):
+        if index >= len(lines.records):
+            return -1
+        record = lines.records[index]
+        if index > k and isinstance(record, records.LifeStart):
+            return index - k
+        if not line.agrees(record):
             return -1
     return len(printed)
 
