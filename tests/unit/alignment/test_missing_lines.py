@@ -16,7 +16,6 @@ from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
 from support.aeron_hostile import HostileCluster
 from support.aeron_runs import (
-    FAILED_AFTER_ITS_ENTRY,
     KILLED_WITHIN_A_STEP,
     LOST_REPORT,
     SAMPLES,
@@ -152,21 +151,6 @@ def test_a_member_that_never_came_to_its_election_is_a_member(tmp_path: Path) ->
     assert summary.members[2].steps == 0
     assert summary.member_count == 3
     assert (result.verdict.value, result.divergences) == ("INCOMPLETE", ())
-
-
-def test_an_election_that_fails_after_its_first_entry_is_written_accuses_nobody(
-    tmp_path: Path,
-) -> None:
-    """The spec has no such step: an error strikes before a step or after it.
-
-    Aeron's leader had written the entry, and could not subscribe to its clients
-    (``ConsensusModuleAgent.electionComplete``, ``Election.handleError``).
-    """
-    summary = import_records(read_cluster([FAILED_AFTER_ITS_ENTRY]), tmp_path / "run")
-
-    assert summary.outcome == INCOMPLETE
-    assert "the state is known again with CANVASS" in summary.missing[0]
-    assert checked(tmp_path / "run").verdict.value != "DIVERGES"
 
 
 def test_the_first_entry_of_a_term_that_a_follower_must_have_processed(tmp_path: Path) -> None:
