@@ -17,7 +17,7 @@ from support.aeron_runs import OLD_LOG
 from support.checked_runs import checked
 
 ROOT = Path(__file__).resolve().parents[3]
-FINDINGS = {"hz1": 16, "hz6": 21}
+FINDINGS = {"hz1": 16, "hz3": 21, "hz6": 21}
 """How many lines each page quotes."""
 _QUOTED = re.compile(r"^\| `(member-\d\.log):(\d+)` \| (\d+\.\d+) \| `(.*)` \|$", re.MULTILINE)
 PAGES = {
@@ -52,6 +52,21 @@ def test_every_line_is_explained_and_what_was_committed_is_not_durable(
     assert result.verdict is Verdict.DIVERGES
     assert found == [("CommittedIsDurable", 0)]
     assert str(position) in result.divergences[0].text
+
+
+def test_members_that_follow_an_older_leader_than_they_have_elected_lose_a_committed_entry(
+    tmp_path: Path,
+) -> None:
+    summary = import_logs([sample("hz3")], tmp_path / "run")
+    result = checked(tmp_path / "run")
+    found = {(one.name, one.member, one.step) for one in result.divergences}
+
+    assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
+    assert sum(member.accounted for member in summary.members) == 11_924
+    assert found == {
+        (name, 3, 4091)
+        for name in ("CommitBounded", "CommittedIsDurable", "NoTruncationBelowCommit")
+    }
 
 
 def test_a_commit_by_a_report_of_an_older_term_is_found_though_no_line_shows_reports(
