@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -10,7 +11,12 @@ from canvass.cluster.messages import Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ElectionStateChange, LifeStart, LogRecord
-from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, ImportSummary
+from canvass.traces.alignment.importer import (
+    EXPLAINED,
+    INCOMPLETE,
+    ImportSummary,
+    import_logs,
+)
 from canvass.traces.alignment.windows import SLOTS, Windows
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
@@ -151,6 +157,23 @@ def test_a_member_that_never_came_to_its_election_is_a_member(tmp_path: Path) ->
     assert summary.members[2].steps == 0
     assert summary.member_count == 3
     assert (result.verdict.value, result.divergences) == ("INCOMPLETE", ())
+
+
+def test_a_member_that_others_have_heard_of_and_that_has_no_line_has_lost_its_log(
+    tmp_path: Path,
+) -> None:
+    """Its steps are inferred from what the others received, as if the file were not there."""
+    logs = tmp_path / "logs"
+    copytree(SAMPLES[1], logs)
+    (logs / "member-2.log.gz").unlink()
+    without_file = import_logs([logs], tmp_path / "without")
+    started = "[1000.000000000] log started 2026-09-18 13:28:25.493+0000\n"
+    (logs / "member-2.log").write_text(started)
+    summary = import_logs([logs], tmp_path / "run")
+
+    assert summary.missing == without_file.missing
+    assert "the log of member 2 is not there" in summary.missing
+    assert [one.accounted for one in summary.members] == [one.lines for one in summary.members]
 
 
 def test_the_first_entry_of_a_term_that_a_follower_must_have_processed(tmp_path: Path) -> None:

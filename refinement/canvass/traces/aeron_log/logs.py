@@ -59,7 +59,7 @@ class MemberLog:
     Parameters
     ----------
     member_id
-        As its lines say; `NULL_VALUE` if no line does.
+        As its lines say, or the file's name if none of them is of the cluster; else `NULL_VALUE`.
     files
         In reading order; a record's ``file`` is an index into it.
     records
@@ -236,12 +236,18 @@ def read_cluster(
         member_id = _member_of(group)
         _check_member(member_id, group[0])
         by_member.setdefault(member_id, []).extend(group)
-    members = {}
+    logs = {}
     for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
         say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
-        log = read_member(_in_order(files), kept)
-        members[member_id] = replace(log, member_id=member_id)
-    heard = set().union(*(log.named for log in members.values()))
+        logs[member_id] = read_member(_in_order(files), kept)
+    heard = set().union(*(log.named for log in logs.values()))
+    # A member that never came to its election has no line of the cluster, and nobody has heard of
+    # it. If somebody has, its lines are missing.
+    members = {
+        member_id: replace(log, member_id=member_id)
+        for member_id, log in logs.items()
+        if log.member_id == member_id or member_id not in heard
+    }
     missing = tuple(sorted(heard - members.keys() - {NULL_VALUE}))
     return ClusterLogs(members, missing, ignored)
 

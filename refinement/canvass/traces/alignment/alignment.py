@@ -230,10 +230,10 @@ class _Aligner:
     def _finish(
         self, segment: Segment, solution: Solution, reached: dict[int, int], *, is_last: bool
     ) -> None:
-        """Say what is to be said of a segment, and write it.
+        """Collect the gaps and the false lines of a segment, and write it.
 
-        If a line cannot be met the rest is not worth saying. Of lines after those that members have
-        reached the next segment has to say something.
+        If a line cannot be met nothing more is collected. The next segment collects what is said of
+        lines that members have not reached.
         """
         found, lines, windows = self.found, segment.lines, solution.windows
         gaps: list[tuple[int, int, str]] = []
@@ -301,7 +301,7 @@ def _lacks_elections(log: MemberLog) -> bool:
 
 
 def _highest_member(logs: ClusterLogs) -> int:
-    """The highest id that a line names."""
+    """The highest id that a line names, or a file without a line of the cluster."""
     known = [member_id for member_id in logs.members if member_id >= 0]
     records = (one for i in known for one in logs.members[i].records)
     if not any(isinstance(one, ClusterEvent) for one in records):

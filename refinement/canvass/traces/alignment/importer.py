@@ -119,7 +119,7 @@ class MemberSummary(Struct, rename=wire_name):
     lines: int
     """Lines of the cluster component."""
     accounted: int
-    """Those that an event of the run accounts for."""
+    """Lines of the cluster component that the run accounts for."""
     steps: int
     observed: int
     """Steps that lines show."""
@@ -128,7 +128,7 @@ class MemberSummary(Struct, rename=wire_name):
     sends: int
     """Messages sent."""
     received_sends: int
-    """Those among them that somebody has received."""
+    """Messages sent that a member has received."""
 
 
 class ImportSummary(Struct, rename=wire_name):
@@ -141,7 +141,7 @@ class ImportSummary(Struct, rename=wire_name):
     events: dict[str, int]
     """Lines for each event of the cluster component."""
     unknown_events: dict[str, int]
-    """Those that the reader does not know."""
+    """Lines for each event that the reader does not know."""
     unknown_fields: dict[str, int]
     foreign_lines: int
     """Lines that are not the log's."""
