@@ -25,6 +25,7 @@ from canvass.cluster.messages import (
     Message,
     NewLeadershipTerm,
     StopCatchup,
+    Vote,
     sender_of,
 )
 from canvass.traces.alignment.moves import TICKS
@@ -310,6 +311,10 @@ def _settle_publications(windows: Mapping[int, Windows], matching: Matching) -> 
     for (i, _), found in _observed(windows, matching).items():
         for one in found:
             _bound(windows[i], one)
+    for (i, _), receipts in matching.channels.items():
+        for receipt in receipts:
+            if isinstance(receipt.message, Vote) and receipt.earliest >= 0:
+                _bound_noted(windows[i], receipt.earliest // SLOTS, receipt.message.log_position)
     for one_windows in windows.values():
         one_windows.forget()
 
@@ -359,6 +364,15 @@ def _bound(windows: Windows, one: _Observed) -> None:
             upper.committed = min(upper.committed, max(one.committed, s.commit_position))
 
     bound_back(windows.trajectory, windows.bounds, one.place // SLOTS, change)
+
+
+def _bound_noted(windows: Windows, vote: int, position: int) -> None:
+    """Bound what a member that copies its leader's log had noted of it when it sent a vote."""
+    for at in range(vote - 1, -1, -1):
+        s, upper = windows.steps[at].state, windows.bounds[at]
+        if s.election_state is not ElectionState.FOLLOWER_LOG_REPLICATION:
+            return
+        upper.reported = min(upper.reported, max(position, s.append_position))
 
 
 @dataclass(slots=True)

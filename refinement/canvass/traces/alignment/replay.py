@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
-from canvass.cluster.messages import NULL_VALUE, AppendPosition, Message
+from canvass.cluster.messages import NULL_VALUE, AppendPosition, Message, RequestVote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
@@ -436,6 +436,7 @@ def upper_bounds(trajectory: Trajectory) -> list[Upper]:
             )
         )
         before = steps[index - 1].state if index else None
+        reported = min(reported, _noted_at_most(step))
         if step.resynchronised or step.action in (END_OF_LIFE, "Terminate"):
             committed = reported = UNBOUNDED
             if step.resynchronised:
@@ -452,6 +453,16 @@ def upper_bounds(trajectory: Trajectory) -> list[Upper]:
     bounds.reverse()
     _note_written(steps, bounds)
     return bounds
+
+
+def _noted_at_most(step: Step) -> int:
+    """How much a member that receives a request for votes can have noted of its log, if it passes
+    the request over: a refusal, as its log is longer, uses up the candidate's term.
+    """
+    s, m = step.state, step.given.message
+    if not isinstance(m, RequestVote) or m.candidate_term_id <= s.candidate_term_id:
+        return UNBOUNDED
+    return m.log_position if m.log_leadership_term_id == s.log_leadership_term_id else UNBOUNDED
 
 
 def _note_written(steps: list[Step], bounds: list[Upper]) -> None:
