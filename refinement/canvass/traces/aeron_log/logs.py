@@ -241,8 +241,8 @@ def read_cluster(
         say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
         logs[member_id] = read_member(_in_order(files), kept)
     heard = set().union(*(log.named for log in logs.values()))
-    # A member that never came to its election has no line of the cluster, and nobody has heard of
-    # it. If somebody has, its lines are missing.
+    # A member that never came to its election has no line of the cluster, and no other member has
+    # heard of it. If one has, its lines are missing.
     members = {
         member_id: replace(log, member_id=member_id)
         for member_id, log in logs.items()
