@@ -67,6 +67,27 @@ def test_a_machine_reads_what_the_manifest_is_held_to(command: Command, tiny: Pa
     assert lasso["counterexample"]["stuttering"] is True
 
 
+def test_what_the_parser_warns_of_is_shown(command: Command, tiny: Path, tmp_path: Path) -> None:
+    spec = tmp_path / "spec"
+    shutil.copytree(tiny, spec)
+    write_manifest(spec, model("TinyOk"))
+    for module, number in (("One", 1), ("Two", 2)):
+        (spec / f"{module}.tla").write_text(f"---- MODULE {module} ----\nTwice == {number}\n====\n")
+    file = spec / "Tiny.tla"
+    file.write_text(file.read_text().replace("TinyProperties", "TinyProperties, One, Two", 1))
+    warning = (
+        "line 2, col 1 to line 2, col 10 of module Two: the definition of 'Twice' conflicts with"
+        " its definition at line 2, col 1 to line 2, col 10 of module One."
+    )
+
+    code, out, _ = command("check", "--spec", spec)
+    _, written, _ = command("check", "--spec", spec, "--format", "json")
+
+    assert code == 0
+    assert out.splitlines()[1:] == [f"      warning {warning}"]
+    assert json.loads(written)["models"][0]["warnings"] == [warning]
+
+
 def test_a_counterexample_says_who_acted_what_changed_and_what_it_breaks(
     command: Command, tiny: Path
 ) -> None:

@@ -86,6 +86,24 @@ def test_unknown_messages_are_passed_on() -> None:
     assert interpret(lines, 0).outcome is Outcome.UNKNOWN
 
 
+def test_warnings_of_parser_and_tlc_are_in_the_result() -> None:
+    place = "line 7, col 7 to line 7, col 9 of module W"
+    said = [
+        place,
+        "",
+        'The field name "Foo" is identical to the definition',
+        "named Foo.",
+        "",
+        "",
+        "",
+    ]
+    lines = [*framed(2220, 0), *said, *said, *framed(2219, 0), *framed(2149, 3, "careful")]
+    warning = f'{place}: The field name "Foo" is identical to the definition named Foo.'
+
+    assert interpret(lines, 0).warnings == (warning, warning, "careful")
+    assert interpret([*lines, *framed(3002, 1, "Parsing failed.")], 150).warnings == ("careful",)
+
+
 def test_a_message_within_a_message_is_one_error() -> None:
     lines = [
         "@!@!@STARTMSG 1000:1 @!@!@",

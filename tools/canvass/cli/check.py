@@ -81,7 +81,7 @@ def show_list(models: Sequence[ModelEntry]) -> None:
 
 
 def show_result(run: ModelRun, width: int) -> None:
-    """Write the one line of a model for a person."""
+    """Write the one line of a model for a person, and what TLC warns of."""
     from rich.text import Text
 
     result, comparison = run.result, run.comparison
@@ -94,7 +94,10 @@ def show_result(run: ModelRun, width: int) -> None:
         counts.append(f"depth {result.depth}")
     parts = [f"{run.entry.name:<{width}}", found, ", ".join([*counts, f"{result.seconds:.1f} s"])]
     line = "  ".join([*parts, f"({comparison.reason})" if comparison.reason else "as expected"])
-    result_console().print(Text(f"{mark:<5}", style), Text(" ".join(line.splitlines())))
+    console = result_console()
+    console.print(Text(f"{mark:<5}", style), Text(" ".join(line.splitlines())))
+    for warning in result.warnings:
+        console.print(Text("      warning ", "yellow"), Text(warning), sep="")
 
 
 def show_coverage(run: ModelRun) -> None:

@@ -148,6 +148,8 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
         How it was run.
     message
         One line of what TLC said.
+    warnings
+        What its parser and TLC warn of.
     output
         What else it said, when it could not check the model.
     coverage
@@ -174,6 +176,7 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     workers: int
     seed: int | None
     message: str
+    warnings: list[str]
     output: list[str]
     coverage: list[ActionCount] | None
     counterexample: CounterexampleDocument | None
@@ -217,6 +220,7 @@ class ModelRun:
             workers=self.workers,
             seed=result.seed,
             message=result.message,
+            warnings=list(result.warnings),
             output=list(result.output) if failed else [],
             coverage=counts if coverage else None,
             counterexample=self.counterexample.document() if self.counterexample else None,

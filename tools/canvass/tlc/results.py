@@ -119,7 +119,8 @@ class CheckResult:
     output : tuple of str
         What the parser (or Java before it) and standard error said, the last 400 lines of each.
     warnings : tuple of str
-        TLC's own, and a note when a success is one of a specification without any behaviour.
+        The parser's and TLC's own, and a note when a success is one of a specification without any
+        behaviour.
     """
 
     outcome: Outcome

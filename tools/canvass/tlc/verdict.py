@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import signal
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from canvass.tlc import codes
@@ -82,6 +83,7 @@ _EXCEPTION: Final = re.compile(
 )
 _SUMMARY_MAX: Final = 300
 _PARSER_PROGRESS: Final = re.compile(r"(?:Parsing file|Semantic processing of module|Linting of) ")
+_PARSER_PLACE: Final = re.compile(r"line \d+, col \d+ to line \d+, col \d+ of module \w+")
 _STACK_OVERFLOW: Final = "java.lang.StackOverflowError"
 _STACK_HINT: Final = (
     "Java's stack overflowed: raise stack_mib, or the specification recurs for ever."
@@ -240,8 +242,12 @@ class Verdict:
             exit_code=exit_code,
             argv=tuple(argv),
             output=output,
-            warnings=(*self._warnings, *self._doubts(outcome)),
+            warnings=(*self._of_parser(outcome), *self._warnings, *self._doubts(outcome)),
         )
+
+    def _of_parser(self, outcome: Outcome) -> list[str]:
+        """Return what the parser warns of. Where it fails, its complaints are errors."""
+        return [] if outcome is Outcome.PARSE_ERROR else list(_parser_warnings(self._parser))
 
     def _doubts(self, outcome: Outcome) -> list[str]:
         """Return what a success does not say by itself."""
@@ -292,6 +298,14 @@ class Verdict:
         said = next((line for line in (*stderr, *self._parser) if line.strip()), "")
         what = "TLC did not say that it found no error" if spoke else "TLC said nothing"
         return _summary(f"{what} (exit code {exit_code}){': ' + said if said else '.'}")
+
+
+def _parser_warnings(lines: Iterable[str]) -> Iterator[str]:
+    """Yield each paragraph below a place as one line that begins with the place."""
+    paragraphs = "\n".join(lines).split("\n\n")
+    for place, text in pairwise(paragraph.strip() for paragraph in paragraphs):
+        if _PARSER_PLACE.fullmatch(place) and text:
+            yield _summary(f"{place}: {text.removeprefix('Warning: ')}")
 
 
 def _signal_name(number: int) -> str:
