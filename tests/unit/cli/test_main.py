@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 import types
@@ -197,3 +198,15 @@ def test_help_has_each_word_of_a_command_in_lines_as_wide_as_the_terminal(
         whole = " ".join(shown)
         for paragraph in text.split("\n\n"):
             assert " ".join(paragraph.split()) in (shown if len(paragraph) < 290 else whole)
+
+
+def test_help_on_a_narrow_terminal_breaks_no_list_of_choices_and_names_arguments_alike(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for words, _ in documented(main.build_app()):
+        assert main.run([*words, "--help"]) == 0
+        shown = capsys.readouterr().out
+        usage = re.split(r"\n *\n", shown.split("[OPTIONS]", 1)[1])[0]
+        assert not re.search(r"\[\[|[a-z]", usage), words
+        assert not re.search(r"<[^<> ]*\|[^<> ]* ", shown), words

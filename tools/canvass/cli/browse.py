@@ -29,7 +29,9 @@ def register(app: typer.Typer) -> None:
             list[Path] | None,
             typer.Argument(
                 metavar="PATH",
-                help="What to show. Default: the sample run that ships with canvass.",
+                help="A state graph, a run or a corpus, a folder of event logs, the report of a"
+                " batch verification, or a counterexample (JSON, ITF, or what TLC printed)."
+                " Default: the sample run that ships with canvass.",
             ),
         ] = None,
         port: Annotated[

@@ -115,7 +115,9 @@ def register(app: typer.Typer) -> None:
     def check(
         models: Annotated[
             list[str] | None,
-            typer.Argument(metavar="MODEL", help="Models to check. Default: the CI set."),
+            typer.Argument(
+                metavar="MODEL", help="Models to check (see --list). Default: the CI set."
+            ),
         ] = None,
         listing: Annotated[
             bool, typer.Option("--list", help="List the models; check nothing.")

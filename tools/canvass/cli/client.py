@@ -32,7 +32,9 @@ def register(app: typer.Typer) -> None:
     def client(
         request: Annotated[
             list[str] | None,
-            typer.Argument(help="One request. Default: one on each line of stdin."),
+            typer.Argument(
+                metavar="REQUEST", help="One request. Default: one on each line of stdin."
+            ),
         ] = None,
         cluster: Annotated[
             Path | None, typer.Option(help="The folder of a cluster that `canvass run` runs.")

@@ -43,10 +43,9 @@ def explain(
         int | None, typer.Option(min=0, help="Show member M: phases, why it is stuck, risks.")
     ] = None,
     setting: Settings = None,
-    infer: Annotated[
-        bool,
-        typer.Option("--infer/--no-infer", help="Import logs to infer values between their lines."),
-    ] = True,
+    no_infer: Annotated[
+        bool, typer.Option("--no-infer", help="Infer no values between the lines of the logs.")
+    ] = False,
     output: Output = Format.HUMAN,
     html: Page = None,
 ) -> None:
@@ -65,10 +64,10 @@ def explain(
     from canvass.explanation.report import explain as explain_timeline
 
     settings = read_settings(setting)
-    timeline, states, why = read(source, infer=infer)
+    timeline, states, why = read(source, infer=not no_infer)
     if not timeline.members:
         raise CommandError(f"{source}: no log has a line of the cluster")
-    if why and infer:
+    if why and not no_infer:
         complain(f"no values between the lines: {why}")
     found = explain_timeline(timeline, states, settings)
     if member is not None and member not in found.members:

@@ -167,7 +167,7 @@ def add(group: typer.Typer) -> None:
 
 def find(
     graph: Folder,
-    state: Annotated[str | None, typer.Argument(metavar="[STATE]", help=STATE_HELP)] = None,
+    state: Annotated[str | None, typer.Argument(metavar="STATE", help=STATE_HELP)] = None,
     where: Where = None,
     show: Annotated[
         str | None,
@@ -241,8 +241,8 @@ def _show_found(
 
 def path(
     graph: Folder,
-    source: Annotated[str, typer.Argument(metavar="[FROM]", help=STATE_HELP)] = "",
-    target: Annotated[str, typer.Argument(metavar="[TO]", help=STATE_HELP)] = "",
+    source: Annotated[str, typer.Argument(metavar="FROM", help=STATE_HELP)] = "",
+    target: Annotated[str, typer.Argument(metavar="TO", help=STATE_HELP)] = "",
     where: Where = None,
     actions: Actions = None,
     output: Output = Format.HUMAN,

@@ -37,7 +37,9 @@ def _group() -> None:
 def aeron(
     logs: Annotated[
         list[Path],
-        typer.Argument(help="A folder of member-<id>.log[.gz|.zst] files, or the files."),
+        typer.Argument(
+            metavar="LOGS", help="A folder of member-<id>.log[.gz|.zst] files, or the files."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to write.")],
     effort: Annotated[

@@ -68,7 +68,8 @@ def _register_run(app: typer.Typer) -> None:
         service: Annotated[
             list[Service] | None,
             typer.Option(
-                help="An application to run; repeatable. Default: counter.",
+                metavar="SERVICE",
+                help="An application to run, counter or key-value; repeatable. Default: counter.",
                 show_default=False,
             ),
         ] = None,
@@ -85,8 +86,12 @@ def _register_run(app: typer.Typer) -> None:
         clients: Annotated[
             int, typer.Option(min=1, max=8, help="Number of clients, with --load.")
         ] = 2,
-        record: Annotated[bool, typer.Option(help="Record the steps of each member.")] = True,
-        sync: Annotated[bool, typer.Option(help="Sync the files to disk.")] = True,
+        no_record: Annotated[
+            bool, typer.Option("--no-record", help="Do not record the members' steps.")
+        ] = False,
+        no_sync: Annotated[
+            bool, typer.Option("--no-sync", help="Do not sync the files to disk.")
+        ] = False,
         secret_file: Annotated[
             Path | None, typer.Option(help="A file with the secret that clients must present.")
         ] = None,
@@ -140,8 +145,8 @@ def _register_run(app: typer.Typer) -> None:
             sorted(timed, key=lambda one: one.at_s),
             load,
             clients,
-            record,
-            sync,
+            not no_record,
+            not no_sync,
             read_secret(secret_file),
             again,
         )
@@ -318,10 +323,16 @@ def _register_control(app: typer.Typer) -> None:
     @app.command("control")
     def control(
         cluster: Annotated[
-            Path, typer.Argument(help="The folder of a cluster that `canvass run` runs.")
+            Path,
+            typer.Argument(
+                metavar="CLUSTER", help="The folder of a cluster that `canvass run` runs."
+            ),
         ],
         command: Annotated[
-            list[str], typer.Argument(help="A command of `canvass run`: toggle snapshot, kill 1.")
+            list[str],
+            typer.Argument(
+                metavar="COMMAND", help="A command of `canvass run`: toggle snapshot, kill 1."
+            ),
         ],
         timeout: Annotated[
             float, typer.Option(min=0.1, help="Seconds to wait for the command.")

@@ -89,7 +89,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         graph: Annotated[
             list[Path] | None,
-            typer.Option("--graph", metavar="ARTIFACT", help="A state graph to cover; repeatable."),
+            typer.Option("--graph", metavar="GRAPH", help="A state graph to cover; repeatable."),
         ] = None,
         coverage_guided: Annotated[
             bool,

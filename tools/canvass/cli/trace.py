@@ -285,7 +285,10 @@ def convert(
     form: Annotated[
         Form | None,
         typer.Option(
-            "--as", help="Output format. Default: from the name of OUT, else Parquet or NDJSON."
+            "--as",
+            metavar="FORMAT",
+            help="Output format: ndjson, parquet, itf, shiviz or mermaid. Default: from the name of"
+            " OUT, else Parquet or NDJSON.",
         ),
     ] = None,
     run_id: RunId = None,
@@ -324,7 +327,10 @@ def convert(
 
 def schema(
     part: Annotated[
-        Schema, typer.Argument(help="run: run.json; events: a line of a stream; arrow: columns.")
+        Schema,
+        typer.Argument(
+            metavar="PART", help="run: run.json; events: a line of a stream; arrow: columns."
+        ),
     ] = Schema.EVENTS,
     members: Annotated[int, typer.Option(min=1, max=9, help="With arrow: number of members.")] = 3,
 ) -> None:

@@ -147,7 +147,12 @@ def register(app: typer.Typer) -> None:
         ] = TimingMode.WARN,
         setting: Settings = None,
         output: Annotated[
-            VerifyFormat, typer.Option("--format", help="Output format.")
+            VerifyFormat,
+            typer.Option(
+                "--format",
+                metavar="FORMAT",
+                help="Output format: human, json, junit, sarif or html.",
+            ),
         ] = VerifyFormat.HUMAN,
         html: Page = None,
     ) -> None:

@@ -86,6 +86,7 @@ def watch(
         ExitOn,
         typer.Option(
             "--exit-on",
+            metavar="WHAT",
             help="What ends the command with exit code 1: divergence; danger: a divergence or a"
             " danger; stuck: any of these, or a stuck member.",
         ),
