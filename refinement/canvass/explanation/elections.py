@@ -104,15 +104,16 @@ def find_elections(
     wins = sorted(_wins(timeline), key=lambda win: win.at_ns)
     places = {m: list(_places(timeline, m)) for m in timeline.members}
     found: list[ElectionReport] = []
-    before_ns = timeline.begin_ns - 1
+    ends = sorted([timeline.begin_ns - 1, *(win.end_ns for win in wins)])
     for position, win in enumerate(wins):
+        # A member can win while an earlier winner has still to open its term.
+        before_ns = ends[bisect_left(ends, win.at_ns) - 1]
         until = wins[position + 1].at_ns if position + 1 < len(wins) else timeline.end_ns
         found.append(_won(timeline, places, spans, timeouts, len(found) + 1, before_ns, win, until))
-        before_ns = max(before_ns, win.end_ns)
-    ended = max((span.until_ns or timeline.end_ns for span in spans), default=before_ns)
+    ended = max((span.until_ns or timeline.end_ns for span in spans), default=ends[-1])
     goes_on = any(_goes_on(timeline, win) for win in wins)
     if not goes_on and not any(span.row.ended_by == "log ends" for span in spans):
-        last = _unwon(timeline, places, len(found) + 1, max(before_ns, ended))
+        last = _unwon(timeline, places, len(found) + 1, max(ends[-1], ended))
         if last is not None:
             found.append(last)
     return found

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 
+from canvass.cluster.member import ElectionState
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.guards import UnmetGuard, unmet_guard
 from canvass.explanation.states import States
-from canvass.explanation.timeline import SEEKING, Attempt, MemberTimeline, Phase, Timeline
+from canvass.explanation.timeline import LEADING, SEEKING, Attempt, MemberTimeline, Phase, Timeline
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
@@ -24,6 +25,7 @@ _LOOPS: Final = 3
 _STARTS: Final = 3
 """Starts of the process without one line of the cluster from which on it counts as failing."""
 _NO_GUARD: Final = UnmetGuard("", "", ())
+_ORDER: Final = {state.value: place for place, state in enumerate(ElectionState)}
 _BALLOTS: Final = frozenset({"NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"})
 
 
@@ -72,16 +74,31 @@ def find_stuck(
     """List the members that are or were stuck, in the order of time."""
     known = _Known(timeline, timeouts, states)
     found = [
-        _loop(known, one, attempt) or _phase(known, one, attempt) or _silent(known, one, attempt)
+        report
         for one in timeline.members.values()
         for attempt in one.attempts
+        for report in _within(known, one, attempt)
     ]
     found += [report for one in timeline.members.values() for report in _starts(one)]
 
     def time_of(report: StuckReport) -> int:
         return report.from_ns + timeline.members[report.member_id].offset_ns
 
-    return sorted(filter(None, found), key=time_of)
+    return sorted(found, key=time_of)
+
+
+def _within(known: _Known, one: MemberTimeline, attempt: Attempt) -> Iterator[StuckReport]:
+    """How a member was stuck in one election: in a loop, and in a state after it."""
+    rest = attempt
+    loop = _loop(known, one, attempt)
+    if loop is not None:
+        report, end = loop
+        yield report
+        after = [phase for phase in attempt.phases if phase.begin >= end]
+        rest = replace(attempt, reason="", phases=after)
+    stay = _phase(known, one, rest) or _silent(known, one, rest)
+    if stay is not None:
+        yield stay
 
 
 def _report(
@@ -139,8 +156,10 @@ def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
     return one.records[last].time_ns, one.evidence(last), one.times[last]
 
 
-def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
-    """An election that loops: it fails in the same state for the same reason."""
+def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckReport, int] | None:
+    """An election that loops: it fails in the same state for the same reason. And where the loop
+    ends.
+    """
     fails: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], tuple[Phase, ElectionStateChange]] = {}
     for phase in attempt.phases:
@@ -154,7 +173,8 @@ def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport |
         return None
     key, count = fails.most_common(1)[0]
     phase, by = last[key]
-    until, end_line, end_ns = _ended(one, attempt.end)
+    end, how = _after_loop(attempt, phase)
+    until, end_line, end_ns = _ended(one, end)
     lasted = end_ns - one.times[attempt.begin]
     if count < _LOOPS or lasted < known.timeouts[HEARTBEAT_TIMEOUT].value_ns:
         return None
@@ -164,12 +184,42 @@ def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport |
     back = one.evidence(phase.end)
     text = (
         f"Member {one.member_id} loops: {count} times from {phase.state} back to {by.new_state}"
-        f" in {shown_ns(lasted)}, {_HOW_ENDED[attempt.outcome]}."
+        f" in {shown_ns(lasted)}, {how}."
     )
     sentences = [Sentence(text, (one.evidence(attempt.begin), back, end_line))]
     if by.reason:
         sentences.append(Sentence(f"The last reason is: {by.reason}.", (back,)))
-    return _report(one, "loop", phase.state, attempt.begin, until, lasted, sentences, guard)
+    report = _report(one, "loop", phase.state, attempt.begin, until, lasted, sentences, guard)
+    return report, end
+
+
+def _after_loop(attempt: Attempt, looped: Phase) -> tuple[int, str]:
+    """Where a loop ends, and what came next: how far the member got after its last return, or what
+    ended its election.
+    """
+    further = next(
+        (
+            phase
+            for phase in attempt.phases
+            if phase.begin >= looped.end and _is_further(phase.state, looped.state)
+        ),
+        None,
+    )
+    if further is None:
+        return attempt.end, _HOW_ENDED[attempt.outcome]
+    if further.state == "LEADER_LOG_REPLICATION":
+        term = getattr(further.entered_by, "leadership_term_id", None)
+        return further.begin, f"then it won term {term}"
+    if attempt.outcome == "closed":
+        return attempt.end, _HOW_ENDED["closed"]
+    return further.begin, f"then it came to {further.state}"
+
+
+def _is_further(state: str, looped: str) -> bool:
+    """Whether a state is one that a member comes to only after the one in which it looped."""
+    if state in SEEKING or state not in _ORDER or looped not in _ORDER:
+        return False
+    return _ORDER[state] > _ORDER[looped] or (state in LEADING and looped not in LEADING)
 
 
 def _goes_back(by: ElectionStateChange) -> bool:

@@ -67,3 +67,61 @@ def test_a_timeout_beside_the_logs_that_is_none_is_named(tmp_path: Path) -> None
 
     with pytest.raises(SettingFault, match="'soon' is no duration"):
         explained(tmp_path, *isolated(12))
+
+
+def looped(*, then: str, leader: int = -1) -> tuple[StoryLog, StoryLog]:
+    """Member 1 fails four times in its replay, then its election goes on for a minute."""
+    other, looping = StoryLog(0), StoryLog(1)
+    for log in (other, looping):
+        log.start(100.0)
+        log.election(100.0, "node started", LOG)
+    for second in range(5, 45, 10):
+        round_trip = "CANVASS FOLLOWER_REPLAY CANVASS"
+        looping.state(100.0 + second, round_trip, leader=0, log=LOG, reason="log replay rejected")
+    looping.state(145.0, then, leader=leader, term=3, log=LOG)
+    return other, looping
+
+
+def test_a_loop_ends_where_its_member_wins_an_election(tmp_path: Path) -> None:
+    won = "CANVASS NOMINATE CANDIDATE_BALLOT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT"
+    other, looping = looped(then=won, leader=1)
+    looping.state(146.0, "LEADER_INIT LEADER_READY", leader=1, term=3, log=LOG)
+    looping.canvassed(200.0, 0, LOG)
+    looping.start(205.0)
+    loop, ready = (one for one in explained(tmp_path, other, looping).stuck if one.member_id == 1)
+
+    assert (loop.kind, loop.until_ns) == ("loop", 145_000_000_000)
+    assert loop.sentences[0].text.endswith("in 45.0 s, then it won term 3.")
+    assert (ready.kind, ready.state, ready.duration_ms) == ("phase", "LEADER_READY", 54_000.0)
+
+
+def test_a_loop_ends_where_its_member_gets_further(tmp_path: Path) -> None:
+    other, looping = looped(then="CANVASS FOLLOWER_REPLAY FOLLOWER_CATCHUP_INIT", leader=0)
+    loop = next(one for one in explained(tmp_path, other, looping).stuck if one.kind == "loop")
+
+    assert loop.sentences[0].text.endswith("then it came to FOLLOWER_CATCHUP_INIT.")
+
+
+def test_a_loop_that_nothing_follows_ends_with_its_process(tmp_path: Path) -> None:
+    other, looping = looped(then="CANVASS NOMINATE CANDIDATE_BALLOT CANVASS")
+    looping.start(205.0)
+    loop = next(one for one in explained(tmp_path, other, looping).stuck if one.kind == "loop")
+
+    assert loop.sentences[0].text.endswith("then its process ended.")
+
+
+def test_a_member_that_wins_before_another_has_opened_its_term_has_an_election(
+    tmp_path: Path,
+) -> None:
+    logs = tuple(StoryLog(member_id) for member_id in range(3))
+    for log in logs:
+        log.start(100.0)
+        log.election(100.0, "node started", LOG)
+    ballot = "CANVASS NOMINATE CANDIDATE_BALLOT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT"
+    logs[0].state(101.0, ballot, leader=0, term=2, log=LOG)
+    logs[1].state(102.0, ballot, leader=1, term=3, log=LOG)
+    logs[0].state(103.0, "LEADER_INIT LEADER_READY CLOSED", leader=0, term=2, log=LOG)
+    first, second, *_ = explained(tmp_path, *logs).elections
+
+    assert (first.leadership_term_id, second.leadership_term_id) == (2, 3)
+    assert second.sentence.text.startswith("Election 2: member 1 won term 3 after 2,000 ms")
