@@ -13,10 +13,9 @@ from typing import Final
 
 import msgspec
 
-from canvass.explanation.ballots import BallotReport, report_ballot
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.leaderships import Span
-from canvass.explanation.phases import PhaseReport, report_phase
+from canvass.explanation.phases import BallotReport, PhaseReport, report_ballot, report_phase
 from canvass.explanation.timeline import (
     CLOSED,
     LEADING,

@@ -12,8 +12,7 @@ from typing import Final, TypeAlias
 
 from canvass.cluster.member import Member
 from canvass.cluster.names import wire_name
-from canvass.explanation.evidence import Evidence, Sentence
-from canvass.explanation.states import States
+from canvass.explanation.evidence import Evidence, Sentence, States
 from canvass.explanation.timeline import MemberTimeline, Phase, Timeline
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ElectionStateChange, Line

@@ -1,21 +1,43 @@
-"""What the user names, made into a timeline: a folder of event logs, or a run.
+"""What the user names, made into a timeline: a folder of event logs, or a recorded run.
 
 An import of the logs adds states. It is tried, and where it fails the answers of the lines stand.
+Of a recorded run only what explanations read is made into records: starts, elections, messages
+received, truncations, entries of new terms, ends. The line of a record is that of its event in the
+member's stream.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-from canvass.explanation.recorded_run import logs_of_run, states_of_run
-from canvass.explanation.states import MemberStates, States
+from canvass.cluster.member import Member
+from canvass.cluster.messages import (
+    AppendPosition,
+    CanvassPosition,
+    CatchupPosition,
+    CommitPosition,
+    Message,
+    NewLeadershipTerm,
+    RequestVote,
+    StopCatchup,
+    TerminationAck,
+    TerminationPosition,
+    Vote,
+)
+from canvass.explanation.evidence import MemberStates, States
 from canvass.explanation.timeline import MemberTimeline, Timeline, make_timeline
-from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
+from canvass.traces.actions import Action
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
+from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.alignment.alignment import ImportFault, align
 from canvass.traces.alignment.live import LiveMember
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.run import RUN_FILE, RunFolder
+from canvass.traces.run import RUN_FILE, LoadedRun, RunFolder
+from canvass.traces.schema import Event
 from canvass.traces.timeouts import SettingFault, beside, timeouts_of
 
 
@@ -98,3 +120,190 @@ def _states_of(live: LiveMember, timeline: MemberTimeline) -> MemberStates:
             latest = min(latest, times[record.file, record.line])
         found.append(latest)
     return MemberStates(found[::-1], [step.state for step in live.emitted])
+
+
+_CLOSED: Final = "CLOSED"
+_RECORDS: Final[dict[type[Message], type[records.ClusterEvent]]] = {
+    CanvassPosition: records.CanvassPosition,
+    RequestVote: records.RequestVote,
+    Vote: records.Vote,
+    NewLeadershipTerm: records.NewLeadershipTerm,
+    AppendPosition: records.AppendPosition,
+    CommitPosition: records.CommitPosition,
+    CatchupPosition: records.CatchupPosition,
+    StopCatchup: records.StopCatchup,
+    TerminationPosition: records.TerminationPosition,
+    TerminationAck: records.TerminationAck,
+}
+_ABSENT: Final[dict[str, object]] = {
+    "protocol_version": records.NULL_VALUE,
+    "leader_recording_id": records.NULL_VALUE,
+    "timestamp": records.NULL_VALUE,
+    "log_session_id": records.NULL_VALUE,
+    "app_version": records.NULL_VALUE,
+    "catchup_endpoint": "",
+    "is_startup": False,
+}
+"""Fields of lines that a run does not record."""
+_REASONS: Final = {
+    Action.ON_REQUEST_VOTE: "unexpected vote request",
+    Action.ON_NEW_LEADERSHIP_TERM: "unexpected new leadership term event",
+    Action.ON_COMMIT_POSITION: "unexpected commit position from new leader",
+}
+
+
+def logs_of_run(run: LoadedRun, names: dict[int, str]) -> dict[int, MemberLog]:
+    """Make the records of each member.
+
+    Parameters
+    ----------
+    run
+        The run.
+    names
+        Of the members' streams.
+    """
+    return {
+        member_id: MemberLog(
+            member_id, (Path(names[member_id]),), list(_records(member_id, events))
+        )
+        for member_id, events in run.events.items()
+    }
+
+
+def states_of_run(run: LoadedRun, offsets: dict[int, int]) -> States:
+    """The states of a run, on the clock of a timeline with these offsets."""
+    members = {}
+    for member_id, events in run.events.items():
+        offset = offsets.get(member_id, 0)
+        times = [event.time_ns + offset for event in events]
+        members[member_id] = MemberStates(times, [e.state for e in events])
+    inferred = run.run.source.get("kind") == "aeron-log"
+    return States(members, inferred)
+
+
+def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[LogRecord]:
+    before: Member | None = None
+    for number, event in enumerate(events, 1):
+        place = (0, number, event.time_ns)
+        if event.action is Action.RESTART:
+            yield records.LifeStart(*place, event.time_ns // 1_000_000, ())
+        if event.input.message is not None:
+            yield _received(place, member_id, event.input.message)
+        yield from _changes(place, member_id, event, before)
+        before = event.state
+
+
+def _received(
+    place: tuple[int, int, int], member_id: int, message: Message
+) -> records.ClusterEvent:
+    kind = _RECORDS[type(message)]
+    values = [
+        getattr(message, name) if hasattr(message, name) else _value(name, message)
+        for name in kind.__struct_fields__[4:]
+    ]
+    return kind(*place, member_id, *values)
+
+
+def _value(name: str, message: Message) -> object:
+    if name == "sender_member_id":
+        return getattr(message, "member_id", records.NULL_VALUE)
+    return _ABSENT[name]
+
+
+def _changes(
+    place: tuple[int, int, int], member_id: int, event: Event, before: Member | None
+) -> Iterator[LogRecord]:
+    after, action = event.state, event.action
+    if action is Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT:
+        given = event.input
+        yield records.ReplayNewLeadershipTerm(
+            *place,
+            member_id,
+            after.election_state != _CLOSED,
+            given.leadership_term_id,
+            given.position,
+            given.term_base_log_position,
+            records.NULL_VALUE,
+            records.NULL_VALUE,
+            "",
+        )
+    truncates = action is Action.ON_NEW_LEADERSHIP_TERM and before is not None
+    if before is not None and truncates and after.recorded_position < before.recorded_position:
+        yield _truncation(place, member_id, before, after)
+    started = before is None or action is Action.RESTART
+    old = _CLOSED if before is None or started else before.election_state.value
+    if after.module_state == _CLOSED and action is Action.TERMINATE:
+        yield records.StateChange(*place, member_id, "ACTIVE", _CLOSED, "terminated")
+    elif old == _CLOSED and after.election_state != _CLOSED:
+        yield _new_election(place, member_id, event, before)
+        if after.election_state != "INIT":
+            yield _election_change(place, member_id, event, "INIT")
+    elif old != after.election_state or action is Action.ELECTION_ERROR:
+        yield _election_change(place, member_id, event, old)
+
+
+def _truncation(
+    place: tuple[int, int, int], member_id: int, before: Member, after: Member
+) -> records.TruncateLogEntry:
+    return records.TruncateLogEntry(
+        *place,
+        member_id,
+        before.election_state.value,
+        before.log_leadership_term_id,
+        before.leadership_term_id,
+        before.candidate_term_id,
+        before.commit_position,
+        before.commit_position,
+        before.append_position,
+        before.append_position,
+        after.recorded_position,
+    )
+
+
+def _new_election(
+    place: tuple[int, int, int], member_id: int, event: Event, before: Member | None
+) -> records.NewElection:
+    after = event.state
+    if event.action is Action.RESTART:
+        reason = "node started"
+    elif event.action in _REASONS:
+        reason = _REASONS[event.action]
+    elif event.input.graceful_closed_leader_id != records.NULL_VALUE:
+        reason = "log disconnected from leader: eos=true"
+    elif before is not None and before.role == "LEADER":
+        reason = "inactive follower quorum"
+    else:
+        reason = "leader heartbeat timeout"
+    return records.NewElection(
+        *place,
+        member_id,
+        after.leadership_term_id,
+        after.commit_position,
+        after.append_position,
+        reason,
+    )
+
+
+def _election_change(
+    place: tuple[int, int, int], member_id: int, event: Event, old: str
+) -> records.ElectionStateChange:
+    after, reason = event.state, ""
+    if event.action is Action.CANDIDATE_BALLOT and after.role == "LEADER":
+        reason = "quorum leader" if event.input.timeout else "unanimous leader"
+    elif event.action is Action.ELECTION_ERROR:
+        reason = "error"
+    closed = after.election_state == _CLOSED
+    return records.ElectionStateChange(
+        *place,
+        member_id,
+        old,
+        after.election_state.value,
+        after.leader_member_id,
+        after.candidate_term_id,
+        after.module_leadership_term_id if closed else after.leadership_term_id,
+        after.commit_position,
+        after.module_leadership_term_id if closed else after.log_leadership_term_id,
+        after.recorded_position if closed else after.append_position,
+        after.catchup_join_position,
+        reason,
+    )

@@ -1,23 +1,25 @@
-"""The whole answer: leaderships, elections, who is stuck, what was at risk, sessions, what is
-missing.
+"""The whole answer: leaderships, elections, who is stuck, what was at risk, the sessions of
+clients, and what the logs do not show.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import msgspec
 
 from canvass.explanation.elections import ElectionReport, find_elections
-from canvass.explanation.evidence import Sentence
+from canvass.explanation.evidence import Evidence, Sentence, States
 from canvass.explanation.leaderships import Gap, Leadership, Span, find_gaps, find_leaderships
-from canvass.explanation.missing import find_missing
 from canvass.explanation.risks import RiskReport, find_risks
-from canvass.explanation.sessions import SessionsReport, find_sessions
-from canvass.explanation.states import States
 from canvass.explanation.stuck import StuckReport, find_stuck
-from canvass.explanation.timeline import Timeline
+from canvass.explanation.timeline import MemberTimeline, Timeline, is_damaged
 from canvass.explanation.timeouts import Timeout, find_timeouts
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.records import AppendSessionClose, AppendSessionOpen, Line
+from canvass.traces.counts import counted
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel"):
@@ -97,3 +99,121 @@ def _unseen(spans: list[Span]) -> Iterator[Sentence]:
             term = span.row.leadership_term_id
             text = f"No line of its leader shows the opening of term {term}, nor its election."
             yield Sentence(text, span.row.evidence)
+
+
+class SessionsReport(msgspec.Struct, frozen=True, rename="camel"):
+    """What leaders logged of sessions.
+
+    Parameters
+    ----------
+    opened
+        SessionOpenEvents that leaders appended.
+    closed
+        SessionCloseEvents by reason.
+    """
+
+    opened: int
+    closed: dict[str, int]
+    sentences: tuple[Sentence, ...]
+
+
+def find_sessions(timeline: Timeline) -> SessionsReport:
+    """Count the sessions that leaders opened and closed, by leader and term."""
+    opened: dict[tuple[int, int], list[Evidence]] = {}
+    closed: dict[tuple[int, int, str], list[Evidence]] = {}
+    for _, member_id, index in timeline.merged(AppendSessionOpen, AppendSessionClose):
+        one = timeline.members[member_id]
+        record = one.records[index]
+        if isinstance(record, AppendSessionOpen):
+            key = (record.leadership_term_id, member_id)
+            opened.setdefault(key, []).append(one.evidence(index))
+        elif isinstance(record, AppendSessionClose):
+            why = (record.leadership_term_id, member_id, record.close_reason)
+            closed.setdefault(why, []).append(one.evidence(index))
+    sentences = []
+    for (term, member_id), lines in sorted(opened.items()):
+        text = f"Term {term}: leader {member_id} opened {counted(len(lines), 'session')}."
+        sentences.append(Sentence(text, _ends(lines)))
+    for (term, member_id, reason), lines in sorted(closed.items()):
+        text = (
+            f"Term {term}: leader {member_id} closed {counted(len(lines), 'session')} ({reason})."
+        )
+        sentences.append(Sentence(text, _ends(lines)))
+    reasons: Counter[str] = Counter()
+    for (_, _, reason), lines in closed.items():
+        reasons[reason] += len(lines)
+    total = sum(len(lines) for lines in opened.values())
+    return SessionsReport(total, dict(sorted(reasons.items())), tuple(sentences))
+
+
+def _ends(lines: list[Evidence]) -> tuple[Evidence, ...]:
+    return (lines[0],) if len(lines) == 1 else (lines[0], lines[-1])
+
+
+_NEEDED: Final[dict[str, tuple[type[Line], str]]] = {
+    "ELECTION_STATE_CHANGE": (records.ElectionStateChange, "elections and leaderships"),
+    "NEW_ELECTION": (records.NewElection, "why elections begin"),
+    "CANVASS_POSITION": (records.CanvassPosition, "what a candidate waited for"),
+    "VOTE": (records.Vote, "who voted how"),
+    "APPEND_POSITION": (
+        records.AppendPosition,
+        "how far followers were, and when a leader stopped",
+    ),
+    "COMMIT_POSITION": (records.CommitPosition, "how far the log was committed"),
+}
+"""Events whose absence leaves questions open, and which ones."""
+
+
+def find_missing(timeline: Timeline) -> list[Sentence]:
+    """List what is missing, each with a line that shows it."""
+    found = list(_members(timeline))
+    for event, (kind, what) in _NEEDED.items():
+        without = [
+            one
+            for one in timeline.members.values()
+            if not any(isinstance(record, kind) for record in one.records)
+        ]
+        if len(without) == len(timeline.members) and without:
+            text = f"No log has the event {event}: it does not show {what}."
+            found.append(Sentence(text, tuple(one.evidence(0) for one in without)))
+    for one in timeline.members.values():
+        found += _of_member(one)
+    return found
+
+
+def _members(timeline: Timeline) -> Iterator[Sentence]:
+    for member_id in timeline.missing:
+        line = _named(timeline, member_id)
+        if line is not None:
+            yield Sentence(f"The log of member {member_id} is not here.", (line,))
+
+
+def _named(timeline: Timeline, member_id: int) -> Evidence | None:
+    """A line that names a member."""
+    names = ("follower_member_id", "leader_member_id", "candidate_member_id", "sender_member_id")
+    for _, other, index in timeline.merged(records.ClusterEvent):
+        record = timeline.record(other, index)
+        if any(getattr(record, name, None) == member_id for name in names):
+            return timeline.members[other].evidence(index)
+    first = min(timeline.members, default=None)
+    return None if first is None else timeline.members[first].evidence(0)
+
+
+def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
+    if one.lacks_start:
+        text = f"The log of member {one.member_id} begins within a process."
+        yield Sentence(text, (one.evidence(0),))
+    damaged = [k for k, record in enumerate(one.records) if is_damaged(record)]
+    if damaged:
+        text = f"{counted(len(damaged), 'line')} of member {one.member_id} cannot be read."
+        places = damaged if len(damaged) < 4 else [damaged[0], damaged[-1]]
+        yield Sentence(text, tuple(one.evidence(k) for k in places))
+    for attempt in one.attempts:
+        for earlier, later in zip(attempt.phases, attempt.phases[1:], strict=False):
+            by = later.entered_by
+            if isinstance(by, records.ElectionStateChange) and by.old_state != earlier.state:
+                text = (
+                    f"Lines of member {one.member_id} are missing: it was in {earlier.state} and"
+                    f" comes from {by.old_state}."
+                )
+                yield Sentence(text, (one.evidence(earlier.begin), one.evidence(later.begin)))

@@ -13,9 +13,9 @@ from typing import Final
 
 import msgspec
 
-from canvass.explanation.ballots import BallotReport
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.leaderships import Span
+from canvass.explanation.phases import BallotReport
 from canvass.explanation.timeline import MemberTimeline, Timeline
 from canvass.traces.aeron_log import records
 

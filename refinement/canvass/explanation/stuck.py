@@ -12,9 +12,8 @@ from typing import Final
 import msgspec
 
 from canvass.cluster.member import ElectionState
-from canvass.explanation.evidence import Evidence, Sentence, shown_ns
+from canvass.explanation.evidence import Evidence, Sentence, States, shown_ns
 from canvass.explanation.guards import UnmetGuard, unmet_guard
-from canvass.explanation.states import States
 from canvass.explanation.timeline import LEADING, SEEKING, Attempt, MemberTimeline, Phase, Timeline
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart

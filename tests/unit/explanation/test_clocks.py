@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.explanation.clocks import align_clocks
+from canvass.explanation.timeline import align_clocks
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
 

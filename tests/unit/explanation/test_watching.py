@@ -12,8 +12,7 @@ import pytest
 
 from canvass.explanation import picture as picture_module
 from canvass.explanation.following import FollowedLogs
-from canvass.explanation.metrics import render
-from canvass.explanation.picture import KeptRecords, News, Picture
+from canvass.explanation.picture import KeptRecords, News, Picture, render
 from canvass.explanation.report import explain
 from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log.errors import AeronLogError

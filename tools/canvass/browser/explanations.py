@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 
 from canvass.browser import api
 from canvass.browser.runs import OpenRun
-from canvass.explanation.ballots import BallotReport
 from canvass.explanation.elections import ElectionReport
 from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns
 from canvass.explanation.leaderships import Leadership
+from canvass.explanation.phases import BallotReport
 from canvass.explanation.reading import read
 from canvass.explanation.report import Explanation, explain
 from canvass.traces.counts import counted

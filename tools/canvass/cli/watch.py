@@ -329,7 +329,7 @@ def _screen(state: Watch) -> str:
 
 
 def _publish(state: Watch, now: float) -> None:
-    from canvass.explanation.metrics import render
+    from canvass.explanation.picture import render
 
     state.published_at = now
     lines = {member_id: log.lines for member_id, log in state.logs.members.items()}
@@ -341,7 +341,7 @@ def _publish(state: Watch, now: float) -> None:
 
 def serve(state: Watch, port: int) -> ThreadingHTTPServer:
     """Serve the metrics on the loopback interface."""
-    from canvass.explanation.metrics import CONTENT_TYPE
+    from canvass.explanation.picture import CONTENT_TYPE
 
     class Handler(BaseHTTPRequestHandler):
         """Answers ``GET /metrics``."""
