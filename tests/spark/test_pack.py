@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cli.main import run
-from canvass.corpus.pack import CannotPack, closure, pack_environment
+from canvass.corpus.submit import CannotPack, closure, pack_environment
 from support.corpora import record_runs
 from support.spoilt_runs import corrupt
 from support.standalone_spark import environment, results_here, results_of, standalone_cluster

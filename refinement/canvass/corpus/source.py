@@ -1,12 +1,14 @@
-"""``spark.read.format("canvass")``: the events of runs as rows, whatever form the runs have.
+"""``spark.read.format("canvass")`` and ``format("canvass-aeron")``: events of runs, or lines of
+Aeron's event logs, as rows.
 
-The columns are those of ``canvass.events/1`` (`canvass.traces.arrow`) with dictionaries decoded,
-for whoever wants to ask a corpus other questions than whether it conforms. To verify it, rows are
-the slow way: give `canvass.corpus.job` the paths. The column ``source`` is null for run folders, of
-which only the strict reader of single events keeps it. Columns are added: ``truncated``, in the
-last row of a member's stream, why the stream stops within a line, else null, so that a truncated
-stream is not taken for a whole one, if it has any event; ``revision``, of the run's rules; and one
-for each Hive partition of the corpus. Folders of Aeron's logs are imported where they are read.
+The columns of events are those of ``canvass.events/1`` (`canvass.traces.arrow`) with dictionaries
+decoded, for whoever wants to ask a corpus other questions than whether it conforms. To verify it,
+rows are the slow way: give `canvass.corpus.job` the paths. The column ``source`` is null for run
+folders, of which only the strict reader of single events keeps it. Columns are added:
+``truncated``, in the last row of a member's stream, why the stream stops within a line, else null,
+so that a truncated stream is not taken for a whole one, if it has any event; ``revision``, of the
+run's rules; and one for each Hive partition of the corpus. Folders of Aeron's logs are imported
+where they are read.
 
 What an option leaves out is not read: partitions, files, row groups, members' streams.
 
@@ -16,13 +18,22 @@ wanted, with commas between them; ``columns``, likewise; ``memberCount`` (defaul
 another size is an error); ``partitions``, how many there are in Spark; and ``pushFilters``, whether
 the filters of a query leave out units, runs and members as well: for a DataFrame of one query only,
 as Spark keeps the filters with the DataFrame (`tests/spark/test_source.py`).
+
+The lines of logs are rows as they were printed: for questions about logs, such as which events a
+cluster printed before a run diverged. Their columns: ``cluster`` (the folder), ``file``,
+``member``, ``part`` (of a log that was rolled; else null), ``line`` (counted from 1), ``component``
+and ``event`` (null if the line has none), ``time_ns`` (of the host's monotonic clock; null
+likewise), ``text``, and one for each Hive partition. Their options: ``path``, ``where``,
+``member`` and ``partitions``.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -43,6 +54,10 @@ from canvass.corpus.selection import (
     units_that_may_pass,
 )
 from canvass.corpus.storage import Place, place_of
+from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.line import stamp_of
+from canvass.traces.aeron_log.parser import decoded
+from canvass.traces.aeron_log.source import LogSource, parse_log_name
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError
@@ -57,7 +72,6 @@ if TYPE_CHECKING:
 
     from canvass.traces.columns import EventColumns
 
-NAME: Final = "canvass"
 TRUNCATED: Final = "truncated"
 REVISION: Final = "revision"
 DEFAULT_MEMBER_COUNT: Final = 3
@@ -65,8 +79,6 @@ DEFAULT_MEMBER_COUNT: Final = 3
 
 def register(session: SparkSession) -> None:
     """Make ``format("canvass")`` and ``format("canvass-aeron")`` known to a session."""
-    from canvass.corpus.log_source import AeronLogSource
-
     session.dataSource.register(CanvassDataSource)
     session.dataSource.register(AeronLogSource)
 
@@ -111,7 +123,7 @@ class CanvassDataSource(DataSource):
     @classmethod
     def name(cls) -> str:
         """Give the name of the format."""
-        return NAME
+        return "canvass"
 
     def schema(self) -> StructType:
         """Give the columns of events of clusters of the size that is asked for."""
@@ -334,3 +346,101 @@ def whole_number(options: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal():
         raise BadOption(f"{name}={text!r} is no number")
     return int(text)
+
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("cluster", pa.string()),
+        pa.field("file", pa.string()),
+        pa.field("member", pa.int64()),
+        pa.field("part", pa.int64()),
+        pa.field("line", pa.int64()),
+        pa.field("component", pa.string()),
+        pa.field("event", pa.string()),
+        pa.field("time_ns", pa.int64()),
+        pa.field("text", pa.string()),
+    ]
+)
+_EVENT: Final = re.compile(r"([A-Z_]+): ([A-Z][A-Z0-9_]*)")
+_ROWS_AT_ONCE: Final = 8192
+_MAX_LINE_BYTES: Final = 1 << 20
+
+
+class AeronLogSource(DataSource):
+    """Aeron's event logs as a table of lines."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Give the name of the format."""
+        return "canvass-aeron"
+
+    def schema(self) -> StructType:
+        """Give the columns of lines."""
+        schema = SCHEMA
+        for name in partition_names(path_of(self.options)):
+            if name not in schema.names:
+                schema = schema.append(pa.field(name, pa.string()))
+        return from_arrow_schema(schema)
+
+    def reader(self, schema: StructType) -> LinesReader:
+        """Give the reader of one scan."""
+        return LinesReader(self.options, schema.names)
+
+
+class LinesReader(UnitReader):
+    """Reads the lines of folders of logs."""
+
+    def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:  # noqa: ARG002 - nothing is imported
+        if unit.kind is not UnitKind.AERON_LOGS:
+            raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, "no folder of Aeron's logs")
+        shared = {"cluster": unit.path, **partition_values(unit.partition)}
+        for path in sorted(unit.location.iterdir()):
+            name = parse_log_name(path.name)
+            if name is None or not self._selection.has_member(name.member_id):
+                continue
+            about = shared | {
+                "file": f"{unit.path}/{path.name}",
+                "member": name.member_id,
+                "part": name.part,
+            }
+            rows = (about | row for row in log_lines(path))
+            while some := list(islice(rows, _ROWS_AT_ONCE)):
+                kinds = {each.name: each.type for each in SCHEMA}
+                yield pa.RecordBatch.from_arrays(
+                    [
+                        pa.array([row.get(name) for row in some], kinds.get(name, pa.string()))
+                        for name in self._names
+                    ],
+                    names=self._names,
+                )
+
+
+def log_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Give what stands in each line of a log.
+
+    Raises
+    ------
+    AeronLogError
+        If the file cannot be read, is damaged or unpacks to too much.
+    """
+    number, rest = 0, b""
+    for piece in LogSource(path).pieces():
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            number += 1
+            yield _line(number, line)
+        if len(rest) > _MAX_LINE_BYTES:
+            reason = f"a line of more than {_MAX_LINE_BYTES} bytes"
+            raise AeronLogError(str(path), number + 1, 0, LogCode.TOO_LARGE, reason)
+    if rest:
+        yield _line(number + 1, rest)
+
+
+def _line(number: int, data: bytes) -> dict[str, Any]:
+    text = decoded(data)
+    stamp = stamp_of(text)
+    named = None if stamp is None else _EVENT.match(text, stamp[1])
+    component, event = (None, None) if named is None else named.groups()
+    time_ns = None if stamp is None else stamp[0]
+    found = {"line": number, "time_ns": time_ns, "text": text}
+    return found | {"component": component, "event": event}

@@ -1,16 +1,30 @@
-"""The ``spark-submit`` line that runs a batch verification on somebody's cluster.
+"""What a cluster needs to run a batch verification: the ``spark-submit`` line, and an archive with
+canvass for executors that have none of it.
 
 Nothing is run here. A line is for one kind of cluster manager; what it assumes of the cluster is in
 the guide, and said beside each part below.
+
+Spark unpacks the archive beside each executor (``--archives``) and runs the Python in it. The
+archive is an environment as the module `venv` makes them: a link to the interpreter, and packages.
+So executors need the same Python under the same path. Two things are left out: pyspark, which
+every executor brings itself, and what only a developer needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import re
+import sys
+import tarfile
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from io import BytesIO
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from msgspec import Struct
+
+import canvass.spec.files
+from canvass.spec.files import spec_root
 
 ENVIRONMENT: Final = "environment"
 """The name under which executors unpack the archive."""
@@ -81,3 +95,137 @@ def submit_command(submission: Submission, script: str, arguments: Sequence[str]
     for name, value in settings.items():
         words += ["--conf", f"{name}={value}"]
     return [*words, script, "batch", "verify", *arguments]
+
+
+EXTRA: Final = "spark"
+"""The extra of canvass that executors need."""
+LEFT_OUT: Final = frozenset({"pyspark", "py4j"})
+"""Executors have them already, with 400 MB of jars."""
+_CHECKOUT: Final = "checkout"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA: Final = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
+_SOURCES: Final = ("impl", "refinement", "tools")
+
+
+class CannotPack(Exception):
+    """The environment cannot be packed; the message is one line."""
+
+
+def pack_environment(out: Path, interpreter: Path | None = None) -> tuple[int, int]:
+    """Write the archive.
+
+    Parameters
+    ----------
+    out
+        A new file; its name ends in ``.tar.gz``.
+    interpreter
+        The Python of the executors; by default the one that this environment was made from.
+
+    Returns
+    -------
+    tuple
+        How many packages it has, and how many bytes.
+
+    Raises
+    ------
+    CannotPack
+        If the file is there already or has another ending, or a package is missing here.
+    """
+    if not out.name.endswith(".tar.gz"):
+        raise CannotPack(f"{out}: the name of an archive ends in .tar.gz")
+    if out.exists():
+        raise CannotPack(f"{out} is there already")
+    python = interpreter or Path(getattr(sys, "_base_executable", sys.executable))
+    packages = closure("canvass", EXTRA)
+    aside = out.with_name(f".{out.name}")
+    try:
+        with tarfile.open(aside, "w:gz", compresslevel=1) as archive:
+            _add_interpreter(archive, python)
+            for package in packages:
+                _add_files(archive, _files_of(package))
+        aside.replace(out)
+    finally:
+        aside.unlink(missing_ok=True)
+    return len(packages), out.stat().st_size
+
+
+def closure(name: str, extra: str) -> list[Distribution]:
+    """Give a package, with an extra, and all that it needs, but for what executors have.
+
+    Raises
+    ------
+    CannotPack
+        If the package, or what its extra names, is not installed.
+    """
+    found: dict[str, Distribution] = {}
+    due = [(name, extra, True)]
+    while due:
+        name, extra, needed = due.pop()
+        key = re.sub("[-_.]+", "-", name).lower()
+        if key in found or key in LEFT_OUT:
+            continue
+        try:
+            found[key] = distribution(name)
+        except PackageNotFoundError:
+            if needed:  # What another platform needs is not there.
+                reason = f"{name} is not installed: pip install 'canvass[{EXTRA}]'"
+                raise CannotPack(reason) from None
+            continue
+        for requirement in found[key].requires or ():
+            extras = _EXTRA.findall(requirement)
+            if not extras or extra in extras:
+                found_name = _NAME.match(requirement)
+                assert found_name is not None
+                due.append((found_name[0], "", bool(extras) or ";" not in requirement))
+    return [found[key] for key in sorted(found)]
+
+
+def _files_of(package: Distribution) -> Iterator[tuple[Path, str]]:
+    """Give the files of a package, each with its place in the archive."""
+    packages = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    in_place = Path(canvass.spec.files.__file__).resolve().parents[3]
+    links = [str(file) for file in package.files or () if str(file).endswith(".pth")]
+    if package.name == "canvass" and links:  # Installed in place, from a checkout.
+        yield from _sources(in_place)
+    for file in package.files or ():
+        place = PurePosixPath(str(file))
+        if place.parts[0] == ".." or "__pycache__" in place.parts:
+            continue  # Scripts name the interpreter of this environment.
+        if str(file) not in links:
+            yield Path(str(file.locate())), f"{packages}/{place}"
+
+
+def _sources(checkout: Path) -> Iterator[tuple[Path, str]]:
+    for name in (*_SOURCES, "spec"):
+        root = spec_root() if name == "spec" else checkout / name / "canvass"
+        for path in sorted(root.rglob("*")):
+            parts = path.relative_to(root).parts
+            if path.is_file() and not {"__pycache__", "ui", "states"} & set(parts):
+                base = "spec" if name == "spec" else f"{name}/canvass"
+                yield path, f"{_CHECKOUT}/{base}/{'/'.join(parts)}"
+
+
+def _add_interpreter(archive: tarfile.TarFile, python: Path) -> None:
+    for name in ("python", "python3"):
+        link = tarfile.TarInfo(f"bin/{name}")
+        link.type, link.linkname, link.mode = tarfile.SYMTYPE, str(python), 0o777
+        archive.addfile(link)
+    shut = "include-system-site-packages = false"
+    _add_text(archive, "pyvenv.cfg", [f"home = {python.parent}", shut])
+    packages = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    # Paths in such a file are relative to the folder that it is in; what is absent is passed over.
+    sources = [f"../../../{_CHECKOUT}/{name}" for name in _SOURCES]
+    _add_text(archive, f"{packages}/_canvass.pth", sources)
+
+
+def _add_text(archive: tarfile.TarFile, name: str, lines: Iterable[str]) -> None:
+    data = "".join(f"{line}\n" for line in lines).encode()
+    about = tarfile.TarInfo(name)
+    about.size, about.mode = len(data), 0o644
+    archive.addfile(about, BytesIO(data))
+
+
+def _add_files(archive: tarfile.TarFile, files: Iterable[tuple[Path, str]]) -> None:
+    for path, place in files:
+        if path.is_file():
+            archive.add(path, place, recursive=False)

@@ -42,17 +42,21 @@ from canvass.corpus.parts import (
     runs_without_events,
     screen_part,
     seen_file,
+    store,
 )
 from canvass.corpus.plan import Part, Task, Unit, UnitKind
-from canvass.corpus.questions import key_of, to_example, to_question
-from canvass.corpus.result_rows import (
+from canvass.corpus.rows import (
+    Row,
+    RowKind,
     coverage_rows,
+    key_of,
     malformed_row,
     open_verdict,
+    to_example,
+    to_question,
     verdict_rows,
     with_import,
 )
-from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.storage import (
     Place,
     absolute,
@@ -62,7 +66,6 @@ from canvass.corpus.storage import (
     place_of,
     writing,
 )
-from canvass.corpus.stored_parts import store
 from canvass.graph.artifact import open_keys
 from canvass.steps.key_table import KeyTable
 from canvass.steps.oracle import Answer, ask

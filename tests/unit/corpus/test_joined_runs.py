@@ -22,7 +22,7 @@ from canvass.conformance.safety_monitors import PROPERTIES
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence
 from canvass.conformance.step_lookup import StepLookup
-from canvass.corpus.stored_parts import PartOfRun, StoredSequence, joined, store
+from canvass.corpus.parts import PartOfRun, StoredSequence, joined, store
 from canvass.steps.step import Step
 from canvass.traces.schema import Run
 from support.corpora import record_runs

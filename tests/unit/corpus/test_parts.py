@@ -15,8 +15,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.plan import Unit, UnitKind, list_units
-from canvass.corpus.questions import key_of
-from canvass.corpus.rows import Row, RowKind
+from canvass.corpus.rows import Row, RowKind, key_of
 from canvass.corpus.split import split_large
 from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.parquet import RUNS_KEY, DatasetWriter

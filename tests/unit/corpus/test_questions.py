@@ -9,7 +9,7 @@ import pytest
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import Example
-from canvass.corpus.questions import to_example, to_question
+from canvass.corpus.rows import to_example, to_question
 from support.corpora import record_runs
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from canvass.conformance.sequence import KEPT, Sequence, digest
-from canvass.corpus.stored_parts import PartOfRun, StoredSequence, joined, store, stored_part
+from canvass.corpus.parts import PartOfRun, StoredSequence, joined, store, stored_part
 from canvass.traces.run import RunFolder
 from support.corpora import record_runs
 

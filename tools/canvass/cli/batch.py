@@ -18,7 +18,7 @@ from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.batch_watch import register as register_watch
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, result_console
-from canvass.corpus.engine_choice import EngineName
+from canvass.corpus.engine import EngineName
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _register_submit(batch: typer.Typer) -> None:
 
         canvass batch pack --out environment.tar.gz
         """
-        from canvass.corpus.pack import pack_environment
+        from canvass.corpus.submit import pack_environment
 
         count, size = pack_environment(out, python)
         print(f"{out}: {counted(count, 'package')}, {size / 1e6:,.0f} MB")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from canvass.cli.output import CommandError
-from canvass.corpus.engine_choice import EngineName, choose_engine
+from canvass.corpus.engine import EngineName, choose_engine
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ class Report:
         import msgspec
 
         from canvass.conformance.lookup_sources import make_lookup
-        from canvass.corpus.examples import write_examples
-        from canvass.corpus.report import REPORT_FILE, render
+        from canvass.corpus.report import REPORT_FILE, render, write_examples
         from canvass.corpus.storage import UrlPath
         from canvass.corpus.summary import SUMMARY_FILE, new_clusters
 
