@@ -23,13 +23,13 @@ from canvass.log.messages import SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node
 from canvass.services.applications import REQUEST, Counter, ExactlyOnce
-from canvass.transport.client_messages import (
+from canvass.transport.messages import (
     PROTOCOL_VERSION,
     Egress,
     SessionConnectRequest,
     SessionEvent,
+    StreamMessage,
 )
-from canvass.transport.member_messages import StreamMessage
 
 SECONDS = 20
 RATES = (50, 100_000)

@@ -16,8 +16,7 @@ from canvass.cluster import core
 from canvass.conformance.step_lookup import default_cache
 from canvass.graph.artifact import Graph
 from canvass.graph.build import cached_graph, load_model
-from canvass.selftest.edges import Trials, find_kill
-from canvass.selftest.member_world import disagreement
+from canvass.selftest.edges import Trials, disagreement, find_kill
 from canvass.simulation.options import Options, swarm
 from canvass.simulation.simulator import Simulator
 from canvass.traces.actions import ACTIONS

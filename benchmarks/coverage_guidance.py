@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from canvass.graph.build import cache_folder, cached_graph, load_model
-from canvass.selftest.simulation_series import CoverageMeter
-from canvass.simulation.coverage_guidance import CoverageGuidance
+from canvass.selftest.simulation_series import CoverageGuidance, CoverageMeter
 from canvass.simulation.options import Options, swarm
 
 MODEL = "MCMemberGraph3Hardened"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import process_time
 
-from canvass.selftest.simulated_runs import record_run
+from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
 from canvass.simulation.simulator import RunResult, Simulator
 

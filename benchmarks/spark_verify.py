@@ -40,7 +40,7 @@ from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.session import open_session
 from canvass.corpus.task_checker import TaskChecker
-from canvass.selftest.simulated_runs import record_run
+from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
 from canvass.traces.counts import counted
 

@@ -10,7 +10,7 @@ import pytest
 from canvass.cluster.core import step
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.selftest.mutation import MUTANTS, load, read_mutants
+from canvass.selftest.kill_matrix import MUTANTS, load, read_mutants
 from support.arbitrary_steps import Given, arbitrary_steps
 
 STEPS = 39_000

@@ -19,8 +19,7 @@ from canvass.aeron_driver.drivable import Requests
 from canvass.aeron_driver.driving import Steps
 from canvass.aeron_driver.steps import GraphSteps
 from canvass.selftest.edges import EdgeKill, Trials, find_kill
-from canvass.selftest.kill_matrix import MODELS, actions_reached
-from canvass.selftest.mutation import MUTANTS, load
+from canvass.selftest.kill_matrix import MODELS, MUTANTS, actions_reached, load
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 from support.graphs import graph_of

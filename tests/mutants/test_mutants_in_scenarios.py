@@ -23,7 +23,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass, RunVerdict
-from canvass.selftest.mutation import MUTANTS, Core, Mutant, load
+from canvass.selftest.kill_matrix import MUTANTS, Core, Mutant, load
 from canvass.selftest.runs import CoreThenOracle
 from support.dialogue import Dialogue, replay
 from support.scenario_runs import RecordedScenario, record_scenario, run_id_of, scenario_files

@@ -18,16 +18,16 @@ from canvass.cluster.messages import AppendPosition, NewLeadershipTerm, Vote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
-from canvass.selftest.edges import EdgeKill, find_kill
+from canvass.selftest.edges import EdgeKill, disagreement, find_kill
 from canvass.selftest.kill_matrix import (
     MODELS,
+    MUTANTS,
     Graphs,
     actions_reached,
     control,
     kill_mutants,
+    load,
 )
-from canvass.selftest.member_world import disagreement
-from canvass.selftest.mutation import MUTANTS, load
 from canvass.traces.actions import Action
 from support.surviving_mutants import EQUAL
 

@@ -9,13 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from canvass.selftest.simulated_runs import record_run
+from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, rng_of, swarm
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from canvass.selftest.simulated_runs import record_run
+from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
 for seed in (4, 11):
     print(record_run(swarm(Options(seed, steps=800)), Path(sys.argv[1])).digest)

@@ -11,8 +11,8 @@ import pytest
 from canvass.cluster.core import ACTIONS, step
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.selftest.mutation import MUTANTS, load
-from canvass.selftest.simulated_runs import record_run
+from canvass.selftest.kill_matrix import MUTANTS, load
+from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import PROFILES, Faults, Options, swarm
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.run import LoadedRun, RunFolder

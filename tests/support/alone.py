@@ -22,13 +22,13 @@ from canvass.services.applications import (
     ExactlyOnce,
     address_of,
 )
-from canvass.transport.client_messages import (
+from canvass.transport.messages import (
     PROTOCOL_VERSION,
     Egress,
     SessionConnectRequest,
     SessionEvent,
+    StreamMessage,
 )
-from canvass.transport.member_messages import StreamMessage
 
 
 class Alone:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
-from canvass.graph.tabular import ID_BYTES
+from canvass.graph.folders import ID_BYTES
 from canvass.graph.values import ValueBuilder
 from support.page_material import cluster_state
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
-from canvass.graph.tabular import ID_BYTES
+from canvass.graph.folders import ID_BYTES
 from canvass.graph.values import ValueBuilder
 
 

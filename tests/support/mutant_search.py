@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from canvass.selftest.mutation import Mutant
+from canvass.selftest.kill_matrix import Mutant
 from canvass.simulation.options import CUT_KINDS, FAST, PROFILES, Options, rng_of, swarm
 
 STEPS: Final = 1_500

@@ -26,7 +26,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
 from canvass.node import node
-from canvass.selftest.mutation import Core, Mutant, load_member
+from canvass.selftest.kill_matrix import Core, Mutant, load_member
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import Simulator
 from canvass.traces.recorder import RunRecorder

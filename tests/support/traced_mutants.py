@@ -19,7 +19,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.selftest.driven_runs import record_run
-from canvass.selftest.mutation import Core, Mutant, load
+from canvass.selftest.kill_matrix import Core, Mutant, load
 
 
 @dataclass(slots=True)

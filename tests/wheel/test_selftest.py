@@ -15,15 +15,15 @@ SCRIPT = """
 import sys, tempfile
 from pathlib import Path
 from canvass.steps.reduction import core_answer
-from canvass.selftest import mutation, runs
+from canvass.selftest import kill_matrix, runs
 
-assert str(mutation.SOURCES).startswith(sys.argv[1]), mutation.SOURCES
-for mutant in mutation.MUTANTS.values():
-    mutation.load(mutant)
+assert str(kill_matrix.SOURCES).startswith(sys.argv[1]), kill_matrix.SOURCES
+for mutant in kill_matrix.MUTANTS.values():
+    kill_matrix.load(mutant)
 ask_core = lambda rules, steps: [core_answer(rules, step) for step in steps]
 with tempfile.TemporaryDirectory() as folder:
     found = runs.check_runs(Path(folder), good=2, corrupted=16, oracle=ask_core)
-print(len(mutation.MUTANTS), found.good, found.corrupted.total(), len(found.wrong))
+print(len(kill_matrix.MUTANTS), found.good, found.corrupted.total(), len(found.wrong))
 """
 
 pytestmark = [pytest.mark.wheel, pytest.mark.night]  # The kernels are compiled anew: half a minute.

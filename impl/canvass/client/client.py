@@ -14,7 +14,7 @@ from enum import Enum
 
 from canvass.log.messages import SessionMessageHeader
 from canvass.services.applications import ALL_SERVICES, REQUEST, WINDOW, address_of, read_address
-from canvass.transport.client_messages import (
+from canvass.transport.messages import (
     PROTOCOL_VERSION,
     AdminRequest,
     AdminRequestType,

@@ -16,13 +16,13 @@ from typing import Final, Self
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
 from canvass.services.applications import ALL_SERVICES
-from canvass.transport.client_messages import (
+from canvass.transport.links import HOST, Door, Link
+from canvass.transport.messages import (
     CLIENT_MESSAGES,
     AdminResponse,
     Ingress,
     challenge_response,
 )
-from canvass.transport.links import HOST, Door, Link
 
 PERIOD_S: Final = 0.01
 """How often a client looks at its clock."""

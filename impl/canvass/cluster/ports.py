@@ -1,7 +1,7 @@
 """What the duty cycle needs of the world: messages, the archive, the log, clients, chance.
 
 Only interfaces are here. The duty cycle opens no file and no socket and reads no clock.
-`canvass.node.port` implements `Port`, for processes of a cluster and for simulated ones.
+`canvass.node.node` implements `Port`, for processes of a cluster and for simulated ones.
 """
 
 from __future__ import annotations

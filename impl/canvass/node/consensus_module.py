@@ -2,7 +2,7 @@
 guides the services.
 
 Its election and the replication are the duty cycle's. What that asks for in effects comes here
-from `canvass.node.port`: written, committed, rolled back, joined, snapshot, elected.
+from `canvass.node.node`: written, committed, rolled back, joined, snapshot, elected.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from canvass.node.sessions import AcceptEveryone, Authenticator, ClusterSession,
 from canvass.node.streams import MAX_POSITION
 from canvass.services.agent import ServiceAgent
 from canvass.services.service import ClusteredService, JoinLog, ServiceAck
-from canvass.transport.client_messages import (
+from canvass.transport.messages import (
     AdminResponseCode,
     Egress,
     EventCode,

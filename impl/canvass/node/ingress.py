@@ -21,7 +21,7 @@ from canvass.node.sessions import (
     Sessions,
     SessionState,
 )
-from canvass.transport.client_messages import (
+from canvass.transport.messages import (
     AdminRequest,
     AdminResponse,
     AdminResponseCode,

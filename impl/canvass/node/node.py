@@ -1,30 +1,342 @@
 """One process of one member: archive, streams, consensus module, services and duty cycle, stepped.
 
 The caller brings messages, time and a transport, and calls `Node.work`. Nothing here blocks but the
-disk.
+disk. `MemberPort` is the port of the duty cycle (`canvass.cluster.ports.Port`): it carries out the
+effects of steps on archive, streams, consensus module and transport. A step is recorded first. Then
+its effects are done in their order, what is durable in one piece, and nothing leaves the member
+before.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
-from canvass.archive.archive import Archive
+from canvass.archive.archive import Archive, Change
+from canvass.archive.storage import ArchiveError
 from canvass.cluster import core
+from canvass.cluster import effects as asked
 from canvass.cluster.duty_cycle import DutyCycle
-from canvass.cluster.member import Member, Role
-from canvass.cluster.messages import Message
-from canvass.cluster.ports import Received, StepFunction, StepRecorder
+from canvass.cluster.effects import Effect, Effects, Send
+from canvass.cluster.member import Input, Member, Role
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.ports import LogPart, Offer, Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.timing import MILLISECOND_NS, SLOW_TICK_NS
+from canvass.log.messages import (
+    LOG_MESSAGES,
+    ClusterTimeUnit,
+    NewLeadershipTermEvent,
+    aligned_length,
+    asks_for_snapshot,
+    opens_term,
+)
 from canvass.node.consensus_module import ConsensusModule, NodeSettings
-from canvass.node.port import MemberPort, StepObserver, Transport
+from canvass.node.control import ModuleControlState
 from canvass.node.sessions import Authenticator
-from canvass.node.streams import LogStreams
+from canvass.node.streams import Image, LogStreams, Replication
 from canvass.services.service import ClusteredService
-from canvass.transport.client_messages import Egress, Ingress
-from canvass.transport.member_messages import StreamMessage
+from canvass.transport.messages import Egress, Ingress, StreamMessage
+
+_DURABLE: Final = (asked.PersistCandidateTerm, asked.UpdateRecordingLog, asked.TruncateLog)
+
+
+class Transport(Protocol):
+    """What carries messages to other members. No call blocks, and everything may be lost."""
+
+    def send_consensus(self, to: int, number: int, message: Message) -> None:
+        """Send a consensus message with its number."""
+        ...
+
+    def send_stream(self, to: int, message: StreamMessage) -> None:
+        """Send a message of the log streams."""
+        ...
+
+    def accepts(self, to: int) -> bool:
+        """Whether consensus messages to a member can be sent now."""
+        ...
+
+
+class StepObserver(Protocol):
+    """Sees every step of a member, and each of its effects before it is done.
+
+    A simulation looks at safety here, and ends the process between two effects by an exception.
+    """
+
+    def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
+        """See that a step is recorded, and about to be done."""
+        ...
+
+    def before_effect(self, effect: Effect) -> None:
+        """See that an effect is about to be done."""
+        ...
+
+    def after_step(self, action: str, x: Input, outcome: Outcome) -> None:
+        """See that all effects of a step are done."""
+        ...
+
+
+class MemberPort:
+    """Stands between a duty cycle and the rest of its member.
+
+    Parameters
+    ----------
+    i
+        The member's id.
+    archive, streams, module
+        Of the member.
+    transport
+        Of the process.
+    recorder
+        Keeps the steps, or nothing.
+    draw
+        Draws a number from 0 up to a limit, which is left out.
+    observer
+        Sees the steps, or nothing.
+    """
+
+    def __init__(
+        self,
+        i: int,
+        archive: Archive,
+        streams: LogStreams,
+        module: ConsensusModule,
+        transport: Transport,
+        recorder: StepRecorder | None,
+        draw: Callable[[int], int],
+        observer: StepObserver | None = None,
+    ) -> None:
+        self._id, self._archive, self._streams, self._module = i, archive, streams, module
+        self._transport, self._draw = transport, draw
+        self._recorder = recorder
+        self._observer = observer
+        self.received: deque[Received] = deque()
+        self.ended = False
+        """Whether the process is to end, as the protocol asks for."""
+        self.steps = 0
+
+    # What the duty cycle asks.
+
+    def poll(self) -> Received | None:
+        """See `canvass.cluster.ports.Port`."""
+        return self.received.popleft() if self.received else None
+
+    def accepts(self, to: int) -> bool:
+        """See `canvass.cluster.ports.Port`."""
+        return self._transport.accepts(to)
+
+    def recorded_position(self) -> int:
+        """See `canvass.cluster.ports.Port`; what a crash can lose is not recorded."""
+        return self._archive.recording.synced_position
+
+    def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
+        """See `canvass.cluster.ports.Port`."""
+        end, count = position, 0
+        for frame in self._archive.recording.replay(position, bound):
+            if opens_term(frame.payload):
+                if count:
+                    break
+                event = LOG_MESSAGES.decode(frame.payload)
+                assert isinstance(event, NewLeadershipTermEvent)
+                base = event.term_base_log_position
+                return LogPart(frame.end, 1, event.leadership_term_id, base)
+            end, count = frame.end, count + 1
+            if asks_for_snapshot(frame.payload):
+                return LogPart(end, count, snapshot=True)
+            if count == limit:
+                break
+        return LogPart(end, count) if count else None
+
+    def log_join_position(self) -> int:
+        """See `canvass.cluster.ports.Port`."""
+        return self._streams.join_position()
+
+    def log_closed(self) -> bool | None:
+        """See `canvass.cluster.ports.Port`."""
+        return self._streams.log_closed()
+
+    def add_live_destination(self) -> None:
+        """See `canvass.cluster.ports.Port`."""
+        if self._streams.image is not None:
+            self._streams.image.live = True
+
+    def poll_ingress(self) -> Offer | None:
+        """See `canvass.cluster.ports.Port`."""
+        publication = self._streams.publication
+        if publication is None:
+            return None
+        message = self._module.poll(publication.end)
+        if message is None:
+            return None
+        data = LOG_MESSAGES.encode(message)
+        return Offer(aligned_length(len(data)), snapshot=asks_for_snapshot(data))
+
+    def is_active(self) -> bool:
+        """See `canvass.cluster.ports.Port`."""
+        return self._module.state.control.state is ModuleControlState.ACTIVE
+
+    def poll_termination(self) -> bool:
+        """See `canvass.cluster.ports.Port`."""
+        found = self._module.termination_is_asked_for
+        self._module.termination_is_asked_for = False
+        return found
+
+    def nomination_delay_ns(self, limit_ns: int) -> int:
+        """See `canvass.cluster.ports.Port`."""
+        return self._draw(limit_ns)
+
+    # What the duty cycle tells.
+
+    def adopt(
+        self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
+    ) -> None:
+        """See `canvass.cluster.ports.Port`."""
+        self.steps += 1
+        first = self._record(now_ns, action, x, sender, number, outcome)
+        durable, observer = False, self._observer
+        if observer is not None:
+            observer.before_step(action, x, outcome)
+        for effect in outcome.effects:
+            if observer is not None:
+                observer.before_effect(effect)
+            if isinstance(effect, Send):
+                self._transport.send_consensus(effect.to, first, effect.message)
+                first += first >= 0
+            elif not isinstance(effect, _DURABLE):
+                self._carry_out(effect, outcome.next)
+            elif not durable:
+                durable = True
+                self._write(outcome.effects)
+        if observer is not None:
+            observer.after_step(action, x, outcome)
+
+    def _record(
+        self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
+    ) -> int:
+        if self._recorder is None:
+            return NULL_VALUE
+        after = outcome.next
+        positions = after.recorded_position, after.commit_position
+        return self._recorder.record(
+            now_ns,
+            action,
+            after,
+            inputs=x,
+            sender=sender,
+            number=number,
+            sends=[(send.to, send.message) for send in outcome.sends],
+            log_checksums=self._archive.recording.checksums(positions),
+        )
+
+    def _write(self, effects: Effects) -> None:
+        """Do all that is durable in a step, whole or not at all."""
+        candidate = terms = cut = None
+        for effect in effects:
+            match effect:
+                case asked.PersistCandidateTerm(candidate_term_id):
+                    candidate = candidate_term_id
+                case asked.UpdateRecordingLog(entries):
+                    terms = entries
+                case asked.TruncateLog(position):
+                    cut = position
+                case _:
+                    pass
+        if cut is not None:
+            self._streams.forget_beyond(cut)
+        self._archive.change(Change(candidate, terms, cut), self._module.time_ms)
+
+    def _carry_out(self, effect: Effect, after: Member) -> None:
+        streams = self._streams
+        match effect:
+            case asked.StartRecording():
+                streams.recording_on = True
+            case asked.StopRecording():
+                streams.stop_recording(after.recorded_position)
+            case asked.StartReplication(leader, _, stop_position):
+                streams.replication = Replication(leader, after.leadership_term_id, stop_position)
+            case asked.StopReplication():
+                streams.replication = None
+                streams.truncate(after.recorded_position)
+            case asked.StartCatchup(follower, position):
+                streams.catchups[follower] = position
+            case asked.StopCatchupReplay(follower):
+                streams.catchups.pop(follower, None)
+            case asked.EndProcess():
+                self.ended = True
+            case _:
+                self._carry_out_on_module(effect, after)
+
+    def _carry_out_on_module(self, effect: Effect, after: Member) -> None:
+        module = self._module
+        match effect:
+            case asked.JoinLog(position):
+                module.join(position, after.role)
+            case asked.StartReplay(position, stop_position):
+                module.replay(position, stop_position)
+            case asked.AdvanceCommit(position):
+                module.committed(position)
+            case asked.RollBack(position):
+                module.rolled_back(position)
+            case asked.CompleteElection(term, leader):
+                module.elected(after.role, term, leader)
+            case asked.WriteSnapshot(term, base, position):
+                module.take_snapshot(term, base, position)
+            case _:
+                self._carry_out_on_stream(effect, after)
+
+    def _carry_out_on_stream(self, effect: Effect, after: Member) -> None:
+        streams = self._streams
+        match effect:
+            case asked.OpenLogPublication(position):
+                streams.open_publication(after.leadership_term_id, position)
+                self._module.publication_opened(position)
+            case asked.CloseLogPublication():
+                streams.close_publication()
+            case asked.OpenLogSubscription(leader, live):
+                term = after.leadership_term_id
+                streams.image = Image(leader, term, live, False, streams.now_ns)
+            case asked.CloseLogSubscription():
+                streams.image = None
+            case asked.AddCatchupDestination() if streams.image is not None:
+                streams.image.catchup = True
+            case asked.RemoveCatchupDestination() if streams.image is not None:
+                streams.image.catchup = False
+            case asked.AppendToLog(position):
+                publication = streams.publication
+                message = None
+                if publication is not None:
+                    message = self._module.poll(publication.end)
+                assert message is not None
+                self._append(LOG_MESSAGES.encode(message), position)
+                self._module.written(position)
+            case asked.AppendNewLeadershipTermEvent(term, base, position):
+                self._open_term(term, base, position)
+            case _:
+                pass
+
+    def _open_term(self, term: int, base: int, position: int) -> None:
+        session_id = (term * 31 + self._id) & 0x7FFFFFFF  # Tells the streams of terms apart.
+        event = NewLeadershipTermEvent(
+            term,
+            position,
+            self._module.time_ms,
+            base,
+            self._id,
+            session_id,
+            ClusterTimeUnit.MILLIS,
+            1,
+        )
+        self._append(LOG_MESSAGES.encode(event), position)
+
+    def _append(self, data: bytes, position: int) -> None:
+        publication = self._streams.publication
+        frame = self._archive.recording.append(data)
+        if publication is None or frame.end != position:
+            raise ArchiveError(f"an entry ends at {frame.end} and not at {position}")
+        publication.end = position
+
 
 CYCLE_THRESHOLD_NS: Final = 100 * MILLISECOND_NS
 """A cycle that comes later than this after the one before is counted (Aeron's default)."""

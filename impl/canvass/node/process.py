@@ -28,10 +28,11 @@ from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node
 from canvass.node.sessions import Authenticator
 from canvass.services.service import ClusteredService
-from canvass.transport.client_messages import CLIENT_MESSAGES, Egress
 from canvass.transport.links import HOST, Door, Link, port_of
-from canvass.transport.member_messages import (
+from canvass.transport.messages import (
+    CLIENT_MESSAGES,
     STREAM_MESSAGES,
+    Egress,
     StreamMessage,
     decode_consensus,
     encode_consensus,
@@ -197,15 +198,15 @@ class MemberProcess:
     # The transport of the node.
 
     def send_consensus(self, to: int, number: int, message: Message) -> None:
-        """See `canvass.node.port.Transport`."""
+        """See `canvass.node.node.Transport`."""
         self._links[to, CONSENSUS].send(encode_consensus(number, message))
 
     def send_stream(self, to: int, message: StreamMessage) -> None:
-        """See `canvass.node.port.Transport`."""
+        """See `canvass.node.node.Transport`."""
         self._links[to, LOG].send(STREAM_MESSAGES.encode(message))
 
     def accepts(self, to: int) -> bool:
-        """See `canvass.node.port.Transport`."""
+        """See `canvass.node.node.Transport`."""
         return self._links[to, CONSENSUS].accepts
 
     def _send_egress(self, channel: str, message: Egress) -> None:

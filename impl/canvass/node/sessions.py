@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Protocol, TypeAlias
 
 from canvass.log.messages import CloseReason, SessionOpenEvent
-from canvass.transport.client_messages import challenge_response
+from canvass.transport.messages import challenge_response
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Final
 from canvass.archive.recording import Recording
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.timing import Timing
-from canvass.transport.member_messages import LogData, LogRequest, StreamFlag, StreamMessage
+from canvass.transport.messages import LogData, LogRequest, StreamFlag, StreamMessage
 
 MAX_POSITION: Final = (1 << 63) - 1
 

@@ -33,8 +33,8 @@ from canvass.traces.limits import MAX_LINE_BYTES
 from canvass.traces.recorder import RunRecorder, StreamRecorder
 from canvass.traces.schema import Event, Run
 from canvass.traces.timeouts import settings_of
-from canvass.transport.client_messages import format_endpoints
 from canvass.transport.links import HOST
+from canvass.transport.messages import format_endpoints
 
 _STATES: Final = 2
 

@@ -18,7 +18,7 @@ from canvass.services.applications import Application, ExactlyOnce
 from canvass.services.service import ClientSession, Cluster
 from canvass.simulation.network import CLIENTS
 from canvass.simulation.options import rng_of
-from canvass.transport.client_messages import Egress, Ingress
+from canvass.transport.messages import Egress, Ingress
 
 if TYPE_CHECKING:
     from canvass.simulation.simulator import Simulator

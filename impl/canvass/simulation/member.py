@@ -30,7 +30,7 @@ from canvass.services.applications import Counter as CounterApplication
 from canvass.simulation.clients import WatchedService
 from canvass.simulation.network import LOG
 from canvass.simulation.options import rng_of
-from canvass.transport.member_messages import StreamMessage
+from canvass.transport.messages import StreamMessage
 
 if TYPE_CHECKING:
     from canvass.simulation.simulator import Simulator
@@ -152,28 +152,28 @@ class SimulatedMember:
     # The transport of the node.
 
     def send_consensus(self, to: int, number: int, message: Message) -> None:
-        """See `canvass.node.port.Transport`."""
+        """See `canvass.node.node.Transport`."""
         self._has_sent = True
         self._simulator.send_consensus(self.id, to, number, message)
 
     def send_stream(self, to: int, message: StreamMessage) -> None:
-        """See `canvass.node.port.Transport`."""
+        """See `canvass.node.node.Transport`."""
         self._simulator.send(self.id, to, LOG, lambda node: node.on_stream(self.id, message))
 
     def accepts(self, to: int) -> bool:
-        """See `canvass.node.port.Transport`."""
+        """See `canvass.node.node.Transport`."""
         simulator = self._simulator
         return simulator.members[to].up and simulator.network.accepts(self.id, to)
 
     # What is seen of its steps.
 
     def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
-        """See `canvass.node.port.StepObserver`."""
+        """See `canvass.node.node.StepObserver`."""
         self._begun = action, x, self.state, outcome
         self._has_sent = False
 
     def before_effect(self, effect: Effect) -> None:
-        """See `canvass.node.port.StepObserver`."""
+        """See `canvass.node.node.StepObserver`."""
         if self.at_moment:
             moment = _moment_of(effect)
             if moment in self.at_moment:
@@ -184,7 +184,7 @@ class SimulatedMember:
                 raise Crash("crash within a step")
 
     def after_step(self, action: str, x: Input, outcome: Outcome) -> None:
-        """See `canvass.node.port.StepObserver`."""
+        """See `canvass.node.node.StepObserver`."""
         assert self.node is not None
         after, recording = outcome.next, self.node.archive.recording
         cut = after.recorded_position < self.state.recorded_position

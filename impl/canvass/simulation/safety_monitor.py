@@ -18,7 +18,7 @@ from canvass.cluster.predicates import is_closed, may_commit_fall
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.recording_log import is_coherent
 from canvass.cluster.rules import Rules
-from canvass.simulation.recorded_log import RecordedLog
+from canvass.simulation.log_contents import RecordedLog
 
 LogT = TypeVar("LogT", bound=RecordedLog)
 

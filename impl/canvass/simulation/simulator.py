@@ -34,12 +34,12 @@ from canvass.node.node import Node
 from canvass.simulation.clients import Clients
 from canvass.simulation.faults import FaultInjector
 from canvass.simulation.healing import Healing
+from canvass.simulation.log_contents import EntryLog
 from canvass.simulation.member import SimulatedMember
 from canvass.simulation.network import CONSENSUS, Network
 from canvass.simulation.options import FAULT_TIMEOUTS, Options
-from canvass.simulation.recorded_log import EntryLog
 from canvass.simulation.safety_monitor import SafetyMonitor, Violation
-from canvass.transport.client_messages import format_endpoints
+from canvass.transport.messages import format_endpoints
 
 _BUSY_NS: Final = 20_000
 """How long a cycle takes in which there was something to do."""

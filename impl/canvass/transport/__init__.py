@@ -1,6 +1,6 @@
 """What processes of a cluster say to each other, in bytes, and the links that carry it.
 
-`client_messages` and `member_messages` are the messages with their codecs.
+`messages` are those of clients and members, with their codecs.
 `links` carries messages over TCP on 127.0.0.1, one way each.
 
 What flows: messages in, bytes out, and back. Members (`node`) and clients (`client`) both know this

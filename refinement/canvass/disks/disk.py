@@ -9,7 +9,6 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from canvass.disks.catalog import Catalog, Recording, read_catalog
 from canvass.disks.files import (
     CATALOG,
     MARK_FILE,
@@ -23,8 +22,11 @@ from canvass.disks.findings import DiskError, Finding, Kind
 from canvass.disks.layouts import CONSENSUS_MODULE, NULL_VALUE, RECORDING_LOG_ALIGNMENT
 from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import (
+    Catalog,
     LogEntry,
     MarkFile,
+    Recording,
+    read_catalog,
     read_mark_file,
     read_node_state,
     read_recording_log,

@@ -15,7 +15,6 @@ from typing import Final
 import numpy as np
 
 from canvass.disks import kernels
-from canvass.disks.catalog import Recording
 from canvass.disks.files import Bytes, read_segment
 from canvass.disks.findings import DiskError
 from canvass.disks.kernels import Halves, Ints, Table, Words
@@ -23,6 +22,7 @@ from canvass.disks.layouts import (
     CLUSTER_SCHEMA_ID,
     NULL_VALUE,
 )
+from canvass.disks.small_files import Recording
 
 PAGE: Final = 4096
 CHUNK: Final = 1 << 20

@@ -12,13 +12,12 @@ from itertools import pairwise
 from typing import Final
 
 from canvass.disks import layouts
-from canvass.disks.catalog import Catalog, Recording
 from canvass.disks.disk import CONSENSUS_MODULE_SERVICE_ID, MemberDisk
 from canvass.disks.files import CATALOG, MARK_FILE, RECORDING_LOG
 from canvass.disks.findings import DiskError, Finding, Kind
 from canvass.disks.layouts import NULL_VALUE, VERSION_FAILED
 from canvass.disks.log import RecordedLog, read_log
-from canvass.disks.small_files import LogEntry
+from canvass.disks.small_files import Catalog, LogEntry, Recording
 
 _NO_RECORDING: Final = 'the member does not start: "unknown recording id"'
 _NOT_LOADED: Final = "the member cannot load its snapshot, and does not start"

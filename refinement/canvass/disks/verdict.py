@@ -1,17 +1,19 @@
-"""The verdict on the disks of a cluster: everything that is found, in the order of the questions.
+"""The verdict on the disks of a cluster: everything that is found, in the order of the questions,
+and what an operator can do about it, each option with its consequence. Nothing is done by itself.
 
 This is the package's one door: `assess` reads the disks and answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from canvass.disks.acknowledged import check_acknowledgements, read_acknowledgements
 from canvass.disks.comparison import (
+    Comparison,
     MemberLog,
     Proof,
     common_position,
@@ -23,9 +25,213 @@ from canvass.disks.disk import MemberDisk, load
 from canvass.disks.files import find_members
 from canvass.disks.findings import INCOMPLETE, SOUND, DiskError, Finding, Kind, verdict_of
 from canvass.disks.layouts import FIRST_150_SCHEMA, NULL_VALUE, RELEASES
-from canvass.disks.options import Option, options
-from canvass.disks.outlook import Outlook, explore
+from canvass.disks.outlook import Leadership, Outlook, explore
 from canvass.disks.soundness import check
+
+
+class Option(msgspec.Struct, frozen=True, rename="camel"):
+    """Something that can be done, and what follows from it."""
+
+    action: str
+    consequence: str
+
+
+def _named(members: Sequence[int]) -> str:
+    shown = ", ".join(map(str, members[:-1]))
+    if len(members) == 1:
+        return f"member {members[0]}"
+    return f"members {shown} and {members[-1]}"
+
+
+def options(
+    disks: Sequence[MemberDisk],
+    comparison: Comparison,
+    outlook: Outlook,
+    with_empty: Outlook | None,
+) -> list[Option]:
+    """The options, the one to begin with first."""
+    return [
+        *_unstartable(disks, comparison, outlook),
+        *_start(outlook),
+        *_stuck(disks, outlook),
+        *_damaged(disks, comparison),
+        *_empty(outlook, with_empty),
+    ]
+
+
+def _winners(outlook: Outlook) -> dict[tuple[int, ...], list[Leadership]]:
+    """Who can win in each set of members in which somebody can."""
+    found: dict[tuple[int, ...], list[Leadership]] = {}
+    for one in outlook.leaderships:
+        for members in one.quorums:
+            found.setdefault(tuple(members), []).append(one)
+    return dict(sorted(found.items(), key=lambda item: (-len(item[0]), item[0])))
+
+
+def _start(outlook: Outlook) -> Iterator[Option]:
+    """Which members to start first: a set is safe if all quorums within it are.
+
+    A member that is slow takes no part in an election, though it was started.
+    """
+    winners = _winners(outlook)
+    if not winners:
+        yield Option(
+            "Bring back more members before you start any",
+            f"with these disks no election can be won; it takes {outlook.quorum} of "
+            f"{outlook.member_count} members",
+        )
+        return
+    risky = {
+        key: bad
+        for key, there in winners.items()
+        if (bad := [one for one in there if one.may_lose])
+    }
+    safe = [key for key in winners if not any(set(other) <= set(key) for other in risky)]
+    useful = [key for key in safe if not set(key) & set(outlook.never_join)] or safe
+    if not risky:
+        yield Option(
+            f"Start {_named(useful[0])}",
+            "whoever leads, nothing is truncated that was or may have been committed",
+        )
+        return
+    for key in useful[:1]:
+        leaders = [one.leader_member_id for one in winners[key]]
+        yield Option(
+            f"Start {_named(key)} first, and the others when a leader serves",
+            f"{_named(leaders)} can win among these; nothing that was or may have been committed "
+            "is truncated",
+        )
+    for key, bad in risky.items():
+        if any(set(other) < set(key) for other in risky):
+            continue
+        yield Option(
+            f"Do not start {_named(key)} without the others"
+            if len(key) < outlook.member_count
+            else f"Do not start {_named(key)} all at once",
+            "; ".join(_loss(one) for one in bad[:2]),
+        )
+
+
+def _loss(one: Leadership) -> str:
+    worst = max(
+        one.truncations,
+        key=lambda cut: (cut.committed_until - cut.start, cut.possible_until - cut.start),
+    )
+    if worst.committed_until > worst.start:
+        lost = f"{worst.start:,} to {worst.committed_until:,}, which was committed"
+    else:
+        lost = f"{worst.start:,} to {worst.possible_until:,}, which may have been committed"
+    return (
+        f"member {one.leader_member_id} can win there, and then member {worst.member_id} truncates "
+        f"{lost}"
+    )
+
+
+def _unstartable(
+    disks: Sequence[MemberDisk], comparison: Comparison, outlook: Outlook
+) -> Iterator[Option]:
+    for disk in disks:
+        log = disk.log
+        if disk.member_id in outlook.cannot_start and log is not None and log.refuses:
+            others = [
+                i
+                for i in comparison.logs
+                if i != disk.member_id and comparison.agreement(i, disk.member_id) >= log.last_frame
+            ]
+            held = f"{_named(others)} have the log up to there" if others else "no other has it"
+            yield Option(
+                f"Run `ArchiveTool verify` on the archive of member {disk.member_id}",
+                f"it truncates the last frame: the log ends at {log.last_frame:,} then, not at "
+                f"{log.end:,}; {held}",
+            )
+        elif disk.member_id in outlook.cannot_start:
+            yield Option(
+                f"Restore the damaged file of member {disk.member_id} from a backup of this member",
+                "a file of an older time takes back what the member has promised: its votes and "
+                "its log; the other members must hold what it lacks then",
+            )
+
+
+def _stuck(disks: Sequence[MemberDisk], outlook: Outlook) -> Iterator[Option]:
+    by_id = {disk.member_id: disk for disk in disks}
+    leaders = [one.leader_member_id for one in outlook.leaderships if one.quorums]
+    for i in outlook.never_join:
+        source = by_id.get(leaders[0]) if leaders else None
+        starts = source.log.start if source is not None and source.log is not None else 0
+        yield Option(
+            f"Stop {_named([leaders[0]])}, and copy its archive and cluster folders to member {i}",
+            f"what only member {i} holds is gone then: keep its folders; keep the higher of the "
+            "two candidate terms (node-state.dat)",
+        )
+        if starts == 0:
+            yield Option(
+                f"Empty the archive and cluster folders of member {i}, and start it when a leader "
+                "serves",
+                f"it replays the log from 0; what only member {i} holds is gone; until it has "
+                "caught up, one other member fewer may fail",
+            )
+
+
+def _damaged(disks: Sequence[MemberDisk], comparison: Comparison) -> Iterator[Option]:
+    for disk in disks:
+        log = disk.log
+        if log is None or not log.problems or not log.segments:
+            continue
+        until = max(problem.until for problem in log.problems)
+        others = [
+            i
+            for i in sorted(comparison.logs)
+            if i != disk.member_id
+            and comparison.agreement(i, disk.member_id) >= log.sound_end
+            and comparison.logs[i].sound_end >= until
+        ]
+        where = f"{_named(others)} hold these positions" if others else "no other disk holds it"
+        yield Option(
+            f"Treat the disk of member {disk.member_id} as lost from {log.sound_end:,} on "
+            f"(--assume-lost {disk.member_id} shows what follows)",
+            f"{where}; a member that leads or replays over the damage stops there",
+        )
+
+
+def _empty(outlook: Outlook, with_empty: Outlook | None) -> Iterator[Option]:
+    if with_empty is None:
+        return
+    lost = with_empty.started_empty
+    bad = [one for one in with_empty.leaderships if one.quorums and one.may_lose]
+    new = [
+        members
+        for one in bad
+        for members in one.quorums
+        if set(members) & set(lost)
+        and not any(
+            members == other for leadership in outlook.leaderships for other in leadership.quorums
+        )
+    ]
+    if new:
+        smallest = min(new, key=len)
+        yield Option(
+            f"Do not start {_named(lost)} with an empty disk before a leader serves",
+            f"its vote makes {_named(smallest)} a quorum: "
+            + "; ".join(_loss(one) for one in bad if smallest in one.quorums),
+        )
+    stuck = {
+        i: one.stuck[i]
+        for one in with_empty.leaderships
+        if one.quorums and one.leader_member_id not in lost
+        for i in lost
+        if i in one.stuck
+    }
+    for i, why in stuck.items():
+        yield Option(
+            f"Copy the archive and cluster folders of a stopped member to member {i}",
+            f"with an empty disk it cannot join: it {why}",
+        )
+    if not new and not stuck:
+        yield Option(
+            f"Start {_named(lost)} with an empty disk when a leader serves",
+            "it replays the whole log; it may vote again in a term in which it has voted "
+            "(its candidate term is gone)",
+        )
 
 
 class Verdict(msgspec.Struct, frozen=True, rename="camel"):

@@ -1,15 +1,180 @@
-"""The nearest violation from a moment on: `MCFrom.tla` with the moment in it, searched by TLC."""
+"""The cluster at one moment, and the nearest violation from there on.
+
+A `Moment` has members, messages under way, logs, and what was committed. `MCFrom.tla` starts from
+it, and TLC searches. Its positions are bytes, those of the model are ranks: `Moment.small` keeps
+the order of all positions that somebody knows, and nothing else of them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from canvass.distance.moment import Moment
+import msgspec
+
+from canvass.cluster import core
+from canvass.cluster.member import Input, Member
+from canvass.cluster.messages import Message
+from canvass.cluster.rules import Rules
+from canvass.simulation.log_contents import Log, length
+from canvass.steps.canonical import map_message, map_state, ranks
 from canvass.tlc import CheckResult, Outcome, TlcOptions, Violation, check
 from canvass.tlc.config import TlcConfig, parse_config
+from canvass.traces.layout import Kind, kind
+
+UnderWay = tuple[int, int, Message]
+"""Sender, receiver and message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A cluster at one moment.
+
+    Parameters
+    ----------
+    rules
+        Of the protocol.
+    members
+        The state of each member; one that was never seen has an empty disk and is not started.
+    under_way
+        Messages that were sent and have not arrived, in the order of sending.
+    logs
+        What each member has recorded.
+    committed
+        The longest prefix that any member has ever committed.
+    leaders
+        Terms, and who led them.
+    label
+        Which moment this is, for a person.
+    """
+
+    rules: Rules
+    members: tuple[Member, ...]
+    under_way: tuple[UnderWay, ...]
+    logs: tuple[Log, ...]
+    committed: Log
+    leaders: frozenset[tuple[int, int]]
+    label: str
+
+    def without_idle_talk(self) -> Moment:
+        """Leave out the messages that their receivers would ignore."""
+        kept = tuple(one for one in self.under_way if _matters(self, *one))
+        return replace(self, under_way=kept)
+
+    def small(self) -> tuple[Moment, dict[int, int]]:
+        """Give the moment with ranks for positions and terms, and the position of each rank."""
+        found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
+
+        def collect(name: str, value: int) -> int:
+            found.get(kind(name), set()).add(value)
+            return value
+
+        self._map(collect)
+        forth = {which: ranks(values, terms=which is Kind.TERM) for which, values in found.items()}
+
+        def rename(name: str, value: int) -> int:
+            table = forth.get(kind(name))
+            return value if table is None else table[value]
+
+        back = {new: old for old, new in forth[Kind.POSITION].items()}
+        return self._map(rename), back
+
+    def _map(self, rename: Callable[[str, int], int]) -> Moment:
+        def log_of(log: Log) -> Log:
+            return tuple(
+                replace(
+                    one,
+                    term=rename("leadership_term_id", one.term),
+                    base=rename("log_position", one.base),
+                    start=rename("log_position", one.start),
+                    end=rename("log_position", one.end),
+                )
+                for one in log
+            )
+
+        return replace(
+            self,
+            members=tuple(map_state(one, rename) for one in self.members),
+            under_way=tuple((i, j, map_message(one, rename)) for i, j, one in self.under_way),
+            logs=tuple(map(log_of, self.logs)),
+            committed=log_of(self.committed),
+            leaders=frozenset((rename("leadership_term_id", term), i) for term, i in self.leaders),
+        )
+
+    @property
+    def last_term(self) -> int:
+        """The newest term that any member knows of."""
+        return max(
+            (
+                *(term for term, _ in self.leaders),
+                *(one.candidate_term_id for one in self.members),
+                *(one.persisted_candidate_term_id for one in self.members),
+                *(one.leadership_term_id for one in self.members),
+                0,
+            )
+        )
+
+    @property
+    def end(self) -> int:
+        """Where the longest log ends, written or recorded."""
+        written = (one.publication_position for one in self.members)
+        return max((*map(length, self.logs), *written, 0))
+
+    def constants(self) -> dict[str, Any]:
+        """Give the constants of `MCFrom.tla` that this moment, which is small, decides."""
+        everybody = frozenset(range(self.rules.member_count))
+        return {
+            "MemberCount": self.rules.member_count,
+            "Revision": self.rules.revision,
+            "Hardening": frozenset(self.rules.hardening),
+            "Candidates": everybody,
+            "Impatient": everybody,
+            "Fragile": everybody,
+            "MaxTerm": self.last_term + 1,
+            "MaxPosition": self.end + 1,
+            "From": self._value(),
+        }
+
+    def _value(self) -> dict[str, Any]:
+        count = range(self.rules.member_count)
+        return {
+            "member": {i: _state_value(one) for i, one in enumerate(self.members)},
+            "channel": {i: {j: tuple(self._messages(i, j)) for j in count} for i in count},
+            "log": {i: _entries(log) for i, log in enumerate(self.logs)},
+            "hist": {
+                "leaders": frozenset(self.leaders),
+                "votes": frozenset[Any](),
+                "committed": _entries(self.committed),
+            },
+        }
+
+    def _messages(self, sender: int, receiver: int) -> Iterator[Any]:
+        for i, j, message in self.under_way:
+            if (i, j) == (sender, receiver):
+                yield msgspec.to_builtins(message)
+
+
+def _matters(moment: Moment, _sender: int, receiver: int, message: Message) -> bool:
+    state = moment.members[receiver]
+    x = Input(message=message, active=frozenset(range(moment.rules.member_count)))
+    found = core.step(moment.rules, receiver, state, f"On{type(message).__name__}", x)
+    return found is not None and (found.next != state or bool(found.effects))
+
+
+def _state_value(state: Member) -> dict[str, Any]:
+    value: dict[str, Any] = msgspec.to_builtins(state)
+    value["members"] = dict(enumerate(value["members"]))
+    value["recordingLog"] = tuple(value["recordingLog"])
+    return value
+
+
+def _entries(log: Iterable[Any]) -> tuple[int, ...]:
+    """A small log as the model has it: the term of each entry."""
+    return tuple(one.term for one in log for _ in range(one.start, one.end))
+
 
 MODULE: Final = "MCFrom"
 PROPERTIES: Final = (

@@ -1,7 +1,7 @@
 """A state graph on disk: the folder, its manifest, and `Graph`, which holds one in arrays.
 
 A folder holds ``manifest.json`` (schema ``canvass.graph/1``), four Parquet tables whose columns
-`canvass.graph.tabular` names, and the `KeyTable` of the edges' canonical forms. Rows refer to rows
+`canvass.graph.folders` names, and the `KeyTable` of the edges' canonical forms. Rows refer to rows
 of other tables by their numbers. Making one is in `canvass.graph.build`; questions
 are asked of `canvass.graph.member_view`.
 """
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.member import Input, Member
 from canvass.cluster.rules import Rules
-from canvass.graph import GraphError, tabular
+from canvass.graph import GraphError, folders
 from canvass.graph.folders import decode_manifest, verify_files
 from canvass.steps.key_table import EDGES_FILE, KEYS_FILE, KeyTable
 from canvass.steps.step import Sends, Step, input_of
@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 SCHEMA: Final = "canvass.graph/1"
-FILES: Final = (*tabular.FILES, KEYS_FILE, EDGES_FILE)
+FILES: Final = (*folders.FILES, KEYS_FILE, EDGES_FILE)
 """The files of a folder beside its manifest."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -219,11 +219,11 @@ def open_graph(folder: Path, *, verify: bool = True) -> Graph:
     """
     manifest = read_manifest(folder)
     if verify:
-        verify_files(folder, manifest.files, FILES, tabular.FILES)
-    tables = {name: _table(folder / name) for name in tabular.FILES}
+        verify_files(folder, manifest.files, FILES, folders.FILES)
+    tables = {name: _table(folder / name) for name in folders.FILES}
     try:
-        arrays = tabular.to_arrays(tables, manifest.rules.member_count)
-    except tabular.MISSHAPEN as error:
+        arrays = folders.to_arrays(tables, manifest.rules.member_count)
+    except folders.MISSHAPEN as error:
         raise GraphError(f"{folder}: {' '.join(str(error).split())[:200]}") from None
     graph = Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)
     _check_rows(graph, folder)

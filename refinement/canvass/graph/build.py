@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.graph import GraphError, tabular
+from canvass.graph import GraphError, folders
 from canvass.graph.artifact import (
     FILES,
     SCHEMA,
@@ -231,7 +231,7 @@ def _write(
 ) -> Graph:
     """Write all files aside and put the folder in its place."""
     with made_aside(folder) as aside:
-        for name, table in tabular.to_tables(arrays).items():
+        for name, table in folders.to_tables(arrays).items():
             pq.write_table(table, aside / name, compression="zstd")
         keys = edge_keys(arrays, model.rules)
         keys.save(aside)

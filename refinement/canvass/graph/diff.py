@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
-from canvass.graph.tabular import Rows
+from canvass.graph.folders import Rows
 from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
 

@@ -34,13 +34,16 @@ from numpy.typing import NDArray
 from canvass.graph import GraphError
 from canvass.graph.artifact import Count, Digest
 from canvass.graph.folders import (
+    ID_BYTES,
+    MISSHAPEN,
+    Rows,
     decode_manifest,
     file_digest,
+    fixed_bytes,
     made_aside,
     verify_files,
     write_manifest,
 )
-from canvass.graph.tabular import ID_BYTES, MISSHAPEN, Rows, fixed_bytes
 from canvass.graph.values import Columns, ValueTable
 from canvass.graph.values import Kind as ValueKind
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree

@@ -26,8 +26,7 @@ from canvass.graph.dump_folder import (
     DumpOrigin,
     write_dump_graph,
 )
-from canvass.graph.folders import file_digest, need_place
-from canvass.graph.tabular import ID_BYTES, Rows
+from canvass.graph.folders import ID_BYTES, Rows, file_digest, need_place
 from canvass.graph.values import ValueBuilder
 from canvass.spec.source import modules_of
 from canvass.tlc import (

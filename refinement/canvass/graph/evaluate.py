@@ -42,7 +42,7 @@ from canvass.graph.vectors import (
 )
 
 if TYPE_CHECKING:
-    from canvass.graph.tabular import Rows
+    from canvass.graph.folders import Rows
 
 _NAMES: Final = {
     Kind.BOOL: "a truth value",

@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 
 from canvass.graph import GraphError
-from canvass.graph.tabular import Rows
+from canvass.graph.folders import Rows
 from canvass.graph.view import StateGraph
 from canvass.graph.walks import Arrow, Hop, allowed_out, arrows_among
 from canvass.tlc import to_itf_trace

@@ -1,19 +1,277 @@
-"""The folder of a graph: written aside as a whole, and put in its place when it is complete."""
+"""The folder of a member's graph: the columns of its tables, arrays to and from Arrow, and how any
+graph's folder is written aside as a whole, and put in its place when it is complete.
+
+==================  ===============================================================================
+file                a row is
+==================  ===============================================================================
+``states.parquet``  a state: ``id``, ``expanded``, ``representative``, ``disabled``, then its fields
+                    in the order of ``STATE_COLUMNS``, ``members`` and ``recording_log``
+``inputs.parquet``  an action and an input of it: ``action``, ``INPUT_COLUMNS``, ``message_*``
+``sends.parquet``   one message of a list of sends: ``sends`` (the list's number), ``message_*``;
+                    ``message_peer`` is the receiver. The list 0 is empty
+``edges.parquet``   an input tried in a state: ``source``, ``input``, ``target``, ``sent``; no
+                    target if the action is not enabled
+==================  ===============================================================================
+
+Enums, actions and message types are dictionary-encoded strings, flags are booleans, the rest is
+int32, as TLC's integers are.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from canvass.graph import GraphError
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    FLAG_COLUMNS,
+    INPUT_COLUMNS,
+    LOG_COLUMNS,
+    MEMBER_COLUMNS,
+    MESSAGE_COLUMNS,
+    MESSAGE_TYPE_NAMES,
+    NONE,
+    STATE_COLUMNS,
+    STATE_ENUMS,
+)
+
+ID_BYTES: Final = 16
+_DIGITS: Final = 2 * ID_BYTES
+_PREFIX: Final = re.compile(r"[0-9a-fA-F]{1,32}", re.ASCII)
+
+
+def find_row(ids: NDArray[np.uint8], prefix: str) -> int | None:
+    """Give the row of the state with a hexadecimal id, or with an id that begins so.
+
+    Parameters
+    ----------
+    ids
+        Ascending, one for each row.
+    prefix
+        Up to 32 hexadecimal digits.
+
+    Raises
+    ------
+    GraphError
+        If the text is no beginning of an id, or several states have it.
+    """
+    if not _PREFIX.fullmatch(prefix):
+        raise GraphError(f"not a state id: {ascii(prefix)[:60]}")
+    low, high = (bytes.fromhex(prefix.ljust(_DIGITS, digit)) for digit in "0f")
+    first = bisect_left(ids, low, key=bytes)
+    end = bisect_right(ids, high, key=bytes)
+    if end - first > 1:
+        raise GraphError(f"{end - first} states have an id that begins with {prefix}")
+    return first if end > first else None
+
+
+Ints = NDArray[np.int64]
+Offsets = NDArray[np.int64]
+Rows = NDArray[np.int32]
+"""Rows of states or of edges."""
+
+STATES_FILE: Final = "states.parquet"
+INPUTS_FILE: Final = "inputs.parquet"
+SENDS_FILE: Final = "sends.parquet"
+EDGES_FILE: Final = "edges.parquet"
+FILES: Final = (STATES_FILE, INPUTS_FILE, SENDS_FILE, EDGES_FILE)
+MISSHAPEN: Final = (KeyError, ValueError, IndexError, TypeError, AttributeError, pa.ArrowException)
+"""What reading raises of tables that have other columns, or columns of other types."""
+
+
+_ENUM_NAMES: Final = {
+    name: tuple(value.value for value in values) for name, values in STATE_ENUMS.items()
+}
+_KEPT_MESSAGE_COLUMNS: Final = tuple(name for name in MESSAGE_COLUMNS if name != "id")
+
+
+def _column(name: str, cells: Ints, names: Sequence[str] | None = None) -> pa.Array:
+    if names is not None:
+        codes = pa.array(cells, type=pa.int32(), mask=cells == NONE)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(names))
+    if name in FLAG_COLUMNS:
+        return pa.array(cells != 0)
+    return pa.array(cells, type=pa.int32())
+
+
+def _cells(column: pa.ChunkedArray, names: Sequence[str] | None = None) -> Ints:
+    """Give the integers of a column; of names their codes."""
+    values = column.combine_chunks()
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+    if names is not None:
+        found = values.dictionary.to_pylist()
+        codes = np.array([names.index(name) for name in found] or [NONE], dtype=np.int64)
+        places = values.indices.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int64)
+        return np.where(places == NONE, NONE, codes[places])
+    if values.null_count:
+        values = values.fill_null(NONE)
+    cells: Ints = values.to_numpy(zero_copy_only=False).astype(np.int64)
+    return cells
+
+
+def _structs(columns: Sequence[str], cells: Ints) -> pa.StructArray:
+    return pa.StructArray.from_arrays(
+        [_column(name, np.ascontiguousarray(cells[:, k])) for k, name in enumerate(columns)],
+        names=list(columns),
+    )
+
+
+def _struct_cells(values: pa.StructArray, columns: Sequence[str]) -> Ints:
+    out = np.empty((len(values), len(columns)), dtype=np.int64)
+    for place, name in enumerate(columns):
+        out[:, place] = _cells(pa.chunked_array([values.field(name)]))
+    return out
+
+
+def _message_columns(cells: Ints) -> dict[str, pa.Array]:
+    return {
+        f"message_{name}": _column(
+            name,
+            np.ascontiguousarray(cells[:, MESSAGE_COLUMNS.index(name)]),
+            MESSAGE_TYPE_NAMES if name == "type" else None,
+        )
+        for name in _KEPT_MESSAGE_COLUMNS
+    }
+
+
+def _message_cells(table: pa.Table) -> Ints:
+    out = np.full((table.num_rows, len(MESSAGE_COLUMNS)), NONE, dtype=np.int64)
+    for name in _KEPT_MESSAGE_COLUMNS:
+        names = MESSAGE_TYPE_NAMES if name == "type" else None
+        out[:, MESSAGE_COLUMNS.index(name)] = _cells(table[f"message_{name}"], names)
+    return out
+
+
+def to_tables(arrays: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """Give the tables of a graph.
+
+    Parameters
+    ----------
+    arrays
+        The arrays of `canvass.graph.artifact.Graph` by their names.
+
+    Returns
+    -------
+    dict
+        By the name of the file.
+    """
+    state, members = arrays["state"], arrays["members"]
+    count, member_count = members.shape[:2]
+    member_offsets = pa.array(np.arange(count + 1) * member_count, type=pa.int32())
+    records = _structs(MEMBER_COLUMNS, members.reshape(count * member_count, -1))
+    log_offsets = pa.array(arrays["log_offsets"], type=pa.int32())
+    states = {
+        "id": pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(ID_BYTES), count, [None, pa.py_buffer(arrays["ids"].tobytes())]
+        ),
+        "expanded": pa.array(arrays["expanded"]),
+        "representative": pa.array(arrays["representative"], type=pa.int32()),
+        "disabled": pa.array(arrays["disabled"], type=pa.int64()),
+        **{
+            name: _column(name, np.ascontiguousarray(state[:, k]), _ENUM_NAMES.get(name))
+            for k, name in enumerate(STATE_COLUMNS)
+        },
+        "members": pa.ListArray.from_arrays(member_offsets, records),
+        "recording_log": pa.ListArray.from_arrays(
+            log_offsets, _structs(LOG_COLUMNS, arrays["log"])
+        ),
+    }
+    inputs = {
+        "action": _column("action", arrays["input_action"], ACTION_NAMES),
+        **{
+            name: _column(name, np.ascontiguousarray(arrays["inputs"][:, k]))
+            for k, name in enumerate(INPUT_COLUMNS)
+        },
+        **_message_columns(arrays["message"]),
+    }
+    lists = np.repeat(np.arange(len(arrays["send_offsets"]) - 1), np.diff(arrays["send_offsets"]))
+    sends = {"sends": pa.array(lists, type=pa.int32()), **_message_columns(arrays["sends"])}
+    target = arrays["target"]
+    edges = {
+        "source": pa.array(arrays["source"], type=pa.int32()),
+        "input": pa.array(arrays["input"], type=pa.int32()),
+        "target": pa.array(target, type=pa.int32(), mask=target == NONE),
+        "sent": pa.array(arrays["sent"], type=pa.int32()),
+    }
+    return {
+        STATES_FILE: pa.table(states),
+        INPUTS_FILE: pa.table(inputs),
+        SENDS_FILE: pa.table(sends),
+        EDGES_FILE: pa.table(edges),
+    }
+
+
+def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, Any]:
+    """Give the arrays that `to_tables` made tables of."""
+    states, inputs = tables[STATES_FILE], tables[INPUTS_FILE]
+    sends, edges = tables[SENDS_FILE], tables[EDGES_FILE]
+    count = states.num_rows
+    records = pa.concat_arrays(states["members"].chunks).flatten() if count else None
+    logs = pa.concat_arrays(states["recording_log"].chunks) if count else None
+    width = len(MEMBER_COLUMNS)
+    members = np.empty((0, width)) if records is None else _struct_cells(records, MEMBER_COLUMNS)
+    send_lists = _cells(sends["sends"])
+    list_count = int(max(send_lists.max(initial=0), _cells(edges["sent"]).max(initial=0))) + 1
+    return {
+        "ids": fixed_bytes(states["id"], ID_BYTES),
+        "expanded": states["expanded"].to_numpy().astype(np.bool_),
+        "representative": _cells(states["representative"]),
+        "disabled": _cells(states["disabled"]),
+        "state": _matrix(
+            [_cells(states[name], _ENUM_NAMES.get(name)) for name in STATE_COLUMNS], count
+        ),
+        "members": members.astype(np.int64).reshape(count, member_count, width),
+        "log_offsets": np.zeros(1, dtype=np.int64) if logs is None else _offsets(logs),
+        "log": np.empty((0, len(LOG_COLUMNS)), dtype=np.int64)
+        if logs is None
+        else _struct_cells(logs.flatten(), LOG_COLUMNS),
+        "input_action": _cells(inputs["action"], ACTION_NAMES),
+        "inputs": _matrix([_cells(inputs[name]) for name in INPUT_COLUMNS], inputs.num_rows),
+        "message": _message_cells(inputs),
+        "send_offsets": np.searchsorted(send_lists, np.arange(list_count + 1)).astype(np.int64),
+        "sends": _message_cells(sends),
+        "source": _cells(edges["source"]),
+        "input": _cells(edges["input"]),
+        "target": _cells(edges["target"]),
+        "sent": _cells(edges["sent"]),
+    }
+
+
+def fixed_bytes(column: pa.ChunkedArray, width: int) -> NDArray[np.uint8]:
+    """Give a column of binary values of one width as rows of bytes."""
+    out = np.empty((len(column), width), dtype=np.uint8)
+    at = 0
+    for chunk in column.chunks:
+        start, end = chunk.offset * width, (chunk.offset + len(chunk)) * width
+        flat = np.frombuffer(chunk.buffers()[1] or b"", dtype=np.uint8)[start:end]
+        out[at : at + len(chunk)] = flat.reshape(len(chunk), width)
+        at += len(chunk)
+    return out
+
+
+def _matrix(columns: Sequence[Ints], count: int) -> Ints:
+    return np.ascontiguousarray(np.array(columns, dtype=np.int64).reshape(len(columns), count).T)
+
+
+def _offsets(lists: pa.ListArray) -> Ints:
+    counts = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+
 
 MANIFEST_FILE: Final = "manifest.json"
 

@@ -21,8 +21,8 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError
 from canvass.graph.artifact import Graph
+from canvass.graph.folders import Rows, find_row
 from canvass.graph.printed import identities_of, state_id
-from canvass.graph.tabular import Rows, find_row
 from canvass.graph.values import ABSENT, Columns, ValueBuilder
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
 from canvass.steps.distinct import distinct_rows

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from canvass.graph.evaluate import Evaluator, names_in, near, refuse_too_many, strings_in
+from canvass.graph.folders import Rows
 from canvass.graph.syntax import Node, PredicateError, parse_expressions
-from canvass.graph.tabular import Rows
 from canvass.graph.values import Kind
 from canvass.graph.vectors import Kernel, Mask, Nodes, Vector
 from canvass.graph.view import StateGraph

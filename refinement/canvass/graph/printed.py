@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
 from canvass.graph import GraphError
-from canvass.graph.tabular import ID_BYTES
+from canvass.graph.folders import ID_BYTES
 from canvass.steps.distinct import distinct_rows
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.graph.folders import Rows
 from canvass.graph.predicate import vectors
-from canvass.graph.tabular import Rows
 from canvass.graph.values import tree_of
 from canvass.graph.vectors import Kernel, Nodes, Numbers, Truths, Vector
 from canvass.graph.view import StateGraph

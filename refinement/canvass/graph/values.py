@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
-from canvass.graph.tabular import ID_BYTES, Offsets, Rows
+from canvass.graph.folders import ID_BYTES, Offsets, Rows
 from canvass.tlc import (
     Function,
     ModelValue,

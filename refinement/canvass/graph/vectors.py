@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.tabular import Rows
+from canvass.graph.folders import Rows
 from canvass.graph.values import ABSENT, Kind, ValueTable
 from canvass.steps.distinct import distinct_rows
 from canvass.tlc import Seq, Set, Value

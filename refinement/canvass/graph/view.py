@@ -19,8 +19,14 @@ from numpy.typing import NDArray
 
 from canvass.graph import GraphError
 from canvass.graph.artifact import SCHEMA, open_graph
-from canvass.graph.folders import MANIFEST_FILE, AnyManifest, decode_manifest
-from canvass.graph.tabular import Offsets, Rows, find_row
+from canvass.graph.folders import (
+    MANIFEST_FILE,
+    AnyManifest,
+    Offsets,
+    Rows,
+    decode_manifest,
+    find_row,
+)
 from canvass.graph.values import Columns
 from canvass.tlc import Value
 

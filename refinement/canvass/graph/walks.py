@@ -15,7 +15,7 @@ from scipy.sparse import csgraph, csr_array
 
 from canvass.graph import GraphError
 from canvass.graph.evaluate import near
-from canvass.graph.tabular import Rows
+from canvass.graph.folders import Rows
 from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
 

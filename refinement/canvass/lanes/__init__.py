@@ -2,7 +2,7 @@
 
 `model` is the diagram as data. `of_run` makes diagrams of runs, whose events it puts in an order of
 causes; `of_counterexample` makes diagrams of counterexamples.
-`text` and `interchange` (Mermaid) draw a diagram.
+`text` draws a diagram, in columns or for the tools of others.
 """
 
 from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark

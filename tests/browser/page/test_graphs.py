@@ -13,7 +13,7 @@ from canvass.browser import api, simulated_steps
 from canvass.browser.limits import DRAWN_STATES
 from canvass.browser.page_files import page_files
 from canvass.conformance.diagnose import load
-from canvass.selftest.simulated_runs import record_run, run_id_of
+from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
 from canvass.traces.layout import ACTION_NAMES
 from support.browse import Asked, serving

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.distance.of_run import RunMoments
+from canvass.distance.moments import RunMoments
 from support.aeron_disks import Term, disk_of, write_disks
 from support.moments import captured_loss, first_loss
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from canvass.graph import GraphError, tabular
+from canvass.graph import GraphError, folders
 from canvass.graph.artifact import open_graph
 from canvass.spec import load_manifest
 
@@ -52,7 +52,7 @@ def test_stats_say_what_the_manifest_of_the_spec_expects(command: Command, folde
     assert "Election.tla" in document["manifest"]["modules"]
 
 
-@pytest.mark.parametrize("name", tabular.FILES)
+@pytest.mark.parametrize("name", folders.FILES)
 def test_tables_of_other_columns_are_one_error(folder: Path, tmp_path: Path, name: str) -> None:
     spoilt = shutil.copytree(folder, tmp_path / "spoilt")
     pq.write_table(pa.table({"source": [0.5]}), spoilt / name)

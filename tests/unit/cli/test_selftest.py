@@ -11,8 +11,7 @@ import pytest
 
 from canvass.selftest import kill_matrix, runs
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, RecordedRun
-from canvass.selftest.kill_matrix import actions_reached
-from canvass.selftest.mutation import MUTANTS, Mutant
+from canvass.selftest.kill_matrix import MUTANTS, Mutant, actions_reached
 from canvass.steps.oracle import Answer
 from canvass.traces.actions import Action
 from support.core_lookup import ask_core

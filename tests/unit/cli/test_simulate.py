@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.selftest.simulated_runs import replay_command
+from canvass.selftest.simulation_series import replay_command
 from canvass.simulation.options import Options, with_disk_loss
 from canvass.simulation.simulator import Finding, RunResult, Simulator
 from canvass.traces.run import Corpus

@@ -15,7 +15,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.member_times import is_heard_throughout
 from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.verdict import RunVerdict, TimeoutSource, TimingRule, Verdict
-from canvass.selftest.simulated_runs import record_run
+from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.run import RunFolder

@@ -13,12 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.disks import layouts
-from canvass.disks.catalog import Recording, read_catalog
 from canvass.disks.findings import DiskError
 from canvass.disks.kernels import CRC32_TABLE, CRC32C_TABLE, crc32c
 from canvass.disks.layouts import Layout
 from canvass.disks.log import RecordedLog, read_log, session_messages
-from canvass.disks.small_files import read_mark_file, read_node_state, read_recording_log
+from canvass.disks.small_files import (
+    Recording,
+    read_catalog,
+    read_mark_file,
+    read_node_state,
+    read_recording_log,
+)
 from support import aeron_disks
 from support.aeron_disks import Term
 

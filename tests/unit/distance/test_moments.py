@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.member import ElectionState
-from canvass.distance.of_disks import moment_of_disks
-from canvass.distance.of_run import RunMoments
+from canvass.distance.moments import RunMoments, moment_of_disks
 from canvass.simulation.log_contents import Log, length
 from support.aeron_disks import Term, disk_of, write_disks
 from support.moments import captured_loss, first_loss, is_durable

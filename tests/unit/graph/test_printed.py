@@ -17,7 +17,7 @@ from canvass.cluster.member import (
     ModuleState,
     Role,
 )
-from canvass.graph import GraphError, tabular
+from canvass.graph import GraphError, folders
 from canvass.graph.printed import NO_TARGET, PrintedGraph, arrange, cells_of
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import STATE_INDEX
@@ -85,17 +85,17 @@ def test_states_that_differ_in_the_numbers_of_the_peers_have_one_representative(
 def test_tables_give_the_arrays_back() -> None:
     arrays = arrange(printed(explored(NEW, 30)), peers_alike=True)
 
-    assert same(arrays, tabular.to_arrays(tabular.to_tables(arrays), 3))
+    assert same(arrays, folders.to_arrays(folders.to_tables(arrays), 3))
 
 
 def test_tables_have_names_for_enums_and_no_target_where_nothing_is_enabled() -> None:
     arrays = arrange(printed([NEW]), peers_alike=True)
     arrays["target"][0] = NO_TARGET
-    tables = tabular.to_tables(arrays)
+    tables = folders.to_tables(arrays)
 
-    assert tables[tabular.EDGES_FILE]["target"].to_pylist()[0] is None
-    assert set(tables[tabular.STATES_FILE]["election_state"].to_pylist()) == {"CLOSED", "CANVASS"}
-    assert set(tables[tabular.INPUTS_FILE]["message_type"].to_pylist()) == {"CanvassPosition", None}
+    assert tables[folders.EDGES_FILE]["target"].to_pylist()[0] is None
+    assert set(tables[folders.STATES_FILE]["election_state"].to_pylist()) == {"CLOSED", "CANVASS"}
+    assert set(tables[folders.INPUTS_FILE]["message_type"].to_pylist()) == {"CanvassPosition", None}
     assert arrays["state"][0, STATE_INDEX["election_state"]] >= 0
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.node.control import ControlToggle
 from canvass.services.applications import Counter
-from canvass.transport.client_messages import Egress
+from canvass.transport.messages import Egress
 from support.alone import Alone
 
 SMALL_SEGMENT = 512

@@ -16,7 +16,7 @@ from canvass.node.sessions import (
     SessionState,
     SharedSecret,
 )
-from canvass.transport.client_messages import (
+from canvass.transport.messages import (
     PROTOCOL_VERSION,
     AdminRequest,
     AdminRequestType,

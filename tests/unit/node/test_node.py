@@ -18,7 +18,7 @@ from canvass.log.messages import (
 )
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
-from canvass.transport.client_messages import (
+from canvass.transport.messages import (
     AdminRequest,
     AdminRequestType,
     AdminResponse,

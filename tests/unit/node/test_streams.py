@@ -10,7 +10,7 @@ from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import Recording
 from canvass.cluster.timing import Timing
 from canvass.node.streams import Image, LogStreams, Replication
-from canvass.transport.member_messages import LogData, LogRequest, StreamFlag, StreamMessage
+from canvass.transport.messages import LogData, LogRequest, StreamFlag, StreamMessage
 
 TERM = 3
 TIMING = Timing()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from canvass.simulation.coverage_guidance import SHARES, CoverageGuidance
+from canvass.selftest.simulation_series import SHARES, CoverageGuidance
 from canvass.simulation.options import PROFILES, SELDOM_NS, Options
 
 BASE = Options(7, 3, "hardened", 800)

@@ -22,9 +22,9 @@ from canvass.conformance.safety_monitors import PROPERTIES as CHECKED_ON_TRACES
 from canvass.log.messages import LOG_MESSAGES, TimerEvent
 from canvass.simulation.faults import links_of
 from canvass.simulation.healing import reasons
+from canvass.simulation.log_contents import Entry, EntryLog
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Network
 from canvass.simulation.options import CUT_KINDS, MUTE, Faults, Options
-from canvass.simulation.recorded_log import Entry, EntryLog
 from canvass.simulation.safety_monitor import PROPERTIES, SafetyMonitor
 
 RULES = Rules.of("hardened")

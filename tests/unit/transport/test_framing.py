@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from canvass.cluster.messages import AppendPosition, Message, RequestVote, Vote
 from canvass.log.layout import LayoutError
 from canvass.transport.links import FramingError, MessageReader, framed, port_of
-from canvass.transport.member_messages import decode_consensus, encode_consensus
+from canvass.transport.messages import decode_consensus, encode_consensus
 
 
 @given(st.lists(st.binary(max_size=50), max_size=8), st.integers(1, 20))

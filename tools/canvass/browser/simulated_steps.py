@@ -62,7 +62,7 @@ class SimulatedSearch:
 
     def _run(self, revision: str, seed: int) -> None:
         from canvass.conformance.diagnose import load
-        from canvass.selftest.simulated_runs import record_run, replay_command, run_id_of
+        from canvass.selftest.simulation_series import record_run, replay_command, run_id_of
         from canvass.simulation.options import PROFILES, Options
 
         options = PROFILES["swarm"](Options(seed, self._rules.member_count, revision, STEPS))

@@ -129,8 +129,8 @@ def _service_id(name: str, services: list[str]) -> int:
 def _find(
     cluster: Path | None, endpoints: str, clock: int
 ) -> tuple[dict[int, str], int, list[str]]:
-    from canvass.transport.client_messages import parse_endpoints
     from canvass.transport.links import HOST, port_of
+    from canvass.transport.messages import parse_endpoints
 
     if (cluster is None) == (not endpoints):
         raise CommandError("give --cluster or --endpoints")
@@ -180,7 +180,7 @@ async def _ask_for_snapshot(
     endpoints: dict[int, str], secret: str, clock: int, timeout_s: float
 ) -> None:
     from canvass.client.connection import Connection
-    from canvass.transport.client_messages import AdminResponseCode
+    from canvass.transport.messages import AdminResponseCode
 
     connection = await Connection.open(endpoints, name=NAME, secret=secret, clock=clock)
     async with _closing(connection, timeout_s):

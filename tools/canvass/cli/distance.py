@@ -30,9 +30,8 @@ from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
-    from canvass.distance.moment import Moment
-    from canvass.distance.of_run import RunMoments
-    from canvass.distance.search import Bounds, Distance
+    from canvass.distance.moments import RunMoments
+    from canvass.distance.search import Bounds, Distance, Moment
     from canvass.tlc import TlcOptions
 
 _SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
@@ -109,7 +108,7 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
         if which or every:
             raise CommandError(f"{folder} is not a run; --every and EVENT require one")
         from canvass.disks.files import find_members
-        from canvass.distance.of_disks import moment_of_disks
+        from canvass.distance.moments import moment_of_disks
 
         if all(one.is_empty for one in find_members(folder)):
             raise CommandError(f"{folder}: neither a run nor the disks of members")
@@ -132,7 +131,7 @@ def _parted(source: str) -> tuple[Path, str]:
 
 
 def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
-    from canvass.distance.of_run import RunMoments
+    from canvass.distance.moments import RunMoments
 
     run = RunMoments(folder)
     if every and which:

@@ -36,7 +36,7 @@ from canvass.cli.output import (
 if TYPE_CHECKING:
     from canvass.corpus.edges import GraphCoverage
     from canvass.graph.diff import ActionDiff, EdgeSample
-    from canvass.graph.tabular import Rows
+    from canvass.graph.folders import Rows
     from canvass.graph.view import StateGraph, Tree
 
 

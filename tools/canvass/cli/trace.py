@@ -372,8 +372,8 @@ def _rewrite(source: Path, out: Path, form: Form, compress: Compression) -> None
 def _pieces(
     form: Form, source: Path, run_id: str | None, start: str | None, end: str | None
 ) -> Iterable[str]:
-    from canvass.lanes.interchange import shiviz_lines, to_mermaid
     from canvass.lanes.of_run import RunLanes
+    from canvass.lanes.text import shiviz_lines, to_mermaid
     from canvass.traces.rewrite import itf_document
 
     if form is not Form.MERMAID and (start or end):

@@ -1,7 +1,8 @@
-"""The moments of a recorded run: what every member's log held, and what was under way.
+"""The moments of a recorded run, and the moment at which members start on the disks that they have.
 
-The events are taken in an order of causes, that of `canvass browse`. Who recorded whose log says
-which term each byte is of; where a stream does not begin at the beginning, the recording log does.
+Of a run: what every member's log held, and what was under way. The events are taken in an order of
+causes, that of `canvass browse`. Who recorded whose log says which term each byte is of; where a
+stream does not begin at the beginning, the recording log does.
 
 A search takes seconds, and near misses last milliseconds: `RunMoments.exposed_every` chooses the
 events from which a search is worth it, by what logs and reports show without one.
@@ -9,16 +10,20 @@ events from which a search is worth it, by what logs and reports show without on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from canvass.cluster.member import Member, Role
+from canvass.cluster import core
+from canvass.cluster.member import Input, Member, Role
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.quorum import quorum_position
+from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.distance.moment import Moment
+from canvass.disks.outlook import initial_state, reason_not_to_start
+from canvass.disks.verdict import assess, load_disks
+from canvass.distance.search import Moment
 from canvass.lanes.of_run import RunLanes
 from canvass.simulation.log_contents import (
     Log,
@@ -277,3 +282,57 @@ def _by_recording_log(state: Member, log: Log, end: int) -> Log:
         term = max(log[-1].term if log else 0, state.log_leadership_term_id, 0)
         log = append(log, Segment(term, log[-1].base if log else 0, start, end))
     return log
+
+
+def moment_of_disks(folders: Sequence[Path], *, lost: Sequence[int] = ()) -> Moment:
+    """Give the moment after all members that can start have started.
+
+    Committed is what the disks prove to have been; see `canvass.disks.comparison`.
+
+    Parameters
+    ----------
+    folders, lost
+        As in `canvass.disks.verdict.assess`.
+
+    Raises
+    ------
+    DiskError
+        If a folder cannot be used at all.
+    """
+    verdict = assess(folders, lost=lost)
+    disks = {disk.member_id: disk for disk in load_disks(folders) if disk.member_id not in lost}
+    rules = Rules.of(verdict.revision, verdict.member_count)
+    ids = sorted({*verdict.member_ids, *verdict.without_disk})
+    members, logs = [], list[Log]()
+    for index, member_id in enumerate(ids):
+        disk = disks.get(member_id)
+        if disk is None:
+            members.append(persistent_member(rules))
+            logs.append(())
+            continue
+        state, log = initial_state(rules, disk)
+        if not reason_not_to_start(disk):
+            begun = core.step(rules, index, state, "Restart", Input())
+            assert begun is not None, "a member can always be started"
+            state = begun.next
+        members.append(state)
+        logs.append(log)
+    proven = verdict.committed
+    committed: Log = ()
+    if proven is not None:
+        committed = cut(logs[ids.index(proven.member_id)], proven.position)
+    return Moment(
+        rules=rules,
+        members=tuple(members),
+        under_way=(),
+        logs=tuple(logs),
+        committed=committed if length(committed) else (),
+        leaders=frozenset(
+            (run.term, ids.index(run.leader))
+            for disk in disks.values()
+            if disk.log is not None
+            for run in disk.log.terms
+            if run.leader in ids
+        ),
+        label="the disks",
+    )
