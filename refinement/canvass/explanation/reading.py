@@ -12,20 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from canvass.cluster.member import Member
-from canvass.cluster.messages import (
-    AppendPosition,
-    CanvassPosition,
-    CatchupPosition,
-    CommitPosition,
-    Message,
-    NewLeadershipTerm,
-    RequestVote,
-    StopCatchup,
-    TerminationAck,
-    TerminationPosition,
-    Vote,
-)
+from msgspec.structs import replace
+
+from canvass.cluster.effects import TruncateLog
+from canvass.cluster.member import ElectionState, Member
+from canvass.cluster.messages import Message
+from canvass.cluster.outcome import Outcome
 from canvass.explanation.evidence import MemberStates, States
 from canvass.explanation.timeline import MemberTimeline, Timeline, make_timeline
 from canvass.traces.actions import Action
@@ -34,6 +26,7 @@ from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.alignment.alignment import ImportFault, align
 from canvass.traces.alignment.live import LiveMember
+from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import RUN_FILE, LoadedRun, RunFolder
@@ -122,20 +115,7 @@ def _states_of(live: LiveMember, timeline: MemberTimeline) -> MemberStates:
     return MemberStates(found[::-1], [step.state for step in live.emitted])
 
 
-_CLOSED: Final = "CLOSED"
-_RECORDS: Final[dict[type[Message], type[records.ClusterEvent]]] = {
-    CanvassPosition: records.CanvassPosition,
-    RequestVote: records.RequestVote,
-    Vote: records.Vote,
-    NewLeadershipTerm: records.NewLeadershipTerm,
-    AppendPosition: records.AppendPosition,
-    CommitPosition: records.CommitPosition,
-    CatchupPosition: records.CatchupPosition,
-    StopCatchup: records.StopCatchup,
-    TerminationPosition: records.TerminationPosition,
-    TerminationAck: records.TerminationAck,
-}
-_ABSENT: Final[dict[str, object]] = {
+_UNRECORDED: Final[dict[str, object]] = {
     "protocol_version": records.NULL_VALUE,
     "leader_recording_id": records.NULL_VALUE,
     "timestamp": records.NULL_VALUE,
@@ -143,13 +123,17 @@ _ABSENT: Final[dict[str, object]] = {
     "app_version": records.NULL_VALUE,
     "catchup_endpoint": "",
     "is_startup": False,
+    "time_unit": "",
+    "old_state": "",
 }
 """Fields of lines that a run does not record."""
 _REASONS: Final = {
     Action.ON_REQUEST_VOTE: "unexpected vote request",
     Action.ON_NEW_LEADERSHIP_TERM: "unexpected new leadership term event",
     Action.ON_COMMIT_POSITION: "unexpected commit position from new leader",
+    Action.RESTART: "node started",
 }
+"""Why an action begins an election, in the words of Aeron's log."""
 
 
 def logs_of_run(run: LoadedRun, names: dict[int, str]) -> dict[int, MemberLog]:
@@ -196,114 +180,47 @@ def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[LogRecord]:
 def _received(
     place: tuple[int, int, int], member_id: int, message: Message
 ) -> records.ClusterEvent:
-    kind = _RECORDS[type(message)]
-    values = [
-        getattr(message, name) if hasattr(message, name) else _value(name, message)
-        for name in kind.__struct_fields__[4:]
-    ]
-    return kind(*place, member_id, *values)
-
-
-def _value(name: str, message: Message) -> object:
-    if name == "sender_member_id":
-        return getattr(message, "member_id", records.NULL_VALUE)
-    return _ABSENT[name]
+    kind: type[records.ClusterEvent] = getattr(records, type(message).__name__)
+    given = _UNRECORDED | {"sender_member_id": getattr(message, "member_id", records.NULL_VALUE)}
+    names = kind.__struct_fields__[4:]
+    return kind(*place, member_id, *(getattr(message, k, given.get(k)) for k in names))
 
 
 def _changes(
     place: tuple[int, int, int], member_id: int, event: Event, before: Member | None
 ) -> Iterator[LogRecord]:
+    """The lines that a step prints after the receipt of its message."""
     after, action = event.state, event.action
-    if action is Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT:
-        given = event.input
-        yield records.ReplayNewLeadershipTerm(
-            *place,
-            member_id,
-            after.election_state != _CLOSED,
-            given.leadership_term_id,
-            given.position,
-            given.term_base_log_position,
-            records.NULL_VALUE,
-            records.NULL_VALUE,
-            "",
+    # A stream that begins late shows the election that it begins in.
+    s = before or replace(after, election_state=ElectionState.CLOSED)
+    truncates = action is Action.ON_NEW_LEADERSHIP_TERM
+    shorter = truncates and after.recorded_position < s.recorded_position
+    effects = (TruncateLog(after.recorded_position),) if shorter else ()
+    for line in printed_lines(action.value, s, Outcome(after, effects)):
+        if line.kind is records.RoleChange:
+            continue
+        values = _UNRECORDED | {
+            "append_position": after.append_position,
+            "old_position": s.append_position,
+            "reason": _reason(line.kind, event, s),
+            **line.values,
+        }
+        yield line.kind(
+            *place, member_id, *(values[name] for name in line.kind.__struct_fields__[4:])
         )
-    truncates = action is Action.ON_NEW_LEADERSHIP_TERM and before is not None
-    if before is not None and truncates and after.recorded_position < before.recorded_position:
-        yield _truncation(place, member_id, before, after)
-    started = before is None or action is Action.RESTART
-    old = _CLOSED if before is None or started else before.election_state.value
-    if after.module_state == _CLOSED and action is Action.TERMINATE:
-        yield records.StateChange(*place, member_id, "ACTIVE", _CLOSED, "terminated")
-    elif old == _CLOSED and after.election_state != _CLOSED:
-        yield _new_election(place, member_id, event, before)
-        if after.election_state != "INIT":
-            yield _election_change(place, member_id, event, "INIT")
-    elif old != after.election_state or action is Action.ELECTION_ERROR:
-        yield _election_change(place, member_id, event, old)
 
 
-def _truncation(
-    place: tuple[int, int, int], member_id: int, before: Member, after: Member
-) -> records.TruncateLogEntry:
-    return records.TruncateLogEntry(
-        *place,
-        member_id,
-        before.election_state.value,
-        before.log_leadership_term_id,
-        before.leadership_term_id,
-        before.candidate_term_id,
-        before.commit_position,
-        before.commit_position,
-        before.append_position,
-        before.append_position,
-        after.recorded_position,
-    )
-
-
-def _new_election(
-    place: tuple[int, int, int], member_id: int, event: Event, before: Member | None
-) -> records.NewElection:
-    after = event.state
-    if event.action is Action.RESTART:
-        reason = "node started"
-    elif event.action in _REASONS:
-        reason = _REASONS[event.action]
-    elif event.input.graceful_closed_leader_id != records.NULL_VALUE:
-        reason = "log disconnected from leader: eos=true"
-    elif before is not None and before.role == "LEADER":
-        reason = "inactive follower quorum"
-    else:
-        reason = "leader heartbeat timeout"
-    return records.NewElection(
-        *place,
-        member_id,
-        after.leadership_term_id,
-        after.commit_position,
-        after.append_position,
-        reason,
-    )
-
-
-def _election_change(
-    place: tuple[int, int, int], member_id: int, event: Event, old: str
-) -> records.ElectionStateChange:
-    after, reason = event.state, ""
-    if event.action is Action.CANDIDATE_BALLOT and after.role == "LEADER":
-        reason = "quorum leader" if event.input.timeout else "unanimous leader"
-    elif event.action is Action.ELECTION_ERROR:
-        reason = "error"
-    closed = after.election_state == _CLOSED
-    return records.ElectionStateChange(
-        *place,
-        member_id,
-        old,
-        after.election_state.value,
-        after.leader_member_id,
-        after.candidate_term_id,
-        after.module_leadership_term_id if closed else after.leadership_term_id,
-        after.commit_position,
-        after.module_leadership_term_id if closed else after.log_leadership_term_id,
-        after.recorded_position if closed else after.append_position,
-        after.catchup_join_position,
-        reason,
-    )
+def _reason(kind: type[records.ClusterEvent], event: Event, before: Member) -> str:
+    """Why a line was written, in the words of Aeron's log."""
+    action = event.action
+    if kind is records.StateChange:
+        return "terminated" if action is Action.TERMINATE else ""
+    if kind is records.ElectionStateChange:
+        if action is Action.CANDIDATE_BALLOT and event.state.role == "LEADER":
+            return "quorum leader" if event.input.timeout else "unanimous leader"
+        return "error" if action is Action.ELECTION_ERROR else ""
+    if action in _REASONS:
+        return _REASONS[action]
+    if event.input.graceful_closed_leader_id != records.NULL_VALUE:
+        return "log disconnected from leader: eos=true"
+    return "inactive follower quorum" if before.role == "LEADER" else "leader heartbeat timeout"
