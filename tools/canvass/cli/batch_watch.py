@@ -15,7 +15,7 @@ import typer
 from canvass.cli.batch_verify import Engines, Request, check_request, verify_due
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, complain, result_console
-from canvass.corpus.engine import EngineName
+from canvass.corpus.engine_choice import EngineName
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
