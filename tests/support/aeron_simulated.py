@@ -25,7 +25,7 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Modul
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
-from canvass.node.control import ControlToggle, ModuleControlState
+from canvass.node.module_state import ControlToggle, ModuleControlState
 from canvass.simulation.options import PROFILES, Faults, Options, rng_of
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.aeron_log import records

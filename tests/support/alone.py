@@ -12,7 +12,7 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, Timing
 from canvass.log.messages import LOG_MESSAGES, ClusterActionRequest, SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
-from canvass.node.control import ControlToggle
+from canvass.node.module_state import ControlToggle
 from canvass.node.node import Node
 from canvass.services.applications import (
     ALL_SERVICES,

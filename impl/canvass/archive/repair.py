@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from canvass.archive.archive import NODE_STATE, Archive, Change
+from canvass.archive.archive import NODE_STATE, Archive, Change, replace_file
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import (
     SEGMENT_LENGTH,
@@ -21,7 +21,6 @@ from canvass.archive.recording import (
     segment_name,
     segment_starts,
 )
-from canvass.archive.recording_log_file import replace_file
 from canvass.archive.storage import ArchiveError, Storage
 from canvass.cluster.member import Member
 from canvass.cluster.recording_log import last_term

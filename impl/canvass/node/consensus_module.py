@@ -14,8 +14,7 @@ from typing import Final
 
 import msgspec
 
-from canvass.archive.archive import Archive, Snapshot
-from canvass.archive.recording_log_file import MODULE_SERVICE_ID
+from canvass.archive.archive import MODULE_SERVICE_ID, Archive, Snapshot
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
@@ -32,10 +31,20 @@ from canvass.log.messages import (
     TimerEvent,
     aligned_length,
 )
-from canvass.node.control import ACTION_OF, ControlToggle, ModuleControlState, NodeToggle
-from canvass.node.ingress import ClientIngress
-from canvass.node.module_state import ModuleState
-from canvass.node.sessions import AcceptEveryone, Authenticator, ClusterSession, SessionState
+from canvass.node.module_state import (
+    ACTION_OF,
+    ControlToggle,
+    ModuleControlState,
+    ModuleState,
+    NodeToggle,
+)
+from canvass.node.sessions import (
+    AcceptEveryone,
+    Authenticator,
+    ClientIngress,
+    ClusterSession,
+    SessionState,
+)
 from canvass.node.streams import MAX_POSITION
 from canvass.services.agent import ServiceAgent
 from canvass.services.service import ClusteredService, JoinLog, ServiceAck

@@ -34,7 +34,7 @@ from canvass.log.messages import (
     opens_term,
 )
 from canvass.node.consensus_module import ConsensusModule, NodeSettings
-from canvass.node.control import ModuleControlState
+from canvass.node.module_state import ModuleControlState
 from canvass.node.sessions import Authenticator
 from canvass.node.streams import Image, LogStreams, Replication
 from canvass.services.service import ClusteredService

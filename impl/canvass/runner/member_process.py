@@ -24,7 +24,7 @@ from canvass.cluster.member import Member
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.node.consensus_module import SESSION_TIMEOUT_MS, NodeSettings
-from canvass.node.control import ControlToggle, NodeToggle
+from canvass.node.module_state import ControlToggle, NodeToggle
 from canvass.node.process import MemberProcess, ProcessSettings, resumption
 from canvass.node.sessions import SharedSecret
 from canvass.runner.configuration import MemberConfig, MemberStatus, read_config

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from canvass.archive.memory import SECTOR, MemoryStorage
 from canvass.archive.recording import segment_name, segment_starts
 from canvass.archive.repair import sound_frames
-from canvass.node.control import ControlToggle
+from canvass.node.module_state import ControlToggle
 from canvass.simulation.member import DISK_BYTES, Crash
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Cut
 from canvass.simulation.options import MUTE, rng_of

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from canvass.disks.acknowledged import check_acknowledgements, read_acknowledgements
 from canvass.disks.comparison import (
     Comparison,
     MemberLog,
     Proof,
+    check_acknowledgements,
     common_position,
     compare,
     differences,
     member_logs,
+    read_acknowledgements,
 )
 from canvass.disks.disk import MemberDisk, load
 from canvass.disks.files import find_members
@@ -300,7 +301,7 @@ def assess(
         How many members the cluster has; by default those that are given, lost, or named in the
         logs as leaders.
     client
-        A file of what clients were answered, see `canvass.disks.acknowledged`.
+        A file of what clients were answered, see `canvass.disks.comparison`.
     revision
         Of the protocol; by default that of the release that wrote the logs.
     now_ms

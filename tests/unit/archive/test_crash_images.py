@@ -8,10 +8,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from canvass.archive.archive import Archive
+from canvass.archive.archive import Archive, write_sealed
 from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.archive.recording import Recording
-from canvass.archive.recording_log_file import write_sealed
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.rules import Rules
 from support.archive_history import FIRST, HISTORY, IMAGES, SMALL_SEGMENT, Disk

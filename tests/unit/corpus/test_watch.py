@@ -17,9 +17,9 @@ import pytest
 from canvass.cli.main import run
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.corpus.history import Arrivals, Patience, is_settled
 from canvass.corpus.plan import list_units
 from canvass.corpus.storage import Place, UrlPath, files_below
-from canvass.corpus.watch import Arrivals, Patience, is_settled
 from support.corpora import record_runs
 from support.object_store import KEY, SECRET, contents, object_store
 

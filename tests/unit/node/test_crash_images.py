@@ -8,7 +8,7 @@ member goes on.
 from __future__ import annotations
 
 from canvass.archive.memory import MemoryStorage, PowerFailure
-from canvass.node.control import ControlToggle
+from canvass.node.module_state import ControlToggle
 from canvass.services.applications import Counter
 from canvass.transport.messages import Egress
 from support.alone import Alone

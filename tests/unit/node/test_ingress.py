@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from canvass.log.messages import SessionMessageHeader, SessionOpenEvent
-from canvass.node.ingress import MAX_SESSIONS, MAX_WAITING, ClientIngress
 from canvass.node.sessions import (
+    MAX_SESSIONS,
+    MAX_WAITING,
     AcceptEveryone,
     Authenticated,
     Authenticator,
     Challenged,
+    ClientIngress,
     Rejected,
     Sessions,
     SessionState,

@@ -16,8 +16,14 @@ from canvass.log.messages import (
     SessionOpenEvent,
     TimerEvent,
 )
-from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
-from canvass.node.module_state import ModuleState, first_session_id, service_of
+from canvass.node.module_state import (
+    ControlToggle,
+    ModuleControlState,
+    ModuleState,
+    NodeToggle,
+    first_session_id,
+    service_of,
+)
 from canvass.node.sessions import SessionState
 from canvass.services.service import ScheduleTimer, ServiceMessage
 

@@ -16,7 +16,7 @@ from canvass.log.messages import (
     SessionCloseEvent,
     SessionMessageHeader,
 )
-from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
+from canvass.node.module_state import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
 from canvass.transport.messages import (
     AdminRequest,

@@ -9,8 +9,7 @@ from canvass.archive.memory import MemoryStorage
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.log.messages import LOG_MESSAGES, SessionMessageHeader, TimerEvent
-from canvass.node.control import ControlToggle
-from canvass.node.module_state import service_of
+from canvass.node.module_state import ControlToggle, service_of
 from canvass.services.applications import REQUEST, Counter, KeyValue, address_of
 from canvass.services.service import ScheduleTimer, ServiceMessage
 from support.alone import Alone

@@ -1,7 +1,7 @@
 """``canvass batch watch``: verify what comes into a corpus, for as long as it runs.
 
-The command line and what it prints are here. Which units are due is in `canvass.corpus.watch`; they
-are verified and added to tables as ``canvass batch verify --append`` does it.
+The command line and what it prints are here. Which units are due is in `canvass.corpus.history`;
+they are verified and added to tables as ``canvass batch verify --append`` does it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from canvass.corpus.engine_choice import EngineName
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
+    from canvass.corpus.history import Arrivals
     from canvass.corpus.storage import Place
     from canvass.corpus.summary import Summary
-    from canvass.corpus.watch import Arrivals
 
 
 def register(batch: typer.Typer) -> None:
@@ -80,8 +80,8 @@ def register(batch: typer.Typer) -> None:
 
         canvass batch watch s3://lake/runs --append s3://lake/verdicts --once --settle 0
         """
+        from canvass.corpus.history import Arrivals, Patience
         from canvass.corpus.storage import UrlPath, absolute, place_of
-        from canvass.corpus.watch import Arrivals, Patience
 
         request = Request(
             corpora=tuple(absolute(place_of(corpus)) for corpus in corpora),
