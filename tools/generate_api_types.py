@@ -18,14 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from canvass.browser import (
-    api,
-    api_base,
-    api_explanations,
-    api_graphs,
-    api_reports,
-    api_runs,
-)
+from canvass.browser import api, api_runs
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "tools/canvass/browser/ui/src/api/types.ts"
 _HEAD: Final = """\
@@ -74,7 +67,7 @@ def render() -> str:
 def structs() -> Iterator[type[msgspec.Struct]]:
     """Give the Structs in the order in which they are defined or named first."""
     found: dict[type[msgspec.Struct], None] = {}
-    for module in (api_base, api_graphs, api_explanations, api_runs, api_reports):
+    for module in (api_runs, api):
         for value in vars(module).values():
             if inspect.isclass(value) and issubclass(value, msgspec.Struct):
                 found[value] = None

@@ -20,7 +20,7 @@ from urllib.request import url2pathname
 
 import pytest
 
-from canvass.browser import opening, page_files
+from canvass.browser import app, opening
 from canvass.browser.opening import Opener, OpenError
 from canvass.browser.serving import listen
 from canvass.browser.verdicts import Checker
@@ -31,7 +31,7 @@ from support.interrupting import heed_interrupts
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=([A-Za-z0-9_-]{22})")
 SCRIPT = """
-import canvass.browser.page_files as files
+import canvass.browser.app as files
 files.page_files = lambda: {"/": files.PageFile(b"page", "text/html")}
 from canvass.cli.main import main
 main()
@@ -123,7 +123,7 @@ def test_the_address_is_reported_to_machines_too(good_run: Path) -> None:
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_files, "page_files", lambda: PAGE)
+    monkeypatch.setattr(app, "page_files", lambda: PAGE)
 
 
 @pytest.mark.usefixtures("built")
@@ -168,7 +168,7 @@ def test_a_port_that_is_taken_is_reported_in_one_line(
 def test_a_page_that_is_not_built_is_reported_with_how_to_build_it(
     good_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_files, "files", lambda _: Path("/nowhere"))
+    monkeypatch.setattr(app, "files", lambda _: Path("/nowhere"))
 
     assert said(capsys, [str(good_run)]) == (
         2,
@@ -332,9 +332,9 @@ def test_the_page_is_a_table_of_files(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "page").mkdir()
     for name in ("index.html", "app.js", "secret.py", "font.woff2"):
         (tmp_path / "page" / name).write_text(name)
-    monkeypatch.setattr(page_files, "files", lambda _: tmp_path)
+    monkeypatch.setattr(app, "files", lambda _: tmp_path)
 
-    found = page_files.page_files()
+    found = app.page_files()
     assert {path: file.content.decode() for path, file in found.items()} == {
         "/": "index.html",
         "/assets/app.js": "app.js",

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from canvass.browser import api
-from canvass.browser.corpora import UNCHECKED
 from canvass.browser.limits import CHOICES
-from canvass.browser.reports import PAGE
+from canvass.browser.reports import PAGE, UNCHECKED
 from support.browse import MANY, Asked, serving, write_corpus
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import canvass.browser
+from canvass.browser.app import PageFile
 from canvass.browser.guard import CONTENT_SECURITY_POLICY
 from canvass.browser.limits import CONNECTIONS, HEAD_BYTES
-from canvass.browser.page_files import PageFile
 from canvass.browser.serving import TOKEN_BYTES, listen, make_token
 from support.browse import Asked, read_all, serving, status_of
 

@@ -16,10 +16,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from canvass.browser import api
-from canvass.browser.app import Browser
+from canvass.browser.app import Browser, PageFile
 from canvass.browser.guard import Access
 from canvass.browser.opening import Opener
-from canvass.browser.page_files import PageFile
 from canvass.browser.serving import LOOPBACK, Protocol, listen, make_server, make_token
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import Checker

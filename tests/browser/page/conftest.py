@@ -24,7 +24,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from canvass.browser.page_files import PageError, page_files
+from canvass.browser.app import PageError, page_files
 from canvass.traces.alignment.importer import import_logs
 from support.browse import Asked, serving
 from support.chromium import UNBUILT, WITHOUT, chromium

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from canvass.browser.page_files import page_files
+from canvass.browser.app import page_files
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_corruptions import KINDS
 from support.aeron_runs import SAMPLES, lines_of, write_logs

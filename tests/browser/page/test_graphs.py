@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from canvass.browser import api, simulated_steps
+from canvass.browser import api, member_steps
+from canvass.browser.app import page_files
 from canvass.browser.limits import DRAWN_STATES
-from canvass.browser.page_files import page_files
 from canvass.conformance.diagnose import load
 from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
@@ -312,7 +312,7 @@ def test_components_of_one_state_are_one_line(open_page: Open, ids: Ids) -> None
 def test_a_simulated_run_is_found_that_takes_a_step_which_no_open_run_takes(
     open_page: Open, ids: Ids, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(simulated_steps, "MAX_RUNS", 2)
+    monkeypatch.setattr(member_steps, "MAX_RUNS", 2)
     page = open_page(f"/graph/{ids['graph']}?view=coverage")
     page.locator('[data-list-untaken="OnCanvassPosition"]').click()
     rows = page.locator("[data-untaken-step]")
@@ -326,7 +326,7 @@ def test_a_simulated_run_is_found_that_takes_a_step_which_no_open_run_takes(
     expect(cell).to_contain_text(f"canvass simulate --members 3 --seeds 1 --seed-start {seed} ")
     expect(rows.last.locator("td").last).to_have_text("none in 2 runs")
 
-    options = PROFILES["swarm"](Options(seed, 3, "1.50", simulated_steps.STEPS))
+    options = PROFILES["swarm"](Options(seed, 3, "1.50", member_steps.STEPS))
     record_run(options, tmp_path)
     run = load(tmp_path / run_id_of(options), run_id_of(options))
     row = run.row_of(member, step)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from canvass.browser.page_files import page_files
+from canvass.browser.app import page_files
 from support.browse import Asked, serving
 from support.page_material import (
     PAYLOADS,

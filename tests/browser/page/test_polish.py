@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from canvass.browser import api
-from canvass.browser.page_files import page_files
+from canvass.browser.app import page_files
 from support.browse import Asked, serving
 
 pytestmark = pytest.mark.browser

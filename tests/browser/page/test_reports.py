@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from canvass.browser import api
-from canvass.browser.page_files import page_files
+from canvass.browser.app import page_files
 from support.browse import Asked, serving
 from support.page_report import read_made
 from support.tlc_cases import FIXTURES

@@ -1,15 +1,57 @@
-"""What is said of runs."""
+"""What all answers have in common, and what is said of runs and of what happened in them.
+
+The page's code and the other modules know these Structs as those of `canvass.browser.api`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from canvass.browser.api_base import Data
+from msgspec import UNSET, Struct, UnsetType
+
 from canvass.conformance.differences import Difference
 from canvass.conformance.operators import Operator
 from canvass.lanes import model
 from canvass.lanes.model import LaneMessage
 from canvass.lanes.of_run import Change
+
+Kind = Literal["graph", "run", "corpus", "report", "counterexample"]
+
+
+class Data(Struct, frozen=True, rename="camel"):
+    """A part of an answer; fields are in camel case on the wire."""
+
+
+class Problem(Data, frozen=True):
+    """Why a request has no answer."""
+
+    code: str
+    message: str
+    column: int | UnsetType = UNSET
+    """Place in the expression that was asked for, from 1."""
+
+
+class Failure(Data, frozen=True):
+    """The body of an answer that is an error."""
+
+    error: Problem
+
+
+class SourceInfo(Data, frozen=True):
+    """Something that was opened."""
+
+    id: str
+    kind: Kind
+    title: str
+    detail: str
+
+
+class Session(Data, frozen=True):
+    """What there is to look at."""
+
+    opened: str
+    """Id of the source to show first; empty if there is none."""
+    sources: tuple[SourceInfo, ...]
 
 
 class MemberInfo(Data, frozen=True):
@@ -364,3 +406,88 @@ class RunStrip(Data, frozen=True):
     times: tuple[TimeMark, ...]
     left_out: int
     """Segments and marks that are not here, the last ones."""
+
+
+class EvidenceLine(Data, frozen=True):
+    """A sentence with its evidence."""
+
+    text: str
+    places: str
+    """Files and lines that show it."""
+    event: int | None
+    """The place of the last of them in the order of causes."""
+
+
+class LeadershipRow(Data, frozen=True):
+    """Who led a term, and when; times are seconds of the leader's clock, ``?`` if unknown."""
+
+    term: int
+    leader: int | None
+    begins: str
+    ends: str
+    lasted: str
+    ended_by: EvidenceLine
+
+
+class BallotRow(Data, frozen=True):
+    """One ballot of one candidate."""
+
+    candidate: int
+    term: int
+    yes: tuple[int, ...]
+    """Members that voted for the candidate, without itself."""
+    no: tuple[int, ...]
+    none: tuple[int, ...]
+    """Members of which no line shows an answer."""
+    outcome: str
+    sentence: EvidenceLine
+    reasons: tuple[EvidenceLine, ...]
+    """Of a ballot that was not won, why votes were not given."""
+
+
+class ElectionRow(Data, frozen=True):
+    """One election of the cluster."""
+
+    number: int
+    term: int | None
+    leader: int | None
+    took: str
+    first_event: int | None
+    """The place of the first step of the first member that looked for a leader."""
+    trigger: EvidenceLine
+    slowest: EvidenceLine
+    ballots: tuple[BallotRow, ...]
+    sentence: EvidenceLine
+
+
+class StuckRow(Data, frozen=True):
+    """A member that does not get on, and the condition that it waits for."""
+
+    member: int
+    state: str
+    guard: str
+    page: str
+    sentences: tuple[EvidenceLine, ...]
+
+
+class RiskRow(Data, frozen=True):
+    """Something that was at risk."""
+
+    kind: str
+    severity: str
+    page: str
+    sentences: tuple[EvidenceLine, ...]
+
+
+class ExplanationView(Data, frozen=True):
+    """What happened in a run, as `canvass explain` says it; the last ones of each are listed."""
+
+    summary: str
+    leaderships: tuple[LeadershipRow, ...]
+    elections: tuple[ElectionRow, ...]
+    stuck: tuple[StuckRow, ...]
+    risks: tuple[RiskRow, ...]
+    sessions: tuple[EvidenceLine, ...]
+    missing: tuple[EvidenceLine, ...]
+    left_out: int
+    """Leaderships, elections and further lines before these."""

@@ -1,12 +1,15 @@
-"""The application: a fixed table of routes, and which question each one asks.
+"""The application: a fixed table of routes, which question each one asks, and the page's files.
 
 Only arguments are read here; answers come from the sources. Every answer is JSON but those of the
-page's own files, which are in a table that is made once.
+page's own files. These are read once into a table: no request is ever joined to a path. The build
+of ``ui/`` makes their folder; it is in a wheel and not in the repository.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Final
 
 import anyio.to_thread
@@ -22,12 +25,56 @@ from canvass.browser.graph_routes import graph_questions
 from canvass.browser.guard import Access, Guard, Refusal, bad_request, not_found
 from canvass.browser.limits import WORKERS, encoded
 from canvass.browser.overview import overview
-from canvass.browser.page_files import PageFile
 from canvass.browser.run_routes import run_questions
 from canvass.browser.sources import Store
 from canvass.graph import GraphError
 from canvass.graph.syntax import PredicateError
 from canvass.graph.walks import NoPath
+
+INDEX: Final = "index.html"
+MEDIA_TYPES: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+    ".txt": "text/plain; charset=utf-8",
+    ".woff2": "font/woff2",
+}
+"""What the page may consist of; a file of another kind is not served."""
+
+
+class PageError(Exception):
+    """The page was not built; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file of the page."""
+
+    content: bytes
+    media_type: str
+
+
+def page_files() -> dict[str, PageFile]:
+    """Read the page's files, by the paths they are asked for under.
+
+    Raises
+    ------
+    PageError
+        If the page was not built.
+    """
+    folder = files("canvass.browser").joinpath("page")
+    index = folder.joinpath(INDEX)
+    if not index.is_file():
+        raise PageError("the page is not built: `make page` builds it (a wheel has it already)")
+    found = {"/": PageFile(index.read_bytes(), MEDIA_TYPES[".html"])}
+    for file in folder.iterdir():
+        kind = MEDIA_TYPES.get("." + file.name.rpartition(".")[2])
+        if kind is not None and file.name != INDEX:
+            found[f"/assets/{file.name}"] = PageFile(file.read_bytes(), kind)
+    return found
+
 
 JSON: Final = "application/json"
 

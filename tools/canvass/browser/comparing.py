@@ -16,11 +16,10 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.clock_texts import seconds_text
 from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
 from canvass.browser.runs import OpenRun, tree_of
-from canvass.browser.tracks import bands_of
+from canvass.browser.tracks import bands_of, seconds_text
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.lanes.of_counterexample import is_cluster

@@ -1,11 +1,13 @@
 """Questions about state graphs: what each one takes, and the answer to it.
 
-The questions are asked of `canvass.graph`; what they find is named and laid out here.
+The questions are asked of `canvass.graph`; what they find is named and laid out here. Which steps
+of a graph the opened runs take is counted once for each graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import threading
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,10 +15,9 @@ from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.arguments import Answer, Arguments, Question
-from canvass.browser.coverage import Coverages
 from canvass.browser.exports import checked_format, export_part, export_path
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.guard import bad_request
+from canvass.browser.guard import Refusal, bad_request
 from canvass.browser.labels import edge_words, labels_of
 from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import (
@@ -27,12 +28,69 @@ from canvass.browser.limits import (
     QUOTIENT_NODES,
     shortened,
 )
+from canvass.browser.member_steps import MemberSteps, Taken
 from canvass.browser.neighbourhood import Extent, draw, drawn_edges, find_near
-from canvass.browser.sources import Store
+from canvass.browser.sources import Lazy, Source, Store
+from canvass.conformance.batch import Batch
+from canvass.conformance.diagnose import LoadedRun, load
 from canvass.graph.predicate import parse
 from canvass.graph.project import Quotient, project
 from canvass.graph.walks import Hop, NoPath, shortest_path
+from canvass.traces.errors import TraceError
 from canvass.traces.layout import ACTION_NAMES
+
+
+class Coverages:
+    """Counts by graph.
+
+    Parameters
+    ----------
+    store
+        What was opened.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._found: dict[str, Lazy[Taken]] = {}
+
+    def taken(self, graph_id: str) -> tuple[MemberSteps, Taken]:
+        """Give the steps of a graph, and how often the runs that are open take each of them.
+
+        Raises
+        ------
+        Refusal
+            If the graph is not open, or not of a member.
+        """
+        graph: OpenGraph = self._store.content("graph", graph_id)
+        steps = graph.steps
+        if steps is None:
+            raise bad_request("steps of runs are found in graphs of `canvass graph build` only")
+        with self._lock:
+            if graph_id not in self._found:
+                sources = [source for _, source in self._store.of_kind("run")]
+                self._found[graph_id] = Lazy(lambda: steps.take(_batches(sources, steps)))
+            lazy = self._found[graph_id]
+        return steps, lazy.get()
+
+
+def _batches(sources: list[Source], steps: MemberSteps) -> Iterator[Batch]:
+    for source in sources:
+        loaded = _loaded(source)
+        if loaded is not None and steps.fits(loaded.run.rules):
+            yield loaded.batch
+
+
+def _loaded(source: Source) -> LoadedRun | None:
+    """Read a run; none if it cannot be read, which its own view tells."""
+    try:
+        if source.content.made or source.imported:
+            loaded: LoadedRun = source.content.get().opened.loaded
+            return loaded
+        return load(source.path, source.run_id)
+    except (TraceError, Refusal, KeyError, ValueError):
+        return None
+
 
 KEY_CHARS: Final = 200
 """Of the name of a class: every edge repeats it."""

@@ -1,15 +1,21 @@
 """Who may ask: method, host, origin, token and size of a request are looked at before its path is.
 
 An ASGI application around another one. It also puts the headers on every answer, and turns what the
-inner one raises into one line. It knows no route but that those below ``/api/`` need the token.
+inner one raises into one line. It knows no route but that those below ``/api/`` need the token. A
+browser is sent here without the token on its command line, which others may read: a file that only
+its owner can read leads on to the address, and the browser is given the file's name.
 """
 
 from __future__ import annotations
 
 import hmac
 import sys
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -137,7 +143,7 @@ class Access:
             self._check_token(headers)
 
     def _arrives(self, scope: Scope) -> bool:
-        """Whether a browser is sent here by the file of `canvass.browser.arrival`.
+        """Whether a browser is sent here by the file of `leading_to`.
 
         To the browser that file is another site. Who goes its way has its secret, goes with the
         whole window, and gets the page without any data.
@@ -240,3 +246,29 @@ def read_arguments(scope: Scope, known: Iterable[str]) -> dict[str, str]:
             raise bad_request(f"the query has {name} twice")
         found[name] = value
     return found
+
+
+_PAGE: Final = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0;url={address}">
+<title>canvass browse</title>
+<p><a href="{address}">Go on to the page</a></p>
+"""
+
+
+@contextmanager
+def leading_to(address: str) -> Iterator[str]:
+    """Give the address of a file that leads to another address; it is removed in the end.
+
+    Parameters
+    ----------
+    address
+        With its key.
+    """
+    # The folder is made for its owner alone, and so is the file, whatever the umask is.
+    with tempfile.TemporaryDirectory(prefix="canvass-browse-") as folder:
+        path = Path(folder) / "canvass.html"
+        path.touch(mode=0o600)
+        path.write_text(_PAGE.format(address=escape(address)), encoding="utf-8")
+        yield path.as_uri()

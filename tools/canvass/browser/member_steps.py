@@ -1,15 +1,19 @@
 """Steps of runs in the state graph of a member: where each one lies, and which edges runs take.
 
 A step of a run is an edge of a graph if their canonical forms are equal: they are then the same up
-to the numbering of terms, positions and peers. Nothing here says whether a step is allowed.
+to the numbering of terms, positions and peers. Simulated runs are searched for steps that no other
+run takes, once, seed by seed, within bounds. Nothing here says whether a step is allowed.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +21,8 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.labels import labels_of
 from canvass.browser.limits import bounded
-from canvass.browser.simulated_steps import SimulatedSearch
 from canvass.browser.sources import Lazy
-from canvass.cluster.rules import Rules
+from canvass.cluster.rules import REVISIONS, Rules
 from canvass.conformance.batch import Batch
 from canvass.conformance.diagnose import LoadedRun
 from canvass.conformance.steps import StepChecker, example_of
@@ -28,6 +31,79 @@ from canvass.graph.build import keys_of_edges
 from canvass.graph.member_view import MemberView
 from canvass.steps.key_table import KeyTable
 from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
+
+if TYPE_CHECKING:
+    from canvass.conformance.diagnose import LoadedRun
+
+
+MAX_RUNS: Final = 40
+MAX_SECONDS: Final = 60.0
+STEPS: Final = 2_000
+"""Of each run before its faults stop."""
+
+Steps = Callable[["LoadedRun"], dict[int, tuple[int, int]]]
+
+
+class SimulatedSearch:
+    """The first simulated run that takes each canonical step of a graph.
+
+    Parameters
+    ----------
+    rules
+        Of the members of the graph.
+    steps
+        Gives the canonical steps of the graph that a run takes, each with member and step.
+    """
+
+    def __init__(self, rules: Rules, steps: Steps) -> None:
+        self._rules = rules
+        self._steps = steps
+        self._lock = threading.Lock()
+        self._begun = False
+        self.done = False
+        self.runs = 0
+        self.found: dict[int, api.SimulatedStep] = {}
+
+    def begin(self) -> None:
+        """Begin to search, unless that was begun."""
+        with self._lock:
+            if not self._begun:
+                self._begun = True
+                threading.Thread(target=self._search, daemon=True).start()
+
+    def _search(self) -> None:
+        try:
+            begin = time.monotonic()
+            revision = revision_of(self._rules)
+            while revision and self.runs < MAX_RUNS and time.monotonic() - begin < MAX_SECONDS:
+                self._run(revision, self.runs)
+                self.runs += 1
+        finally:
+            self.done = True
+
+    def _run(self, revision: str, seed: int) -> None:
+        from canvass.conformance.diagnose import load
+        from canvass.selftest.simulation_series import record_run, replay_command, run_id_of
+        from canvass.simulation.options import PROFILES, Options
+
+        options = PROFILES["swarm"](Options(seed, self._rules.member_count, revision, STEPS))
+        with TemporaryDirectory(prefix="canvass-simulated-") as place:
+            record_run(options, Path(place))
+            loaded = load(Path(place) / run_id_of(options), run_id_of(options))
+        command = replay_command(options)
+        for canonical, (member, step) in self._steps(loaded).items():
+            if canonical not in self.found:
+                self.found[canonical] = api.SimulatedStep(
+                    seed=seed, member=member, step=step, command=command
+                )
+
+
+def revision_of(rules: Rules) -> str:
+    """Give the name under which members with some rules are simulated; empty if none is."""
+    names = (*REVISIONS, "hardened")
+    same = (one for one in names if Rules.of(one, rules.member_count) == rules)
+    return next(same, "")
+
 
 _CHUNK: Final = 1 << 17
 _LIKE: Final = [STATE_INDEX[name] for name in ("election_state", "role", "module_state")]

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.cluster_words import moved_member
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.labels import distinct_labels, edge_words, label_of, near_label
+from canvass.browser.labels import distinct_labels, edge_words, label_of, moved_member, near_label
 from canvass.browser.layout import place
 from canvass.browser.limits import DRAWN_EDGES
 from canvass.graph.walks import Arrow, Neighbourhood, around, arrows_among

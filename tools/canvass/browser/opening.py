@@ -1,23 +1,24 @@
 """From what a command line names to sources: what kind of thing a path is, found by what is in it.
 
-Nothing is read here but what tells the kind; the rest is read when the page asks for it.
+Nothing is read here but what tells the kind; the rest is read when the page asks for it, the first
+run and the first graph in the background.
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from canvass.browser.limits import CHOICES
-from canvass.browser.sources import Lazy, Source, shown
+from canvass.browser.sources import Lazy, Source, Store, shown
 
 if TYPE_CHECKING:
-    from canvass.browser.run_source import RunSource
-    from canvass.browser.verdicts import Checker
+    from canvass.browser.verdicts import Checker, RunSource
 
 _HERE: Final = Path(__file__).resolve().parent
 _PACKAGED_SAMPLE: Final = _HERE / "sample" / "b-leader-killed"
@@ -140,7 +141,7 @@ class Opener:
 
     def corpus_source(self, path: Path, found: Sequence[tuple[Path, str]]) -> Source:
         """Give the source of a corpus, which gives those of its runs."""
-        from canvass.browser.corpora import OpenCorpus
+        from canvass.browser.reports import OpenCorpus
 
         title = path.resolve().name
         corpus = OpenCorpus(title, found, self.source_of)
@@ -173,7 +174,7 @@ class Opener:
         return Source("run", run_id, shown(path), path, content, run_id)
 
     def _run(self, path: Path, run_id: str, logs: Path | None = None) -> RunSource:
-        from canvass.browser.run_source import RunSource
+        from canvass.browser.verdicts import RunSource
 
         return RunSource(path, run_id, self._checker, logs)
 
@@ -271,3 +272,36 @@ def cached_graph_folder() -> Path | None:
         if (folder / "manifest.json").is_file():
             return folder
     return None
+
+
+def prepare(store: Store) -> threading.Thread:
+    """Begin to read the first graph and the first run, so that the first views need not wait."""
+    thread = threading.Thread(target=lambda: _read(store), daemon=True)
+    thread.start()
+    return thread
+
+
+def _read(store: Store) -> None:
+    first = {source.kind: (name, source) for name, source in reversed(store.all())}
+    runs, graphs = first.get("run"), first.get("graph")
+    with suppress(Exception):
+        if runs is not None:
+            runs[1].content.get()
+    with suppress(Exception):
+        if graphs is not None:
+            _warm(graphs[1].content.get())
+    with suppress(Exception):
+        if runs is not None:
+            found = runs[1].content.get().graph(store)
+            if found is not None:
+                found[2].begin()
+
+
+def _warm(graph: object) -> None:
+    """Let numba load what paths and components need."""
+    from canvass.browser.graphs import OpenGraph
+    from canvass.graph.walks import shortest_path
+
+    assert isinstance(graph, OpenGraph)
+    first = graph.view.initial[:1].tolist()
+    shortest_path(graph.view, first, first)

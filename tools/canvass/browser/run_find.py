@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.clock_texts import seconds_text
 from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
 from canvass.browser.limits import LABEL_CHARS, shortened
 from canvass.browser.runs import OpenRun, tree_of
+from canvass.browser.tracks import seconds_text
 from canvass.cluster.names import wire_name
 from canvass.explanation.evidence import shown_ns
 from canvass.graph.evaluate import names_in

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from canvass.browser import api
 from canvass.browser.arguments import Answer, Arguments, Question
 from canvass.browser.comparing import compare, compare_with_states
-from canvass.browser.corpora import OpenCorpus
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.exports import checked_format, export_run
 from canvass.browser.graphs import OpenGraph
@@ -19,13 +18,12 @@ from canvass.browser.hazards import hazard_page
 from canvass.browser.limits import LANE_EVENTS, LISTED
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.neighbourhood import edges_of
-from canvass.browser.reports import OpenReport
+from canvass.browser.reports import OpenCorpus, OpenReport
 from canvass.browser.run_find import find_in_run, next_change
-from canvass.browser.run_source import RunSource
 from canvass.browser.runs import FOLDS
 from canvass.browser.sources import Store
-from canvass.browser.strips import strip_of
-from canvass.browser.verdicts import marks_of
+from canvass.browser.tracks import strip_of
+from canvass.browser.verdicts import RunSource, marks_of
 
 MAX_PAGE: Final = 1_000_000
 

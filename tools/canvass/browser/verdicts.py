@@ -1,6 +1,8 @@
-"""The verdict on a run and what explains it, found in the background as `canvass verify` does.
+"""A run as the page sees it: its events, and the verdict with what explains it, once there is one.
 
-One thread checks one run after the other; TLC may take seconds. Nothing here decides anything:
+One thread checks one run after the other, as `canvass verify` does; TLC may take seconds. What
+explains a divergence that is no single step: the message that nobody sent, beside the nearest one
+that was sent; and of a broken promise, where each member stood. Nothing here decides anything:
 `canvass.conformance` does.
 """
 
@@ -8,21 +10,163 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
+from pathlib import Path
+from typing import Final, TypeVar
+
+import numpy as np
 
 from canvass.browser import api
-from canvass.browser.causes import levels_of, receipt_of
+from canvass.browser.explanations import explanation_of
+from canvass.browser.graphs import OpenGraph
+from canvass.browser.guard import Refusal, not_found
 from canvass.browser.hazards import hazards_in
+from canvass.browser.member_steps import MemberSteps
+from canvass.browser.run_find import RunStates
 from canvass.browser.runs import OpenRun
+from canvass.browser.sources import Lazy, Store
+from canvass.browser.tracks import DOWN, ENDED
+from canvass.cluster.messages import Message, Vote
+from canvass.cluster.names import wire_name
 from canvass.conformance.check import check_units
 from canvass.conformance.diagnose import diagnose
+from canvass.conformance.differences import Difference
 from canvass.conformance.refused_step import Explanation, explain
-from canvass.conformance.report import CLASS_TEXTS, Case, draw, place_of
+from canvass.conformance.report import CLASS_TEXTS, Case, about, draw, place_of
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.verdict import RunVerdict, verdict_on
+from canvass.conformance.verdict import (
+    MESSAGE_CAUSALITY,
+    Divergence,
+    DivergenceClass,
+    RunVerdict,
+    verdict_on,
+)
+from canvass.lanes.of_run import value_text
+from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.parquet import DatasetFile, FactFinder
+from canvass.traces.run import RunFolder
+
+MAX_LEVELS: Final = 9
+
+
+def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
+    """Set a message that nobody sent beside the nearest one that its sender did send."""
+    if divergence.name != MESSAGE_CAUSALITY:
+        return None
+    row = opened.loaded.row_of(divergence.member, divergence.step)
+    event = opened.loaded.columns.event(row)
+    message, sender = event.input.message, event.input.from_
+    if message is None:
+        return None
+    who = f"member {divergence.member}"
+    kind = _named(message)
+    nearest = _nearest(opened, sender, divergence.member, message)
+    rows: tuple[Difference, ...] = ()
+    if nearest is None:
+        text = f"Member {sender} never sent {who} a {kind[0]}."
+    else:
+        near, at = nearest
+        rows = tuple(_compared(message, near))
+        what = "the same" if not rows else " ".join(_named(near))
+        text = (
+            f"Nearest that member {sender} did send to {who}: {what}, at {_place(opened, at)}."
+            if rows
+            else f"Member {sender} sent a message with the same contents at {_place(opened, at)},"
+            f" under another id or at another time."
+        )
+    return api.Receipt(
+        received=f"Member {divergence.member} received {' '.join(kind)} from member {sender}"
+        f" at {_place(opened, row)}, as message {event.input.id or '?'}.",
+        nearest=text,
+        nearest_event=None if nearest is None else opened.lanes.place[nearest[1]],
+        rows=rows,
+    )
+
+
+def _named(message: Message) -> tuple[str, ...]:
+    """Name a message as people do: its kind, a vote's answer, its term."""
+    name = type(message).__name__
+    if isinstance(message, Vote):
+        name = f"Vote({'yes' if message.vote else 'no'})"
+    for term in ("candidate_term_id", "leadership_term_id"):
+        if hasattr(message, term):
+            return name, f"in term {getattr(message, term)}"
+    return (name,)
+
+
+def _place(opened: OpenRun, row: int) -> str:
+    when = opened.when(row)
+    columns = opened.loaded.columns
+    step = f"step {int(columns.step[row])}"
+    return f"{when.time} ({', '.join(one for one in (step, when.place) if one)})"
+
+
+def _nearest(
+    opened: OpenRun, sender: int, receiver: int, message: Message
+) -> tuple[Message, int] | None:
+    """Find the send that differs in the fewest fields, the last of them."""
+    columns = opened.loaded.columns
+    events = np.flatnonzero(columns.member == sender)
+    best: tuple[int, int, Message] | None = None
+    for row in events.tolist():
+        first, last = int(columns.send_offsets[row]), int(columns.send_offsets[row + 1])
+        if first == last:
+            continue
+        if not (columns.sends[first:last, MESSAGE_INDEX["peer"]] == receiver).any():
+            continue
+        for send in columns.event(row).sends:
+            if send.to != receiver or type(send.message) is not type(message):
+                continue
+            differing = len(list(_compared(message, send.message)))
+            if best is None or differing <= best[0]:
+                best = differing, row, send.message
+    return None if best is None else (best[2], best[1])
+
+
+def _compared(received: Message, sent: Message) -> Iterator[Difference]:
+    for name in received.__struct_fields__:
+        seen, there = getattr(received, name), getattr(sent, name)
+        if seen != there:
+            yield Difference(
+                field=wire_name(name),
+                before="",
+                observed=value_text(seen),
+                allowed=value_text(there),
+            )
+
+
+def levels_of(opened: OpenRun, divergence: Divergence) -> tuple[api.MemberLevel, ...]:
+    """Say where each member stood after the step that breaks a promise."""
+    if divergence.kind is not DivergenceClass.SAFETY_PROPERTY:
+        return ()
+    number = opened.number_of(divergence.member, divergence.step) or 0
+    found = []
+    for place in opened.members_at(number).members[:MAX_LEVELS]:
+        row = opened.last_row(place.member, number)
+        if row is None:
+            continue
+        state = opened.loaded.columns.event(row).state
+        terms = [
+            f"{one.leadership_term_id} from {one.term_base_log_position}"
+            for one in state.recording_log
+        ]
+        doing = {DOWN: "down", ENDED: "no further events"}.get(place.status)
+        if doing is None and place.leads is not None:
+            doing = f"leads term {place.leads}"
+        found.append(
+            api.MemberLevel(
+                member=place.member,
+                state=doing or f"{place.election_state} {place.role}",
+                log_end=str(state.recorded_position),
+                terms=", ".join(terms) or "none",
+                committed=str(state.commit_position),
+                event=opened.lanes.place[row],
+            )
+        )
+    return tuple(found)
+
 
 _T = TypeVar("_T")
 
@@ -180,3 +324,86 @@ def marks_of(opened: OpenRun, verdict: RunVerdict | None) -> dict[int, str]:
         if row is not None:
             found.setdefault(row, one.name)
     return found
+
+
+class RunSource:
+    """A run that was opened, and is being checked.
+
+    Parameters
+    ----------
+    path, title
+        Where it is, and what the page calls it; of a data set the title is the run's id.
+    checker
+        Who finds the verdict.
+    logs
+        Where the logs are that the run was imported from, if that is known.
+
+    Raises
+    ------
+    TraceError
+        If it is no trace.
+    """
+
+    def __init__(self, path: Path, title: str, checker: Checker, logs: Path | None = None) -> None:
+        run_id = RunFolder(path).run.run_id if path.is_dir() else title
+        self.title = title
+        self.opened = OpenRun(path, run_id, logs)
+        self.checked: Checked = checker.check(self.opened)
+        self.states: Lazy[RunStates] = Lazy(lambda: RunStates(self.opened))
+        self._explanation: Lazy[api.ExplanationView] = Lazy(lambda: explanation_of(self.opened))
+
+    def graph(self, store: Store) -> tuple[str, OpenGraph, MemberSteps] | None:
+        """Give the first graph whose member has the rules of the run."""
+        for name, _ in store.of_kind("graph"):
+            # The routes of a graph that cannot be read say what is wrong with it.
+            with suppress(Refusal):
+                graph: OpenGraph = store.content("graph", name)
+                if graph.steps is not None and self._fits(graph.steps):
+                    return name, graph, graph.steps
+        return None
+
+    def _fits(self, steps: MemberSteps) -> bool:
+        try:
+            return steps.fits(self.opened.run.rules)
+        except ValueError:
+            return False  # The run is of rules that there are not; its verdict says so.
+
+    def view(self, source_id: str) -> api.RunView:
+        """Say what is known of the run."""
+        run, checked = self.opened.run, self.checked
+        verdict = checked.verdict
+        note = checked.note
+        if verdict is not None and not note and not verdict.divergences:
+            note = about(verdict)
+        case = checked.case
+        return api.RunView(
+            id=source_id,
+            run_id=run.run_id,
+            title=self.title,
+            revision=run.revision,
+            verdict=None if verdict is None else verdict.verdict.value,
+            checking=not checked.done.is_set(),
+            note=note,
+            divergence=None if case is None else divergence_of(self.opened, case),
+            findings=() if verdict is None else findings_of(verdict),
+            members=self.opened.members(),
+            events=self.opened.total,
+        )
+
+    def explanation(self) -> api.ExplanationView:
+        """Say what happened in the run; found out once.
+
+        Raises
+        ------
+        Refusal
+            For a run of a data set, whose streams are no files.
+        """
+        if not self.opened.path.is_dir():
+            raise not_found("a run of a data set is not explained: give its run folder")
+        return self._explanation.get()
+
+    def wrong_at(self, member: int, step: int) -> str:
+        """Say what is wrong at a step, if something is."""
+        verdict = self.checked.verdict
+        found = () if verdict is None else verdict.divergences
+        return "; ".join(one.text for one in found if (one.member, one.step) == (member, step))

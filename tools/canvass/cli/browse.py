@@ -59,12 +59,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None:
-    from canvass.browser.app import Browser
-    from canvass.browser.arrival import leading_to
-    from canvass.browser.guard import Access
-    from canvass.browser.opening import Opener, usable_graphs
-    from canvass.browser.page_files import page_files
-    from canvass.browser.preparing import prepare
+    from canvass.browser.app import Browser, page_files
+    from canvass.browser.guard import Access, leading_to
+    from canvass.browser.opening import Opener, prepare, usable_graphs
     from canvass.browser.serving import LOOPBACK, listen, make_server, make_token
     from canvass.browser.sources import Store
     from canvass.browser.verdicts import Checker

@@ -12,344 +12,6 @@ export type Json =
 
 export type Kind = "graph" | "run" | "corpus" | "report" | "counterexample";
 
-/** Why a request has no answer. */
-export interface Problem {
-  readonly code: string;
-  readonly message: string;
-  readonly column?: number;
-}
-
-/** The body of an answer that is an error. */
-export interface Failure {
-  readonly error: Problem;
-}
-
-/** Something that was opened. */
-export interface SourceInfo {
-  readonly id: string;
-  readonly kind: Kind;
-  readonly title: string;
-  readonly detail: string;
-}
-
-/** What there is to look at. */
-export interface Session {
-  readonly opened: string;
-  readonly sources: readonly SourceInfo[];
-}
-
-/** A field with another value after a step than before it. */
-export interface Change {
-  readonly field: string;
-  readonly before: string;
-  readonly after: string;
-}
-
-/** An election state. */
-export interface OverviewState {
-  readonly name: string;
-  readonly x: number;
-  readonly y: number;
-  readonly phase: string;
-}
-
-/** A change of the election state that the spec allows. */
-export interface OverviewEdge {
-  readonly source: string;
-  readonly target: string;
-  readonly actions: readonly string[];
-  readonly seeds: boolean;
-}
-
-/** The election's state machine. */
-export interface Overview {
-  readonly states: readonly OverviewState[];
-  readonly edges: readonly OverviewEdge[];
-}
-
-/** How many edges have an action. */
-export interface ActionCount {
-  readonly name: string;
-  readonly count: number;
-}
-
-/** A state graph. */
-export interface GraphInfo {
-  readonly id: string;
-  readonly title: string;
-  readonly kind: "member" | "tlc";
-  readonly states: number;
-  readonly edges: number;
-  readonly complete: boolean | null;
-  readonly initial: readonly string[];
-  readonly actions: readonly ActionCount[];
-  readonly fields: readonly string[];
-  readonly drawnStates: number;
-  readonly detail: { readonly [name: string]: string };
-}
-
-/** A state by its id. */
-export interface StateRef {
-  readonly id: string;
-  readonly label: string;
-}
-
-/** A step that leaves a state. */
-export interface OutEdge {
-  readonly edge: number;
-  readonly action: string;
-  readonly target: string;
-  readonly targetLabel: string;
-  readonly words: string;
-  readonly given: Json;
-  readonly sends: Json;
-  readonly changes: readonly Change[];
-}
-
-/** A step that leads to a state. */
-export interface InEdge {
-  readonly edge: number;
-  readonly action: string;
-  readonly source: string;
-  readonly sourceLabel: string;
-  readonly words: string;
-}
-
-/** A state with its neighbours. */
-export interface StateView {
-  readonly id: string;
-  readonly label: string;
-  readonly initial: boolean;
-  readonly expanded: boolean;
-  readonly tree: { readonly [name: string]: Json };
-  readonly out: readonly OutEdge[];
-  readonly outTotal: number;
-  readonly in: readonly InEdge[];
-  readonly inTotal: number;
-  readonly enabled: readonly ActionCount[];
-}
-
-/** A drawn state. */
-export interface Node {
-  readonly id: string;
-  readonly label: string;
-  readonly x: number;
-  readonly y: number;
-  readonly initial: boolean;
-  readonly expanded: boolean;
-  readonly more: number;
-  readonly electionState?: string;
-  readonly sign?: string;
-}
-
-/** A drawn step. */
-export interface Edge {
-  readonly id: number;
-  readonly source: string;
-  readonly target: string;
-  readonly action: string;
-  readonly loop: boolean;
-  readonly count: number;
-  readonly words: string;
-}
-
-/** What there is and is not drawn. */
-export interface LeftOut {
-  readonly states: number;
-  readonly edges: number;
-}
-
-/** The part of a graph around a state, laid out. */
-export interface Around {
-  readonly root: string;
-  readonly nodes: readonly Node[];
-  readonly edges: readonly Edge[];
-  readonly leftOut: LeftOut;
-}
-
-/** States that a predicate holds in. */
-export interface Found {
-  readonly count: number;
-  readonly shown: readonly StateRef[];
-  readonly hints: readonly string[];
-}
-
-/** One step of a path. */
-export interface Hop {
-  readonly edge: number;
-  readonly action: string;
-  readonly source: string;
-  readonly target: string;
-  readonly sourceLabel: string;
-  readonly targetLabel: string;
-  readonly words: string;
-}
-
-/** A shortest path. */
-export interface PathView {
-  readonly start: StateRef;
-  readonly hops: readonly Hop[];
-}
-
-/** States for which an expression has one value. */
-export interface QuotientNode {
-  readonly key: string;
-  readonly count: number;
-  readonly example: string;
-  readonly x: number;
-  readonly y: number;
-}
-
-/** Steps of one action between two such sets of states. */
-export interface QuotientEdge {
-  readonly source: string;
-  readonly target: string;
-  readonly action: string;
-  readonly count: number;
-}
-
-/** A graph seen through an expression. */
-export interface Projection {
-  readonly by: string;
-  readonly nodes: readonly QuotientNode[];
-  readonly edges: readonly QuotientEdge[];
-  readonly leftOut: LeftOut;
-  readonly leftOutClasses: number;
-}
-
-/** States that all lead to one another. */
-export interface Component {
-  readonly size: number;
-  readonly example: string;
-  readonly label: string;
-}
-
-/** The strongly connected components of a graph. */
-export interface Components {
-  readonly count: number;
-  readonly largest: readonly Component[];
-  readonly terminal: number;
-}
-
-/** How many steps of an action were taken. */
-export interface ActionCoverage {
-  readonly name: string;
-  readonly covered: number;
-  readonly total: number;
-  readonly events: number;
-}
-
-/** A simulated run that takes a step, and where. */
-export interface SimulatedStep {
-  readonly seed: number;
-  readonly member: number;
-  readonly step: number;
-  readonly command: string;
-}
-
-/** A step of a graph that no run takes. */
-export interface UntakenStep {
-  readonly edge: number;
-  readonly source: string;
-  readonly sourceLabel: string;
-  readonly target: string;
-  readonly targetLabel: string;
-  readonly given: Json;
-  readonly away: number;
-  readonly simulated: SimulatedStep | null;
-}
-
-/** Steps of an action that no run takes: those of simulated runs first, then the nearest. */
-export interface Untaken {
-  readonly action: string;
-  readonly count: number;
-  readonly simulatedRuns: number;
-  readonly searching: boolean;
-  readonly shown: readonly UntakenStep[];
-}
-
-/** How much of a graph some runs take. */
-export interface GraphCoverage {
-  readonly runs: number;
-  readonly covered: number;
-  readonly total: number;
-  readonly events: number;
-  readonly outside: number;
-  readonly actions: readonly ActionCoverage[];
-  readonly edges: { readonly [name: string]: number };
-}
-
-/** A sentence with its evidence. */
-export interface EvidenceLine {
-  readonly text: string;
-  readonly places: string;
-  readonly event: number | null;
-}
-
-/** Who led a term, and when; times are seconds of the leader's clock, ``?`` if unknown. */
-export interface LeadershipRow {
-  readonly term: number;
-  readonly leader: number | null;
-  readonly begins: string;
-  readonly ends: string;
-  readonly lasted: string;
-  readonly endedBy: EvidenceLine;
-}
-
-/** One ballot of one candidate. */
-export interface BallotRow {
-  readonly candidate: number;
-  readonly term: number;
-  readonly yes: readonly number[];
-  readonly no: readonly number[];
-  readonly none: readonly number[];
-  readonly outcome: string;
-  readonly sentence: EvidenceLine;
-  readonly reasons: readonly EvidenceLine[];
-}
-
-/** One election of the cluster. */
-export interface ElectionRow {
-  readonly number: number;
-  readonly term: number | null;
-  readonly leader: number | null;
-  readonly took: string;
-  readonly firstEvent: number | null;
-  readonly trigger: EvidenceLine;
-  readonly slowest: EvidenceLine;
-  readonly ballots: readonly BallotRow[];
-  readonly sentence: EvidenceLine;
-}
-
-/** A member that does not get on, and the condition that it waits for. */
-export interface StuckRow {
-  readonly member: number;
-  readonly state: string;
-  readonly guard: string;
-  readonly page: string;
-  readonly sentences: readonly EvidenceLine[];
-}
-
-/** Something that was at risk. */
-export interface RiskRow {
-  readonly kind: string;
-  readonly severity: string;
-  readonly page: string;
-  readonly sentences: readonly EvidenceLine[];
-}
-
-/** What happened in a run, as `canvass explain` says it; the last ones of each are listed. */
-export interface ExplanationView {
-  readonly summary: string;
-  readonly leaderships: readonly LeadershipRow[];
-  readonly elections: readonly ElectionRow[];
-  readonly stuck: readonly StuckRow[];
-  readonly risks: readonly RiskRow[];
-  readonly sessions: readonly EvidenceLine[];
-  readonly missing: readonly EvidenceLine[];
-  readonly leftOut: number;
-}
-
 /** A field in which two states or lists of messages differ. */
 export interface Difference {
   readonly field: string;
@@ -374,6 +36,39 @@ export interface LaneMessage {
   readonly received: number | null;
   readonly fate: "DELIVERED" | "LOST" | "UNSENT";
   readonly text: string;
+}
+
+/** A field with another value after a step than before it. */
+export interface Change {
+  readonly field: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Why a request has no answer. */
+export interface Problem {
+  readonly code: string;
+  readonly message: string;
+  readonly column?: number;
+}
+
+/** The body of an answer that is an error. */
+export interface Failure {
+  readonly error: Problem;
+}
+
+/** Something that was opened. */
+export interface SourceInfo {
+  readonly id: string;
+  readonly kind: Kind;
+  readonly title: string;
+  readonly detail: string;
+}
+
+/** What there is to look at. */
+export interface Session {
+  readonly opened: string;
+  readonly sources: readonly SourceInfo[];
 }
 
 /** A member of a run. */
@@ -656,6 +351,311 @@ export interface RunStrip {
   readonly bands: readonly LeaderBand[];
   readonly times: readonly TimeMark[];
   readonly leftOut: number;
+}
+
+/** A sentence with its evidence. */
+export interface EvidenceLine {
+  readonly text: string;
+  readonly places: string;
+  readonly event: number | null;
+}
+
+/** Who led a term, and when; times are seconds of the leader's clock, ``?`` if unknown. */
+export interface LeadershipRow {
+  readonly term: number;
+  readonly leader: number | null;
+  readonly begins: string;
+  readonly ends: string;
+  readonly lasted: string;
+  readonly endedBy: EvidenceLine;
+}
+
+/** One ballot of one candidate. */
+export interface BallotRow {
+  readonly candidate: number;
+  readonly term: number;
+  readonly yes: readonly number[];
+  readonly no: readonly number[];
+  readonly none: readonly number[];
+  readonly outcome: string;
+  readonly sentence: EvidenceLine;
+  readonly reasons: readonly EvidenceLine[];
+}
+
+/** One election of the cluster. */
+export interface ElectionRow {
+  readonly number: number;
+  readonly term: number | null;
+  readonly leader: number | null;
+  readonly took: string;
+  readonly firstEvent: number | null;
+  readonly trigger: EvidenceLine;
+  readonly slowest: EvidenceLine;
+  readonly ballots: readonly BallotRow[];
+  readonly sentence: EvidenceLine;
+}
+
+/** A member that does not get on, and the condition that it waits for. */
+export interface StuckRow {
+  readonly member: number;
+  readonly state: string;
+  readonly guard: string;
+  readonly page: string;
+  readonly sentences: readonly EvidenceLine[];
+}
+
+/** Something that was at risk. */
+export interface RiskRow {
+  readonly kind: string;
+  readonly severity: string;
+  readonly page: string;
+  readonly sentences: readonly EvidenceLine[];
+}
+
+/** What happened in a run, as `canvass explain` says it; the last ones of each are listed. */
+export interface ExplanationView {
+  readonly summary: string;
+  readonly leaderships: readonly LeadershipRow[];
+  readonly elections: readonly ElectionRow[];
+  readonly stuck: readonly StuckRow[];
+  readonly risks: readonly RiskRow[];
+  readonly sessions: readonly EvidenceLine[];
+  readonly missing: readonly EvidenceLine[];
+  readonly leftOut: number;
+}
+
+/** An election state. */
+export interface OverviewState {
+  readonly name: string;
+  readonly x: number;
+  readonly y: number;
+  readonly phase: string;
+}
+
+/** A change of the election state that the spec allows. */
+export interface OverviewEdge {
+  readonly source: string;
+  readonly target: string;
+  readonly actions: readonly string[];
+  readonly seeds: boolean;
+}
+
+/** The election's state machine. */
+export interface Overview {
+  readonly states: readonly OverviewState[];
+  readonly edges: readonly OverviewEdge[];
+}
+
+/** How many edges have an action. */
+export interface ActionCount {
+  readonly name: string;
+  readonly count: number;
+}
+
+/** A state graph. */
+export interface GraphInfo {
+  readonly id: string;
+  readonly title: string;
+  readonly kind: "member" | "tlc";
+  readonly states: number;
+  readonly edges: number;
+  readonly complete: boolean | null;
+  readonly initial: readonly string[];
+  readonly actions: readonly ActionCount[];
+  readonly fields: readonly string[];
+  readonly drawnStates: number;
+  readonly detail: { readonly [name: string]: string };
+}
+
+/** A state by its id. */
+export interface StateRef {
+  readonly id: string;
+  readonly label: string;
+}
+
+/** A step that leaves a state. */
+export interface OutEdge {
+  readonly edge: number;
+  readonly action: string;
+  readonly target: string;
+  readonly targetLabel: string;
+  readonly words: string;
+  readonly given: Json;
+  readonly sends: Json;
+  readonly changes: readonly Change[];
+}
+
+/** A step that leads to a state. */
+export interface InEdge {
+  readonly edge: number;
+  readonly action: string;
+  readonly source: string;
+  readonly sourceLabel: string;
+  readonly words: string;
+}
+
+/** A state with its neighbours. */
+export interface StateView {
+  readonly id: string;
+  readonly label: string;
+  readonly initial: boolean;
+  readonly expanded: boolean;
+  readonly tree: { readonly [name: string]: Json };
+  readonly out: readonly OutEdge[];
+  readonly outTotal: number;
+  readonly in: readonly InEdge[];
+  readonly inTotal: number;
+  readonly enabled: readonly ActionCount[];
+}
+
+/** A drawn state. */
+export interface Node {
+  readonly id: string;
+  readonly label: string;
+  readonly x: number;
+  readonly y: number;
+  readonly initial: boolean;
+  readonly expanded: boolean;
+  readonly more: number;
+  readonly electionState?: string;
+  readonly sign?: string;
+}
+
+/** A drawn step. */
+export interface Edge {
+  readonly id: number;
+  readonly source: string;
+  readonly target: string;
+  readonly action: string;
+  readonly loop: boolean;
+  readonly count: number;
+  readonly words: string;
+}
+
+/** What there is and is not drawn. */
+export interface LeftOut {
+  readonly states: number;
+  readonly edges: number;
+}
+
+/** The part of a graph around a state, laid out. */
+export interface Around {
+  readonly root: string;
+  readonly nodes: readonly Node[];
+  readonly edges: readonly Edge[];
+  readonly leftOut: LeftOut;
+}
+
+/** States that a predicate holds in. */
+export interface Found {
+  readonly count: number;
+  readonly shown: readonly StateRef[];
+  readonly hints: readonly string[];
+}
+
+/** One step of a path. */
+export interface Hop {
+  readonly edge: number;
+  readonly action: string;
+  readonly source: string;
+  readonly target: string;
+  readonly sourceLabel: string;
+  readonly targetLabel: string;
+  readonly words: string;
+}
+
+/** A shortest path. */
+export interface PathView {
+  readonly start: StateRef;
+  readonly hops: readonly Hop[];
+}
+
+/** States for which an expression has one value. */
+export interface QuotientNode {
+  readonly key: string;
+  readonly count: number;
+  readonly example: string;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Steps of one action between two such sets of states. */
+export interface QuotientEdge {
+  readonly source: string;
+  readonly target: string;
+  readonly action: string;
+  readonly count: number;
+}
+
+/** A graph seen through an expression. */
+export interface Projection {
+  readonly by: string;
+  readonly nodes: readonly QuotientNode[];
+  readonly edges: readonly QuotientEdge[];
+  readonly leftOut: LeftOut;
+  readonly leftOutClasses: number;
+}
+
+/** States that all lead to one another. */
+export interface Component {
+  readonly size: number;
+  readonly example: string;
+  readonly label: string;
+}
+
+/** The strongly connected components of a graph. */
+export interface Components {
+  readonly count: number;
+  readonly largest: readonly Component[];
+  readonly terminal: number;
+}
+
+/** How many steps of an action were taken. */
+export interface ActionCoverage {
+  readonly name: string;
+  readonly covered: number;
+  readonly total: number;
+  readonly events: number;
+}
+
+/** A simulated run that takes a step, and where. */
+export interface SimulatedStep {
+  readonly seed: number;
+  readonly member: number;
+  readonly step: number;
+  readonly command: string;
+}
+
+/** A step of a graph that no run takes. */
+export interface UntakenStep {
+  readonly edge: number;
+  readonly source: string;
+  readonly sourceLabel: string;
+  readonly target: string;
+  readonly targetLabel: string;
+  readonly given: Json;
+  readonly away: number;
+  readonly simulated: SimulatedStep | null;
+}
+
+/** Steps of an action that no run takes: those of simulated runs first, then the nearest. */
+export interface Untaken {
+  readonly action: string;
+  readonly count: number;
+  readonly simulatedRuns: number;
+  readonly searching: boolean;
+  readonly shown: readonly UntakenStep[];
+}
+
+/** How much of a graph some runs take. */
+export interface GraphCoverage {
+  readonly runs: number;
+  readonly covered: number;
+  readonly total: number;
+  readonly events: number;
+  readonly outside: number;
+  readonly actions: readonly ActionCoverage[];
+  readonly edges: { readonly [name: string]: number };
 }
 
 /** Divergences that are alike. */
