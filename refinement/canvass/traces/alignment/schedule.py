@@ -435,7 +435,11 @@ class Schedule(DrivenCluster):
         return bool(best)
 
     def _commit_unlogged(self, live: LiveMember, target: int) -> bool:
-        """Let a closed leader commit up to a target by reports that no line shows."""
+        """Let a closed leader commit up to a target by reports that no line shows.
+
+        While others advance it waits for reports of its own term: what a member had in an older
+        one need not be what the leader has there.
+        """
         own = self._record_own(live, target)
         if own is None or target > live.upper.committed:
             return False
@@ -443,9 +447,11 @@ class Schedule(DrivenCluster):
         reports: list[Message] = []
         others = self.members.keys() - {live.member_id}
         found = (self._report_of(live, j, target) for j in sorted(others))
-        for (*_, j), m in sorted(filter(None, found), key=itemgetter(0)):
+        for (is_older, *_, j), m in sorted(filter(None, found), key=itemgetter(0)):
             if is_quorum(len(counted), len(live.state.members)):
                 break
+            if is_older and self._is_patient:
+                return False
             counted.add(j)
             if m is not None:
                 reports.append(m)
