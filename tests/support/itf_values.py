@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from canvass.tlc.atoms import check_integer
 from canvass.tlc.convert import from_python
 from canvass.tlc.errors import TlaValueError
-from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value
+from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value, check_integer
 
 
 def from_itf_value(data: Any) -> Value:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from canvass.tlc import TlcConfig, TlcRun, run
-from canvass.tlc.options import TlcOptions
+from canvass.tlc.workspace import TlcOptions
 
 FOLDER = Path(__file__).parents[1] / "unit" / "tlc"
 SPECS = FOLDER / "specs"

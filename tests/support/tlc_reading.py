@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from canvass.tlc import CheckResult, Event, Outcome
 from canvass.tlc.output import OutputReader
-from canvass.tlc.verdict import Verdict
+from canvass.tlc.results import Verdict
 from support.tlc_cases import FIXTURES
 
 EXIT_CODES: dict[str, int] = json.loads((FIXTURES / "index.json").read_text(encoding="utf-8"))

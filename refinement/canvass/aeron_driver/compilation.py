@@ -18,7 +18,7 @@ from typing import Final
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.class_path import ClassPath
 from canvass.graph.folders import alone
-from canvass.tlc.java import clean_environment, find_java
+from canvass.tlc.programs import clean_environment, find_java
 
 _MAGIC: Final = 0xCAFEBABE
 _POOL_COUNT: Final = 8

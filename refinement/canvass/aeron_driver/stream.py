@@ -24,7 +24,7 @@ from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.compilation import FIELDS_FILE, Driver
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.cluster.names import wire_name
-from canvass.tlc.java import clean_environment
+from canvass.tlc.programs import clean_environment
 from canvass.traces.layout import (
     ACTION_NAMES,
     INPUT_COLUMNS,

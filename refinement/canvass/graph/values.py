@@ -32,8 +32,8 @@ from canvass.tlc import (
     format_value,
     parse_value,
 )
-from canvass.tlc.atoms import IDENTIFIER, format_string
 from canvass.tlc.parse import MAX_DEPTH
+from canvass.tlc.values import IDENTIFIER, format_string
 
 ABSENT: Final = -1
 """In place of a node: there is no value, as of the third element of a shorter sequence."""

@@ -11,7 +11,7 @@ import pytest
 from canvass.aeron_driver import DriverError, compilation
 from canvass.aeron_driver.class_path import ClassPath
 from canvass.aeron_driver.compilation import compile_driver, without_final
-from canvass.tlc.java import Java
+from canvass.tlc.programs import Java
 
 AGENT = "io/aeron/cluster/ConsensusModuleAgent.class"
 PUBLIC, FINAL, SUPER = 0x0001, 0x0010, 0x0020

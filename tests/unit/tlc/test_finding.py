@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from canvass.tlc import JarError, JavaError, find_jar, find_java
-from canvass.tlc.jar import ENVIRONMENT_VARIABLE, KNOWN
-from canvass.tlc.java import MINIMUM_VERSION, clean_environment
+from canvass.tlc.programs import ENVIRONMENT_VARIABLE, KNOWN, MINIMUM_VERSION, clean_environment
 
 MANIFEST = "Manifest-Version: 1.0\r\nClass-Path: A.jar Community\r\n Modules.jar\r\n\r\n"
 

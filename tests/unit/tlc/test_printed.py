@@ -8,9 +8,8 @@ import pytest
 
 from canvass.tlc.output import OutputReader
 from canvass.tlc.printed import Printed, PrintedError, read_printed
-from canvass.tlc.results import Violation
+from canvass.tlc.results import Verdict, Violation
 from canvass.tlc.values import Value
-from canvass.tlc.verdict import Verdict
 from support.tlc_cases import FIXTURES
 
 TERMINAL = sorted(FIXTURES.glob("*.txt"))

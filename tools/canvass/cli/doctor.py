@@ -135,7 +135,7 @@ def _java_and_tlc(jar: Path | None) -> Iterator[Finding]:
 
 def _tlc(java: Path, jar: Path) -> Finding:
     """Ask the jar for its version: it prints a banner before it complains of a missing module."""
-    from canvass.tlc.java import clean_environment
+    from canvass.tlc.programs import clean_environment
 
     fix = "set CANVASS_TLA2TOOLS to another tla2tools.jar, or unset it to use the packaged one"
     command = [str(java), "-cp", str(jar), "tlc2.TLC"]

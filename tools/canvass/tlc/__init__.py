@@ -6,7 +6,6 @@ particular specification.
 
 from __future__ import annotations
 
-from canvass.tlc.api import check
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.convert import from_python, to_itf_trace, to_python, to_tla
 from canvass.tlc.dump import Dump, DumpEdge, DumpState, read_dump
@@ -22,13 +21,12 @@ from canvass.tlc.errors import (
     ValueSyntaxError,
 )
 from canvass.tlc.events import Event, TraceState, UserOutput
-from canvass.tlc.jar import Jar, find_jar
-from canvass.tlc.java import Java, find_java
-from canvass.tlc.options import TlcOptions
 from canvass.tlc.parse import join_values, parse_state, parse_value
+from canvass.tlc.programs import Jar, Java, find_jar, find_java
 from canvass.tlc.results import CheckResult, Outcome, Violation
-from canvass.tlc.runner import TlcRun, run
+from canvass.tlc.runner import TlcRun, check, run
 from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value, format_value, sort_key
+from canvass.tlc.workspace import TlcOptions
 
 __all__ = [
     "CheckResult",

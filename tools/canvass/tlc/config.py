@@ -7,10 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from canvass.tlc.atoms import check_identifier
 from canvass.tlc.convert import from_python, to_tla
 from canvass.tlc.errors import ConfigError, OptionError, TlaValueError
-from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value
+from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value, check_identifier
 
 _TOKEN: Final = re.compile(
     r"(?P<skip>\s+|\\\*[^\n]*|\(\*.*?\*\))"

@@ -10,9 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from canvass.tlc.atoms import IDENTIFIER, INTEGER_MIN, check_integer, format_string
 from canvass.tlc.errors import TlaValueError
-from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value
+from canvass.tlc.values import (
+    IDENTIFIER,
+    INTEGER_MIN,
+    Function,
+    ModelValue,
+    Record,
+    Seq,
+    Set,
+    Value,
+    check_integer,
+    format_string,
+)
 
 # Words that TLA+ reserves: TLC prints them as field names, its parser refuses them there.
 RESERVED: Final = frozenset(

@@ -45,23 +45,18 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """TLC's first words. ``version`` is for example ``2.15``, ``revision`` the short commit."""
+    """TLC's first words. ``version`` is for example ``2.15``."""
 
     version: str
-    revision: str | None
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What kind of run it is, ``"check"`` or ``"simulate"``, and with which numbers."""
+    """What kind of run it is, ``"check"`` or ``"simulate"``, its seed and Java's process."""
 
     mode: str
     seed: int | None
-    fingerprint: int | None
-    workers: int | None
     pid: int | None
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +87,14 @@ class InitialStates:
 class Progress:
     """How far the search is.
 
-    ``depth`` is the level that is being explored; ``queue`` the number of states that wait;
-    ``rate`` and ``distinct_rate`` are states per minute. In simulation only ``generated`` and, with
-    newer versions, ``traces`` are known.
+    ``depth`` is the level that is being explored; ``queue`` the number of states that wait. In
+    simulation only ``generated`` and, with newer versions, ``traces`` are known.
     """
 
     generated: int
     distinct: int | None
     queue: int | None
     depth: int | None
-    rate: int | None = None
-    distinct_rate: int | None = None
     traces: int | None = None
 
 

@@ -44,14 +44,14 @@ _START: Final = re.compile(r"@!@!@STARTMSG (-?\d+):(\d+) @!@!@")
 _END: Final = re.compile(r"@!@!@ENDMSG (-?\d+) @!@!@")
 
 _PLACE: Final = r"line (\d+), col (\d+) to line (\d+), col (\d+) of module (\w+)"
-_BANNER: Final = re.compile(r"TLC2 Version (\S+)(?:.*?\(rev: (\w+)\))?")
+_BANNER: Final = re.compile(r"TLC2 Version (\S+)")
 _STATE: Final = re.compile(rf"(?:State )?(\d+): <(.*?)(?: {_PLACE}(?: \([\d ]+\))?)?>\s*\Z")
 _BACK: Final = re.compile(rf"(?:(\d+): )?Back to state:?(?: (\d+):?)?(?: <(.*?)(?: {_PLACE})?>)?")
 _CALL: Final = re.compile(r"([\w!]+)\((.*)\)\Z", re.DOTALL)
 _INITIAL: Final = frozenset({"Initial predicate", "Initial Predicate", "Init"})
 _PROGRESS: Final = re.compile(
-    r"Progress\((-?[\d,]+)\) at .*?: ([\d,]+) states generated(?: \(([\d,]+) s/min\))?, "
-    r"(-?[\d,]+) distinct states found(?: \(([\d,]+) ds/min\))?, (-?[\d,]+) states left"
+    r"Progress\((-?[\d,]+)\) at .*?: ([\d,]+) states generated(?: \([\d,]+ s/min\))?, "
+    r"(-?[\d,]+) distinct states found(?: \([\d,]+ ds/min\))?, (-?[\d,]+) states left"
 )
 _PROGRESS_SIMULATE: Final = re.compile(
     r"Progress: ([\d,]+) states checked(?:, ([\d,]+) traces generated)?"
@@ -73,8 +73,6 @@ _NAMED: Final = re.compile(
 )
 _INITIAL_STATE: Final = "\nWhile working on the initial state:\n"
 _SEED: Final = re.compile(r"\bseed (-?\d+)")
-_FINGERPRINT: Final = re.compile(r"\bfp (\d+)")
-_WORKERS: Final = re.compile(r"\bwith (\d+) workers?\b")
 _PID: Final = re.compile(r"\[pid: (\d+)\]")
 
 
@@ -199,15 +197,14 @@ def _error(code: int, text: str, inner: tuple[int, ...]) -> Iterator[Event]:
 
 def _banner(text: str) -> Event | None:
     match = _BANNER.match(text)
-    return Banner(match[1], match[2], text) if match else None
+    return Banner(match[1]) if match else None
 
 
 def _started(text: str, mode: str) -> Event:
-    seed, fingerprint, workers, pid = (
-        int(match[1]) if (match := pattern.search(text)) else None
-        for pattern in (_SEED, _FINGERPRINT, _WORKERS, _PID)
+    seed, pid = (
+        int(found[1]) if (found := pattern.search(text)) else None for pattern in (_SEED, _PID)
     )
-    return Started(mode, seed, fingerprint, workers, pid, text)
+    return Started(mode, seed, pid)
 
 
 def read_state(text: str) -> TraceState | None:
@@ -240,15 +237,8 @@ def read_back(text: str) -> BackToState | None:
 def _progress(text: str) -> Event | None:
     match = _PROGRESS.match(text)
     if match:
-        depth, generated, rate, distinct, distinct_rate, queue = match.groups()
-        return Progress(
-            _count(generated),
-            _number(distinct),
-            _number(queue),
-            _number(depth),
-            _number(rate),
-            _number(distinct_rate),
-        )
+        depth, generated, distinct, queue = match.groups()
+        return Progress(_count(generated), _number(distinct), _number(queue), _number(depth))
     match = _PROGRESS_SIMULATE.match(text)
     if match:
         return Progress(_count(match[1]), None, None, None, traces=_number(match[2]))

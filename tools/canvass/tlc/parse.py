@@ -11,9 +11,17 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import length_hint
 from typing import Final, TypeAlias
 
-from canvass.tlc.atoms import IDENTIFIER, check_integer
 from canvass.tlc.errors import TlaValueError, ValueSyntaxError
-from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value
+from canvass.tlc.values import (
+    IDENTIFIER,
+    Function,
+    ModelValue,
+    Record,
+    Seq,
+    Set,
+    Value,
+    check_integer,
+)
 
 MAX_DEPTH: Final = 200
 """Nesting beyond this is refused; it keeps the reader far from Python's recursion limit."""

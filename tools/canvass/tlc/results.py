@@ -1,14 +1,44 @@
-"""What a run of TLC found: :class:`CheckResult` and its parts. Plain data; ``verdict`` fills it."""
+"""What a run of TLC found, made of its events and its exit code.
+
+Invariant: nothing is a success but a run that ended with exit code 0, said itself that it found no
+error (a simulation: that it finished), and reported no error. Whatever is not understood is
+``UNKNOWN``, which is a failure.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import pairwise
 from typing import Any, Final
 
+from canvass.tlc import codes
 from canvass.tlc.convert import to_itf_trace
 from canvass.tlc.errors import RunError
-from canvass.tlc.events import ActionCoverage, TraceState
+from canvass.tlc.events import (
+    ActionCoverage,
+    BackToState,
+    Banner,
+    CoverageStarted,
+    ErrorReported,
+    Event,
+    FinalStats,
+    Finished,
+    InitialStates,
+    ParseOutput,
+    Progress,
+    SearchDepth,
+    Started,
+    Stuttering,
+    SuccessReported,
+    TraceState,
+    UserOutput,
+    WarningReported,
+)
 
 
 class Outcome(Enum):
@@ -170,3 +200,301 @@ class CheckResult:
         if not self.trace:
             raise RunError(f"the result ({self.outcome.value}) has no trace to export")
         return self.violations[0].to_itf(source)
+
+
+OUTPUT_LINES: Final = 400
+"""How many lines of the parser and of standard error a result keeps, the last ones of each."""
+
+_BY_MESSAGE: Final[dict[int, Outcome]] = {
+    **dict.fromkeys(codes.EVALUATION, Outcome.EVALUATION_ERROR),
+    **dict.fromkeys(codes.CONFIGURATION, Outcome.CONFIG_ERROR),
+    **dict.fromkeys(codes.PARSING, Outcome.PARSE_ERROR),
+    **dict.fromkeys(codes.TOO_MANY_STATES, Outcome.STATE_SPACE_TOO_LARGE),
+    **dict.fromkeys(codes.OUT_OF_MEMORY, Outcome.SYSTEM_ERROR),
+    **dict.fromkeys(codes.WRONG_ARGUMENTS, Outcome.SYSTEM_ERROR),
+    **dict.fromkeys(codes.METADIR_EXISTS, Outcome.SYSTEM_ERROR),
+    codes.STACK_OVERFLOW: Outcome.SYSTEM_ERROR,
+    codes.ASSUMPTION_FALSE: Outcome.ASSUMPTION,
+    codes.INVARIANT_VIOLATED_INITIAL: Outcome.SAFETY,
+    codes.PROPERTY_VIOLATED_INITIAL: Outcome.SAFETY,
+    codes.INVARIANT_VIOLATED: Outcome.SAFETY,
+    codes.ACTION_PROPERTY_VIOLATED: Outcome.SAFETY,
+    codes.DEADLOCK: Outcome.DEADLOCK,
+    codes.TEMPORAL_PROPERTY_VIOLATED: Outcome.LIVENESS,
+    codes.ASSERTION_FAILED: Outcome.ASSERTION,
+}
+
+_BY_EXIT: Final[dict[int, Outcome]] = {
+    codes.EXIT_ASSUMPTION: Outcome.ASSUMPTION,
+    codes.EXIT_DEADLOCK: Outcome.DEADLOCK,
+    codes.EXIT_SAFETY: Outcome.SAFETY,
+    codes.EXIT_LIVENESS: Outcome.LIVENESS,
+    codes.EXIT_ASSERTION: Outcome.ASSERTION,
+    **dict.fromkeys(codes.EXIT_EVALUATION, Outcome.EVALUATION_ERROR),
+    codes.EXIT_PARSING: Outcome.PARSE_ERROR,
+    codes.EXIT_CONFIGURATION: Outcome.CONFIG_ERROR,
+    codes.EXIT_TOO_MANY_STATES: Outcome.STATE_SPACE_TOO_LARGE,
+    codes.EXIT_SYSTEM: Outcome.SYSTEM_ERROR,
+    codes.EXIT_ERROR: Outcome.SYSTEM_ERROR,
+}
+
+# Words that only introduce the states that follow.
+_INTRODUCTIONS: Final = frozenset({codes.TRACE_FOLLOWS, codes.COUNTER_EXAMPLE_FOLLOWS})
+
+# What TLC says before the text of an exception; the exception's class ends it.
+_EXCEPTION: Final = re.compile(
+    r"TLC threw an unexpected exception\..*?The exception was an? \S+\s*:? ?", re.DOTALL
+)
+_SUMMARY_MAX: Final = 300
+_PARSER_PROGRESS: Final = re.compile(r"(?:Parsing file|Semantic processing of module|Linting of) ")
+_PARSER_PLACE: Final = re.compile(r"line \d+, col \d+ to line \d+, col \d+ of module \w+")
+_STACK_OVERFLOW: Final = "java.lang.StackOverflowError"
+_STACK_HINT: Final = (
+    "Java's stack overflowed: raise stack_mib, or the specification recurs for ever."
+)
+_HEAP_EXHAUSTED: Final = re.compile(r"GC overhead limit exceeded|Java heap space|OutOfMemoryError")
+_HEAP_HINT: Final = "Java ran out of memory: raise heap_mib."
+
+
+class Verdict:
+    """Takes the events of one run and gives its result. Holds no user output.
+
+    Parameters
+    ----------
+    properties
+        Names of the temporal properties in the configuration. TLC 2.15 does not say which of them
+        is violated; when there is one only, it is that one.
+    """
+
+    def __init__(self, properties: Sequence[str] = ()) -> None:
+        self._properties = tuple(properties)
+        self._result = CheckResult(outcome=Outcome.UNKNOWN, message="")
+        self._violations: list[Violation] = []
+        self._coverage: list[ActionCoverage] = []
+        self._warnings: list[str] = []
+        self._parser: deque[str] = deque(maxlen=OUTPUT_LINES)
+        self._initial_states: int | None = None
+        self._claims_success = False
+        self._finished = False
+        self._simulation = False
+
+    def add(self, event: Event) -> None:  # noqa: C901 - one flat case per kind of event
+        """Take the next event."""
+        match event:
+            case UserOutput():
+                pass
+            case ErrorReported():
+                self._error(event)
+            case TraceState() if self._violations:
+                self._extend(states=(*self._violations[-1].states, event))
+            case BackToState(number=number) if self._violations:
+                self._extend(loop=number - 1)
+            case Stuttering() if self._violations and self._violations[-1].states:
+                self._extend(stuttering=True, loop=len(self._violations[-1].states) - 1)
+            case Progress() | FinalStats():
+                self._count(event)
+            case SearchDepth(depth=depth):
+                self._set(depth=depth)
+            case CoverageStarted():
+                self._coverage.clear()
+            case ActionCoverage():
+                self._coverage.append(event)
+            case Banner(version=version):
+                self._set(tlc_version=version)
+            case Started(seed=seed, mode=mode):
+                self._set(seed=seed)
+                self._simulation = mode == "simulate"
+            case ParseOutput(line=line) if not _PARSER_PROGRESS.match(line):
+                self._parser.append(line)
+            case InitialStates(distinct=distinct):
+                self._initial_states = distinct
+            case WarningReported(text=text):
+                self._warnings.append(text)
+            case SuccessReported():
+                self._claims_success = True
+            case Finished():
+                self._finished = True
+            case _:
+                pass
+
+    def _set(self, **changes: object) -> None:
+        self._result = replace(self._result, **changes)  # type: ignore[arg-type]
+
+    def _count(self, event: Progress | FinalStats) -> None:
+        self._set(generated=event.generated, distinct=event.distinct, queue=event.queue)
+        if isinstance(event, Progress) and event.depth is not None:
+            self._set(depth=event.depth)
+
+    def _extend(self, **changes: object) -> None:
+        self._violations[-1] = replace(self._violations[-1], **changes)  # type: ignore[arg-type]
+
+    def _error(self, event: ErrorReported) -> None:
+        if event.code in _INTRODUCTIONS:
+            return
+        text = _EXCEPTION.sub("", event.text, count=1).strip()
+        # In 2.15 these two may come as an exception of the specification.
+        if event.code == codes.STACK_OVERFLOW or _STACK_OVERFLOW in text[:200]:
+            event = replace(event, code=codes.STACK_OVERFLOW, inner_codes=())
+            text = f"{_STACK_HINT}\n\n{text}"
+        elif event.code in codes.OUT_OF_MEMORY or _HEAP_EXHAUSTED.search(text[:200]):
+            event = replace(event, code=min(codes.OUT_OF_MEMORY), inner_codes=())
+            text = f"{_HEAP_HINT}\n\n{text}"
+        known = [
+            _BY_MESSAGE[code] for code in (*event.inner_codes, event.code) if code in _BY_MESSAGE
+        ]
+        outcome = known[0] if known else Outcome.UNKNOWN
+        if self._violations and not outcome.is_violation:
+            # TLC explains the error that it reported before.
+            self._extend(message=f"{self._violations[-1].message}\n\n{text}")
+            return
+        name = event.name
+        if outcome is Outcome.LIVENESS and name is None and len(self._properties) == 1:
+            name = self._properties[0]
+        self._violations.append(Violation(outcome, name, text))
+
+    def result(
+        self,
+        *,
+        exit_code: int | None,
+        stopped: Outcome | None = None,
+        seconds: float,
+        argv: Sequence[str],
+        stderr: Iterable[str] = (),
+        truncated: bool = False,
+        spoke: bool = True,
+    ) -> CheckResult:
+        """Return the result.
+
+        Parameters
+        ----------
+        exit_code
+            Of the process, negative for a signal; ``None`` when it was not waited for.
+        stopped
+            ``TIMEOUT`` or ``INTERRUPTED`` when the caller ended the run.
+        seconds, argv
+            As in the result.
+        stderr
+            Lines of standard error.
+        truncated
+            Whether the output ended in the middle of a message.
+        spoke
+            Whether TLC said anything at all.
+        """
+        errors = [line for line in stderr if line.strip()]
+        if stopped is not None and not (exit_code is not None and exit_code >= 0):
+            outcome = stopped
+        elif exit_code is None or exit_code < 0 or not spoke:
+            outcome = Outcome.UNKNOWN if exit_code is None else Outcome.SYSTEM_ERROR
+        elif exit_code == codes.EXIT_SUCCESS:
+            outcome = self._at_success(truncated)
+        else:
+            outcome = self._at_failure(exit_code)
+        # An exception without a code of its own is of the kind that the exit code says.
+        found = [
+            one if one.outcome.is_violation else replace(one, outcome=outcome)
+            for one in self._violations
+        ]
+        shown = [one for one in found if one.states or one.outcome.is_violation]
+        output = (*self._parser, *errors[-OUTPUT_LINES:])
+        return replace(
+            self._result,
+            outcome=outcome,
+            message=self._message(outcome, exit_code, spoke, seconds, errors),
+            violations=tuple(shown),
+            coverage=tuple(self._coverage),
+            seconds=seconds,
+            exit_code=exit_code,
+            argv=tuple(argv),
+            output=output,
+            warnings=(*self._of_parser(outcome), *self._warnings, *self._doubts(outcome)),
+        )
+
+    def _of_parser(self, outcome: Outcome) -> list[str]:
+        """Return what the parser warns of. Where it fails, its complaints are errors."""
+        return [] if outcome is Outcome.PARSE_ERROR else list(_parser_warnings(self._parser))
+
+    def _doubts(self, outcome: Outcome) -> list[str]:
+        """Return what a success does not say by itself."""
+        if outcome is Outcome.SUCCESS and self._initial_states == 0:
+            return ["No state satisfies the initial predicate: no behaviour was checked."]
+        return []
+
+    def _at_success(self, truncated: bool) -> Outcome:
+        if self._violations:
+            return self._violations[0].outcome
+        says_so = self._claims_success or self._simulation
+        return Outcome.SUCCESS if says_so and self._finished and not truncated else Outcome.UNKNOWN
+
+    def _at_failure(self, exit_code: int) -> Outcome:
+        reported = self._violations[0].outcome if self._violations else Outcome.UNKNOWN
+        if exit_code not in _BY_EXIT:
+            # Arguments that TLC does not know end it with 1.
+            return reported if reported is Outcome.SYSTEM_ERROR else Outcome.UNKNOWN
+        if exit_code in codes.EXIT_EVALUATION and reported is Outcome.CONFIG_ERROR:
+            # An undefined name has one message, found in the configuration or during evaluation.
+            return Outcome.EVALUATION_ERROR
+        return _BY_EXIT[exit_code] if reported is Outcome.UNKNOWN else reported
+
+    def _message(
+        self,
+        outcome: Outcome,
+        exit_code: int | None,
+        spoke: bool,
+        seconds: float,
+        stderr: Sequence[str],
+    ) -> str:
+        first = self._violations[0] if self._violations else None
+        if outcome is Outcome.SUCCESS:
+            return "No error has been found."
+        if outcome is Outcome.TIMEOUT:
+            return f"Stopped after {seconds:.1f} s by the time limit."
+        if outcome is Outcome.INTERRUPTED:
+            return f"Interrupted after {seconds:.1f} s."
+        if exit_code is not None and exit_code < 0:
+            return f"Java was ended by {_signal_name(-exit_code)}."
+        if outcome is Outcome.PARSE_ERROR:
+            return _parser_summary(self._parser) or _summary(first.message if first else "")
+        if outcome is Outcome.LIVENESS and first and first.name:
+            return f"Temporal property {first.name} is violated."
+        if first:
+            head = _summary(first.message.partition("\n\n")[0])
+            return f"{head[:-1]}." if head.endswith(":") else head
+        said = next((line for line in (*stderr, *self._parser) if line.strip()), "")
+        what = "TLC did not say that it found no error" if spoke else "TLC said nothing"
+        return _summary(f"{what} (exit code {exit_code}){': ' + said if said else '.'}")
+
+
+def _parser_warnings(lines: Iterable[str]) -> Iterator[str]:
+    """Yield each paragraph below a place as one line that begins with the place."""
+    paragraphs = "\n".join(lines).split("\n\n")
+    for place, text in pairwise(paragraph.strip() for paragraph in paragraphs):
+        if _PARSER_PLACE.fullmatch(place) and text:
+            yield _summary(f"{place}: {text.removeprefix('Warning: ')}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _summary(text: str) -> str:
+    """Return the text on one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SUMMARY_MAX else line[: _SUMMARY_MAX - 3] + "..."
+
+
+def _parser_summary(lines: Iterable[str]) -> str:
+    """Return the parser's first complaint with its place on one line, or nothing."""
+    said = [line.strip() for line in lines if line.strip()]
+    for index, line in enumerate(said):
+        rest = said[index + 1 : index + 3]
+        if line.startswith("***Parse Error***") and rest:
+            module = next((one.split()[-1] for one in said if one.startswith("In module ")), "")
+            return _summary(f"{rest[0]}{f' in module {module}' if module else ''}")
+        if line.startswith(("*** Errors:", "*** Abort messages:")) and len(rest) == 2:
+            place, complaint = rest
+            known = "" if place == "Unknown location" else f" ({place})"
+            return _summary(f"{complaint}{known}")
+    return next((_summary(line) for line in said if "rror" in line or "xception" in line), "")

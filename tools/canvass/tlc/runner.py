@@ -15,23 +15,21 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Self
 
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.errors import RunError
 from canvass.tlc.events import Event, UserOutput
-from canvass.tlc.jar import Jar, find_jar
-from canvass.tlc.java import Java, clean_environment, find_java
-from canvass.tlc.options import TlcOptions
 from canvass.tlc.output import OutputReader
 from canvass.tlc.parse import join_values
-from canvass.tlc.results import CheckResult, Outcome
+from canvass.tlc.programs import Jar, Java, clean_environment, find_jar, find_java
+from canvass.tlc.results import OUTPUT_LINES, CheckResult, Outcome, Verdict
 from canvass.tlc.values import Value
-from canvass.tlc.verdict import OUTPUT_LINES, Verdict
-from canvass.tlc.workspace import prepare
+from canvass.tlc.workspace import TlcOptions, prepare
 
 _GUARD = Path(__file__).with_name("guard.py")
 
@@ -284,3 +282,51 @@ def run(
         When the run's folder cannot be made.
     """
     return TlcRun(spec_file, config_file, options, constants=constants)
+
+
+def check(
+    spec: str | os.PathLike[str],
+    config: str | os.PathLike[str] | TlcConfig | None = None,
+    *,
+    constants: Mapping[str, Any] | None = None,
+    on_event: Callable[[Event], object] | None = None,
+    options: TlcOptions | None = None,
+    **changes: Any,
+) -> CheckResult:
+    """Check a specification with TLC and return what was found.
+
+    Parameters
+    ----------
+    spec
+        The root module, ``Name.tla``.
+    config
+        The configuration file, or its contents; ``None`` is ``Name.cfg`` beside the module.
+    constants
+        Python data or values, by name of the constant, in place of those in the configuration.
+    on_event
+        Called with each event while TLC runs; an exception from it ends the run.
+    options
+        Settings; ``None`` is ``TlcOptions()``.
+    changes
+        Single settings in their place, by name: ``workers``, ``heap_mib``, ``timeout_s``,
+        ``check_deadlock``, ``simulate``, ``seed``, ``coverage``; see
+        :class:`~canvass.tlc.workspace.TlcOptions`.
+
+    Returns
+    -------
+    CheckResult
+        Also when the specification is wrong in any way. A time limit is an outcome, too.
+
+    Raises
+    ------
+    TlcError
+        When TLC cannot be run: no Java, no jar, no such file, a refused setting or constant.
+    KeyboardInterrupt
+        On Ctrl-C, after TLC was killed.
+    """
+    given = replace(options or TlcOptions(), **changes)
+    with run(spec, config, given, constants=constants) as running:
+        for event in running:
+            if on_event is not None:
+                on_event(event)
+        return running.result

@@ -1,6 +1,7 @@
 """TLA+ values as immutable Python objects: the kinds, their equality, their order, their text.
 
-Integers, strings and booleans are Python's own ``int``, ``str`` and ``bool``. The other kinds are
+Integers, strings and booleans are Python's own ``int``, ``str`` and ``bool``; which of them TLC can
+hold, and how they and identifiers are written, comes first. The other kinds are
 :class:`ModelValue`, :class:`Set`, :class:`Seq`, :class:`Record` and :class:`Function`. Reading text
 lives in ``parse``, translation from and to plain Python in ``convert``; no I/O here.
 
@@ -11,6 +12,7 @@ says ``True == 1``. Equal values have equal hashes, equal text and equal places 
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,8 +20,58 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Any, ClassVar, Final, TypeAlias, overload
 
-from canvass.tlc.atoms import IDENTIFIER, check_identifier, check_integer, format_string
 from canvass.tlc.errors import TlaValueError
+
+INTEGER_MIN: Final = -(2**31)
+INTEGER_MAX: Final = 2**31 - 1
+
+IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
+
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+_ESCAPED: Final = re.compile(r'[\\"\n\r\t\f]')
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def check_identifier(name: str) -> str:
+    """Return ``name`` when it is a TLA+ identifier.
+
+    Raises
+    ------
+    TlaValueError
+        When it is not: ASCII letters, digits and ``_`` with at least one letter or ``_``.
+    """
+    if not IDENTIFIER.match(name):
+        raise TlaValueError(f"not a TLA+ identifier: {ascii(name)[:80]}")
+    return name
+
+
+def check_integer(number: int) -> int:
+    """Return ``number`` when TLC can hold it.
+
+    Raises
+    ------
+    TlaValueError
+        Outside ``-2**31 .. 2**31 - 1``: TLC's integers have 32 bits.
+    """
+    if not INTEGER_MIN <= number <= INTEGER_MAX:
+        shown = str(number) if abs(number) < 10**30 else "a number of more than 30 digits"
+        raise TlaValueError(f"TLC integers have 32 bits, {shown} is outside -2^31..2^31-1")
+    return number
+
+
+def format_string(text: str) -> str:
+    """Return ``text`` as a TLA+ string literal in quotes.
+
+    Raises
+    ------
+    TlaValueError
+        When it holds a control character or lone surrogate that TLA+ has no escape for.
+    """
+    bad = _UNPRINTABLE.search(text)
+    if bad:
+        raise TlaValueError(f"a TLA+ string cannot hold the character {bad.group()!a}")
+    return '"' + _ESCAPED.sub(lambda match: _ESCAPES[match.group()], text) + '"'
+
 
 _Key: TypeAlias = tuple[Any, ...]
 

