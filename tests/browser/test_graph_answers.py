@@ -18,8 +18,7 @@ from canvass.browser import api
 from canvass.browser.layout import HEIGHT, WIDTH
 from canvass.conformance.diagnose import load
 from canvass.conformance.steps import example_of
-from canvass.graph.artifact import open_graph, open_keys
-from canvass.graph.member_view import MemberView
+from canvass.graph.artifact import MemberView, open_graph, open_keys
 from support.browse import Asked, serving
 
 Place = api.Node | api.QuotientNode

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from canvass.cluster.member import Member, ModuleState
+from canvass.graph.artifact import MemberView
 from canvass.graph.diff import diff
 from canvass.graph.export import to_itf
-from canvass.graph.member_view import MemberView
 from canvass.graph.predicate import parse
 from canvass.graph.printed import identities_of
 from canvass.graph.project import project

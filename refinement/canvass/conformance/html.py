@@ -77,7 +77,7 @@ def to_html(
     cases
         Divergences to show in full, one of each cause, as `make_cases` makes them.
     more
-        Markup of further sections, as `canvass.explanation.page` makes them.
+        Markup of further sections, as `canvass.explanation.report` makes them.
     folder
         Where the page is written, for its links to runs; none if that is not known.
     """

@@ -337,7 +337,7 @@ def new_clusters(summary: Summary, known: Collection[Kind]) -> list[Cluster]:
 
 
 def exit_code(summary: Summary, known: Collection[Kind] | None = None) -> int:
-    """Give the exit code of DESIGN section 6; divergences of known kinds do not count.
+    """Give the exit code; divergences of known kinds do not count.
 
     As for ``canvass verify``: the worst verdict decides. Verdicts from earlier verifications count,
     so that a command that is repeated ends as before. An empty check is 2.

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from canvass.cluster.member import Member
 from canvass.cluster.names import wire_name
 from canvass.explanation.evidence import Evidence, Sentence, States
-from canvass.explanation.timeline import MemberTimeline, Phase, Timeline
+from canvass.explanation.timeline import POSITIONS, MemberTimeline, Phase, Timeline
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ElectionStateChange, Line
+
+_Record = TypeVar("_Record", bound=Line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +37,71 @@ class UnmetGuard:
     sentences: tuple[Sentence, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Stay:
+    """A member's stay in a state, and what its lines show."""
+
+    timeline: Timeline
+    one: MemberTimeline
+    phase: Phase
+
+    @property
+    def own(self) -> ElectionStateChange | None:
+        """The election's variables at the begin, if a line shows them."""
+        by = self.phase.entered_by
+        return by if isinstance(by, ElectionStateChange) else None
+
+    def records(self, begin: int | None = None) -> Iterator[tuple[int, Line]]:
+        """The records from an index on, by default that of the begin, each with its index."""
+        first = self.phase.begin if begin is None else begin
+        return enumerate(self.one.records[first : self.phase.end], first)
+
+    def last(self, *kinds: type[_Record], begin: int | None = None) -> tuple[int, _Record] | None:
+        """The last record of some kinds, with its index."""
+        found = None
+        for index, record in self.records(begin):
+            if isinstance(record, kinds):
+                found = index, record
+        return found
+
+    def say(self, text: str, *places: int) -> Sentence:
+        """A sentence that the lines of some records show, or the first line of the stay."""
+        shown = places or (self.phase.begin,)
+        return Sentence(text, tuple(self.one.evidence(place) for place in shown))
+
+
 def unmet_guard(
     timeline: Timeline, one: MemberTimeline, phase: Phase, states: States | None
 ) -> UnmetGuard:
     """Say what a phase waited for."""
+    stay = _Stay(timeline, one, phase)
     guard = _GUARDS.get(phase.state, _Guard(""))
-    sentences = list(guard.values(timeline, one, phase))
-    page = ""
-    commit = _last(one, phase, (records.CommitPosition, records.NewLeadershipTerm), whole=True)
-    if phase.state == "LEADER_LOG_REPLICATION":
-        page = "L-A"
-    elif phase.state == "FOLLOWER_REPLAY" and commit is not None:
-        record = one.records[commit]
-        page = "L-B" if _commit_of(record) <= 0 else ""
-    elif phase.state in ("FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT", "FOLLOWER_CATCHUP_INIT"):
-        by = phase.entered_by
-        if isinstance(by, ElectionStateChange) and by.log_position > by.append_position >= 0:
-            page = "L-D"
-    elif phase.state == "CANVASS" and _newer_than_leader(one, phase):
-        page = "L-C"
-    sentences += _of_states(one, phase, states, guard.fields)
-    return UnmetGuard(guard.condition, page, tuple(sentences))
+    sentences = [*guard.values(stay), *_of_states(stay, states, guard.fields)]
+    return UnmetGuard(guard.condition, _page(stay), tuple(sentences))
+
+
+def _page(stay: _Stay) -> str:
+    """The finding that describes the situation; empty if none does."""
+    state, own = stay.phase.state, stay.own
+    if state == "LEADER_LOG_REPLICATION":
+        return "L-A"
+    if state == "FOLLOWER_REPLAY":
+        phase = stay.phase
+        attempts = (
+            a for a in stay.one.attempts if a.begin <= phase.begin < max(a.end, a.begin + 1)
+        )
+        begin = next((attempt.begin for attempt in attempts), phase.begin)
+        commit = stay.last(records.CommitPosition, records.NewLeadershipTerm, begin=begin)
+        return "L-B" if commit is not None and _commit_of(commit[1]) <= 0 else ""
+    if own is None:
+        return ""
+    if state in ("FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT", "FOLLOWER_CATCHUP_INIT"):
+        return "L-D" if own.log_position > own.append_position >= 0 else ""
+    leader = stay.last(records.NewLeadershipTerm, records.CommitPosition)
+    if state != "CANVASS" or leader is None:
+        return ""
+    term: int = getattr(leader[1], "leadership_term_id", own.log_leadership_term_id)
+    return "L-C" if own.log_leadership_term_id > term else ""
 
 
 def _commit_of(record: Line) -> int:
@@ -64,250 +110,181 @@ def _commit_of(record: Line) -> int:
     return record.log_position if isinstance(record, records.CommitPosition) else -1
 
 
-def _last(
-    one: MemberTimeline, phase: Phase, kinds: tuple[type[Line], ...], *, whole: bool = False
-) -> int | None:
-    """Index of the last record of some kinds in a phase, or also before it in the election."""
-    begin = phase.begin
-    if whole:
-        attempt = next(
-            (a for a in one.attempts if a.begin <= phase.begin < max(a.end, a.begin + 1)), None
-        )
-        begin = attempt.begin if attempt else begin
-    for index in range(min(phase.end, len(one.records)) - 1, begin - 1, -1):
-        if isinstance(one.records[index], kinds):
-            return index
-    return None
-
-
-def _no_values(_: Timeline, _one: MemberTimeline, _phase: Phase) -> Iterator[Sentence]:
+def _no_values(_: _Stay) -> Iterator[Sentence]:
     yield from ()
 
 
-def _canvass(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
+def _canvass(stay: _Stay) -> Iterator[Sentence]:
     """Who answered, and with which log."""
-    heard: dict[int, int] = {}
-    for index in range(phase.begin, min(phase.end, len(one.records))):
-        record = one.records[index]
-        if isinstance(record, records.CanvassPosition):
-            heard[record.follower_member_id] = index
-    others = {*timeline.ids} - {one.member_id}
+    one, own = stay.one, stay.own
+    heard = {
+        record.follower_member_id: (index, record)
+        for index, record in stay.records()
+        if isinstance(record, records.CanvassPosition)
+    }
+    others = {*stay.timeline.ids} - {one.member_id}
     silent = sorted(others - heard.keys())
-    begin = one.evidence(phase.begin)
-    logged = any(isinstance(record, records.CanvassPosition) for record in one.records)
-    if not logged:
-        text = "Its log has no CANVASS_POSITION at all, so no line shows which members it heard."
-        yield Sentence(text, (begin,))
-    elif silent:
-        who = ", ".join(str(k) for k in silent)
-        needed = timeline.quorum - 1
-        noun = "member" if len(silent) == 1 else "members"
-        text = f"It heard {len(heard)} of {len(others)} members, not {noun} {who};"
-        text += f" it needs {needed}."
-        seen = tuple(one.evidence(k) for k in heard.values())
-        yield Sentence(text, (begin, *seen))
-    own = phase.entered_by
-    if isinstance(own, ElectionStateChange):
-        for member_id, index in sorted(heard.items()):
-            record = one.records[index]
-            assert isinstance(record, records.CanvassPosition)
-            its = (record.log_leadership_term_id, record.log_position)
-            mine = (own.log_leadership_term_id, own.append_position)
-            if its > mine:
-                text = f"Member {member_id} has a newer log, ({its[0]}, {its[1]:,}) against"
-                text += f" ({mine[0]}, {mine[1]:,})."
-                yield Sentence(text, (one.evidence(index), begin))
-    yield from _ignored_terms(one, phase)
-
-
-def _ignored_terms(one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
-    """A leader's announcement that is about another log term changes nothing."""
-    own = phase.entered_by
-    place = _last(one, phase, (records.NewLeadershipTerm,))
-    if place is None or not isinstance(own, ElectionStateChange):
-        return
-    record = one.records[place]
-    assert isinstance(record, records.NewLeadershipTerm)
-    if record.log_leadership_term_id != own.log_leadership_term_id:
-        text = (
-            f"Member {record.leader_member_id} announces term {record.leadership_term_id} for logs"
-            f" of term {record.log_leadership_term_id}; its own log ends in term"
-            f" {own.log_leadership_term_id}."
+    if not any(isinstance(record, records.CanvassPosition) for record in one.records):
+        yield stay.say(
+            "Its log has no CANVASS_POSITION at all, so no line shows which members it heard."
         )
-        yield Sentence(text, (one.evidence(place), one.evidence(phase.begin)))
-
-
-def _newer_than_leader(one: MemberTimeline, phase: Phase) -> bool:
-    own = phase.entered_by
-    place = _last(one, phase, (records.NewLeadershipTerm, records.CommitPosition))
-    if place is None or not isinstance(own, ElectionStateChange):
-        return False
-    term = getattr(one.records[place], "leadership_term_id", own.log_leadership_term_id)
-    return bool(own.log_leadership_term_id > term)
-
-
-def _leader_waits(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
-    """Which positions the leader has, and how many it needs."""
-    own = phase.entered_by
-    if not isinstance(own, ElectionStateChange):
+    elif silent:
+        noun = "member" if len(silent) == 1 else "members"
+        yield stay.say(
+            f"It heard {len(heard)} of {len(others)} members, not {noun}"
+            f" {', '.join(map(str, silent))}; it needs {stay.timeline.quorum - 1}.",
+            stay.phase.begin,
+            *(index for index, _ in heard.values()),
+        )
+    if own is None:
         return
-    reported: dict[int, int] = {}
-    kinds = (records.AppendPosition, records.Vote, records.CanvassPosition)
-    for index in range(phase.begin, min(phase.end, len(one.records))):
-        record = one.records[index]
-        if isinstance(record, kinds):
-            reported[record.follower_member_id] = index
-    begin = one.evidence(phase.begin)
-    needed = timeline.quorum - 1
-    text = f"It needs {needed} other members at {own.append_position:,}"
-    text += f" in term {own.leadership_term_id}." if phase.state == "LEADER_READY" else "."
-    yield Sentence(text, (begin,))
-    for member_id in timeline.ids:
-        if member_id == one.member_id:
+    mine = (own.log_leadership_term_id, own.append_position)
+    for member_id, (index, position) in sorted(heard.items()):
+        its = (position.log_leadership_term_id, position.log_position)
+        if its > mine:
+            yield stay.say(
+                f"Member {member_id} has a newer log, ({its[0]}, {its[1]:,}) against"
+                f" ({mine[0]}, {mine[1]:,}).",
+                index,
+                stay.phase.begin,
+            )
+    announced = stay.last(records.NewLeadershipTerm)
+    # A leader's announcement that is about another log term changes nothing.
+    if announced is not None and announced[1].log_leadership_term_id != mine[0]:
+        index, leader = announced
+        yield stay.say(
+            f"Member {leader.leader_member_id} announces term {leader.leadership_term_id} for logs"
+            f" of term {leader.log_leadership_term_id}; its own log ends in term {mine[0]}.",
+            index,
+            stay.phase.begin,
+        )
+
+
+def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
+    """Which positions the leader has, and how many it needs."""
+    own = stay.own
+    if own is None:
+        return
+    reported = {
+        record.follower_member_id: (index, record)
+        for index, record in stay.records()
+        if isinstance(record, POSITIONS)
+    }
+    text = f"It needs {stay.timeline.quorum - 1} other members at {own.append_position:,}"
+    ready = stay.phase.state == "LEADER_READY"
+    yield stay.say(f"{text} in term {own.leadership_term_id}." if ready else f"{text}.")
+    for member_id in stay.timeline.ids:
+        if member_id == stay.one.member_id:
             continue
-        place = reported.get(member_id)
-        if place is None:
-            text = f"No line shows a position of member {member_id} in that time."
-            yield Sentence(text, (begin,))
+        if member_id not in reported:
+            yield stay.say(f"No line shows a position of member {member_id} in that time.")
             continue
-        record = one.records[place]
-        assert isinstance(record, kinds)
+        index, record = reported[member_id]
         if isinstance(record, records.AppendPosition):
             term = record.leadership_term_id
         else:
             term = record.log_leadership_term_id
         text = f"Member {member_id} last reported {record.log_position:,} in term {term}."
-        yield Sentence(text, (one.evidence(place),))
+        yield stay.say(text, index)
 
 
-def _replication(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
+def _replication(stay: _Stay) -> Iterator[Sentence]:
     """Where the copy has to end, what is copied, and the commit position that is needed."""
-    cause = _announcement(one, phase)
     stop = None
-    if cause is not None:
-        record = one.records[cause]
-        assert isinstance(record, records.NewLeadershipTerm)
-        own = phase.entered_by
-        append = own.append_position if isinstance(own, ElectionStateChange) else -1
-        base, end = record.next_term_base_log_position, record.next_log_position
-        stop = base if append < base else end
-        text = f"It copies its leader's log up to {stop:,}."
-        yield Sentence(text, (one.evidence(cause),))
-    ended = _last(one, phase, (records.ReplicationEnded,))
+    begin = stay.phase.begin
+    for index in range(begin - 1, max(begin - 4, -1), -1):
+        record = stay.one.records[index]
+        if isinstance(record, records.NewLeadershipTerm):  # It led into the phase.
+            append = -1 if stay.own is None else stay.own.append_position
+            base, end = record.next_term_base_log_position, record.next_log_position
+            stop = base if append < base else end
+            yield stay.say(f"It copies its leader's log up to {stop:,}.", index)
+            break
+    ended = stay.last(records.ReplicationEnded)
     if ended is not None:
-        record = one.records[ended]
-        assert isinstance(record, records.ReplicationEnded)
-        text = f"The copy ended at {record.position:,}."
-        yield Sentence(text, (one.evidence(ended),))
-    yield from _commit(timeline, one, phase, stop)
+        yield stay.say(f"The copy ended at {ended[1].position:,}.", ended[0])
+    yield from _commit(stay, stop)
 
 
-def _announcement(one: MemberTimeline, phase: Phase) -> int | None:
-    """The NewLeadershipTerm that led into a phase."""
-    for index in range(phase.begin - 1, max(phase.begin - 4, -1), -1):
-        if isinstance(one.records[index], records.NewLeadershipTerm):
-            return index
-    return None
-
-
-def _commit(
-    timeline: Timeline, one: MemberTimeline, phase: Phase, needed: int | None
-) -> Iterator[Sentence]:
+def _commit(stay: _Stay, needed: int | None = None) -> Iterator[Sentence]:
     """The highest commit position that the member was notified of."""
-    best: int | None = None
-    for index in range(max(phase.begin - 3, 0), min(phase.end, len(one.records))):
-        value = _commit_of(one.records[index])
-        if value >= 0 and (best is None or value >= _commit_of(one.records[best])):
-            best = index
-    if best is None:
-        text = "No line shows a commit position of its leader in that time."
-        yield Sentence(text, (one.evidence(phase.begin),))
+    notified = [
+        (value, index)
+        for index, record in stay.records(max(stay.phase.begin - 3, 0))
+        if (value := _commit_of(record)) >= 0
+    ]
+    if not notified:
+        yield stay.say("No line shows a commit position of its leader in that time.")
         return
-    value = _commit_of(one.records[best])
-    text = f"The highest commit position that it was notified of is {value:,}"
+    value, best = max(notified)
+    text = f"The highest commit position that it was notified of is {value:,}."
     if needed is not None:
-        text = f"It waits for a commit position of at least {needed:,}; the highest was {value:,}"
-    yield Sentence(f"{text}.", (one.evidence(best),))
-    yield from _reported_to(timeline, one, phase)
+        text = f"It waits for a commit position of at least {needed:,}; the highest was {value:,}."
+    yield stay.say(text, best)
+    yield from _reported_to(stay)
 
 
-def _reported_to(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
+def _reported_to(stay: _Stay) -> Iterator[Sentence]:
     """What the leader's log shows of positions in that time."""
-    own = phase.entered_by
-    leader = own.leader_member_id if isinstance(own, ElectionStateChange) else -1
-    other = timeline.members.get(leader)
+    one, phase = stay.one, stay.phase
+    leader = -1 if stay.own is None else stay.own.leader_member_id
+    other = stay.timeline.members.get(leader)
     if other is None or leader == one.member_id:
         return
-    last: dict[int, tuple[int, Evidence, int]] = {}
+    last: dict[int, tuple[records.AppendPosition, Evidence]] = {}
     end_ns = one.times[min(phase.end, len(one.records) - 1)]
     for index in other.within(one.times[phase.begin], end_ns):
         record = other.records[index]
         if isinstance(record, records.AppendPosition):
-            place = other.evidence(index)
-            last[record.follower_member_id] = (
-                record.log_position,
-                place,
-                record.leadership_term_id,
-            )
-    for member_id, (position, place, term) in sorted(last.items()):
-        text = f"Member {member_id} last reported {position:,} to the leader in term {term}."
-        yield Sentence(text, (place,))
+            last[record.follower_member_id] = record, other.evidence(index)
+    for member_id, (record, place) in sorted(last.items(), key=lambda item: item[0]):
+        text = f"Member {member_id} last reported {record.log_position:,} to the leader in term"
+        yield Sentence(f"{text} {record.leadership_term_id}.", (place,))
 
 
-def _replay(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
-    own = phase.entered_by
-    if isinstance(own, ElectionStateChange):
+def _replay(stay: _Stay) -> Iterator[Sentence]:
+    if (own := stay.own) is not None:
         text = f"It has processed its log to {own.log_position:,} and holds it to"
-        text += f" {own.append_position:,}."
-        yield Sentence(text, (one.evidence(phase.begin),))
-    yield from _commit(timeline, one, phase, None)
+        yield stay.say(f"{text} {own.append_position:,}.")
+    yield from _commit(stay)
 
 
-def _catchup(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
-    own = phase.entered_by
-    if isinstance(own, ElectionStateChange):
+def _catchup(stay: _Stay) -> Iterator[Sentence]:
+    if (own := stay.own) is not None:
         text = f"It catches up from {own.log_position:,} and joins at"
-        text += f" {own.catchup_join_position:,} or later."
-        yield Sentence(text, (one.evidence(phase.begin),))
-    stop = _last(one, phase, (records.StopCatchup,))
+        yield stay.say(f"{text} {own.catchup_join_position:,} or later.")
+    stop = stay.last(records.StopCatchup)
     if stop is None:
-        text = "No STOP_CATCHUP line ends its catch-up."
-        yield Sentence(text, (one.evidence(phase.begin),))
+        yield stay.say("No STOP_CATCHUP line ends its catch-up.")
     else:
-        yield Sentence("Its leader has stopped the catch-up.", (one.evidence(stop),))
-    yield from _commit(timeline, one, phase, None)
+        yield stay.say("Its leader has stopped the catch-up.", stop[0])
+    yield from _commit(stay)
 
 
-def _image(_: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
-    own = phase.entered_by
-    if not isinstance(own, ElectionStateChange):
+def _image(stay: _Stay) -> Iterator[Sentence]:
+    own = stay.own
+    if own is None:
         return
-    line = one.evidence(phase.begin)
     if own.log_position > own.append_position >= 0:
-        text = (
-            f"It has processed {own.log_position:,} and holds its log only to"
-            f" {own.append_position:,}: no image can begin where it needs one."
-        )
-        yield Sentence(text, (line,))
+        text = f"It has processed {own.log_position:,} and holds its log only to"
+        yield stay.say(f"{text} {own.append_position:,}: no image can begin where it needs one.")
     else:
-        text = f"It waits for an image of the leader's log that begins at {own.log_position:,}."
-        yield Sentence(text, (line,))
+        text = "It waits for an image of the leader's log that begins at"
+        yield stay.say(f"{text} {own.log_position:,}.")
 
 
-def _services(_: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
+def _services(stay: _Stay) -> Iterator[Sentence]:
     """Which acknowledgements of services came."""
-    ack = _last(one, phase, (records.ServiceAck,))
+    ack = stay.last(records.ServiceAck)
     if ack is None:
-        text = "No SERVICE_ACK line came in that time: it waits for its services to join."
-        yield Sentence(text, (one.evidence(phase.begin),))
-        return
-    record = one.records[ack]
-    assert isinstance(record, records.ServiceAck)
-    text = f"Service {record.service_id} acknowledged {record.log_position:,}."
-    yield Sentence(text, (one.evidence(ack),))
+        yield stay.say("No SERVICE_ACK line came in that time: it waits for its services to join.")
+    else:
+        index, record = ack
+        text = f"Service {record.service_id} acknowledged {record.log_position:,}."
+        yield stay.say(text, index)
 
 
-_Values: TypeAlias = Callable[[Timeline, MemberTimeline, Phase], Iterator[Sentence]]
+_Values: TypeAlias = Callable[[_Stay], Iterator[Sentence]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,10 +375,9 @@ _GUARDS: Final = {
 """By the election state that they end."""
 
 
-def _of_states(
-    one: MemberTimeline, phase: Phase, states: States | None, fields: tuple[str, ...]
-) -> Iterator[Sentence]:
+def _of_states(stay: _Stay, states: States | None, fields: tuple[str, ...]) -> Iterator[Sentence]:
     """What the last state of a phase holds of the guard's variables."""
+    one, phase = stay.one, stay.phase
     last = min(phase.end, len(one.records)) - 1
     if states is None or not fields or last < phase.begin:
         return
@@ -410,7 +386,7 @@ def _of_states(
         return
     values = ", ".join(f"{wire_name(name)} = {_shown(getattr(state, name))}" for name in fields)
     how = "As inferred by the import" if states.inferred else "As recorded"
-    yield Sentence(f"{how}: {values}.", (one.evidence(last),))
+    yield stay.say(f"{how}: {values}.", last)
 
 
 def _shown(value: object) -> str:

@@ -1,14 +1,18 @@
-"""A state graph on disk: the folder, its manifest, and `Graph`, which holds one in arrays.
+"""The state graph of one member: its folder and manifest, `Graph` in arrays, and its view.
 
 A folder holds ``manifest.json`` (schema ``canvass.graph/1``), four Parquet tables whose columns
 `canvass.graph.folders` names, and the `KeyTable` of the edges' canonical forms. Rows refer to rows
-of other tables by their numbers. Making one is in `canvass.graph.build`; questions
-are asked of `canvass.graph.member_view`.
+of other tables by their numbers. Making one is in `canvass.graph.build`.
+
+To queries, states that are equal but for the numbering of the peers are one state: the one that
+stands for them all. Edges keep the numbers that they have in the folder.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -19,14 +23,32 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from canvass.cluster.member import Input, Member
+from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError, folders
-from canvass.graph.folders import decode_manifest, verify_files
+from canvass.graph.folders import Rows, decode_manifest, find_row, verify_files
+from canvass.graph.printed import identities_of, state_id
+from canvass.graph.values import ABSENT, Columns, ValueBuilder
+from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
+from canvass.steps.distinct import distinct_rows
 from canvass.steps.key_table import EDGES_FILE, KEYS_FILE, KeyTable
-from canvass.steps.step import Sends, Step, input_of
+from canvass.steps.oracle import rules_digest
+from canvass.steps.step import Sends, Step, entry_cells, input_of, record_cells, state_cells
+from canvass.tlc import Function, Value, from_python
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import member_of, message_of
-from canvass.traces.layout import MESSAGE_INDEX, NONE
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    FLAG_COLUMNS,
+    LOG_COLUMNS,
+    MEMBER_COLUMNS,
+    MESSAGE_INDEX,
+    NONE,
+    STATE_ENUMS,
+    STATE_INDEX,
+)
+from canvass.traces.schema import to_trace_input
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -266,3 +288,238 @@ def _check_rows(graph: Graph, folder: Path) -> None:
     counts = graph.manifest.counts
     if (states, inputs, len(graph.source)) != (counts.states, counts.inputs, counts.tried):
         raise GraphError(f"{folder}: the tables are not as long as the manifest says")
+
+
+class MemberColumns:
+    """Columns of an artifact.
+
+    Parameters
+    ----------
+    graph
+        The artifact.
+    states
+        The rows of the artifact that are asked about.
+    """
+
+    def __init__(self, graph: Graph, states: Ints) -> None:
+        self._graph = graph
+        self._states = states
+        self._builder = ValueBuilder()
+        self._nodes: dict[str, Rows] = {}
+        self._columns = Columns(self._builder.table(), self._nodes)
+        self._makers: dict[str, Callable[[], Rows]] = {
+            wire_name(name): self._single(name) for name in STATE_INDEX
+        }
+        self._makers |= {"members": self._members, "recordingLog": self._recording_log}
+
+    def of(self, fields: Sequence[str]) -> Columns:
+        """Give some columns, and the others that were asked for before."""
+        fresh = [name for name in fields if name not in self._nodes]
+        if fresh:
+            made = {name: self._makers[name]() for name in fresh}
+            self._nodes = {**self._nodes, **made}
+            self._columns = Columns(self._builder.table(), self._nodes)
+        return self._columns
+
+    def _single(self, name: str) -> Callable[[], Rows]:
+        def make() -> Rows:
+            return self._scalars(name, self._graph.state[self._states, STATE_INDEX[name]])
+
+        return make
+
+    def _scalars(self, name: str, cells: Ints) -> Rows:
+        """Give the nodes of codes, flags or numbers."""
+        distinct, places = np.unique(cells, return_inverse=True)
+        builder, numbers = self._builder, distinct.tolist()
+        if name in STATE_ENUMS:
+            nodes = [builder.string(STATE_ENUMS[name][code].value) for code in numbers]
+        elif name in FLAG_COLUMNS:
+            nodes = [builder.boolean(bool(flag)) for flag in numbers]
+        else:
+            nodes = [builder.integer(number) for number in numbers]
+        return np.array(nodes, dtype=np.int32)[places.reshape(-1)]
+
+    def _records(self, names: Sequence[str], cells: Ints) -> Rows:
+        """Give the nodes of records, one for each row of cells."""
+        columns = [self._scalars(name, cells[:, place]) for place, name in enumerate(names)]
+        wired = [wire_name(name) for name in names]
+        return _distinct(
+            np.stack(columns, axis=1),
+            lambda parts: self._builder.record(dict(zip(wired, parts, strict=True))),
+        )
+
+    def _members(self) -> Rows:
+        cells = self._graph.members[self._states]
+        count, width = cells.shape[:2]
+        records = self._records(MEMBER_COLUMNS, cells.reshape(count * width, -1))
+        ids = [self._builder.integer(member) for member in range(width)]
+        return _distinct(
+            records.reshape(count, width),
+            lambda parts: self._builder.function(dict(zip(ids, parts, strict=True))),
+        )
+
+    def _recording_log(self) -> Rows:
+        graph = self._graph
+        entries = self._records(LOG_COLUMNS, graph.log)
+        starts = graph.log_offsets[self._states]
+        lengths = graph.log_offsets[self._states + 1] - starts
+        padded = np.full((len(starts), int(lengths.max(initial=0))), ABSENT, dtype=np.int32)
+        for place in range(padded.shape[1]):
+            long = lengths > place
+            padded[long, place] = entries[starts[long] + place]
+        return _distinct(
+            padded,
+            lambda parts: self._builder.sequence([part for part in parts if part != ABSENT]),
+        )
+
+
+def _distinct(rows: Rows, make: Callable[[list[int]], int]) -> Rows:
+    """Call ``make`` once for each distinct row of numbers; give what it made of each."""
+    first, places = distinct_rows(rows)
+    nodes = [make(parts) for parts in rows[first].tolist()]
+    return np.array(nodes, dtype=np.int32)[places]
+
+
+_CHUNK: Final = 1 << 17
+
+
+class MemberView(StateGraph):
+    """The graph of one member."""
+
+    kind: Kind = "member"
+    actions = ACTION_NAMES
+    fields = tuple(wire_name(name) for name in Member.__struct_fields__)
+
+    def __init__(self, graph: Graph, folder: Path) -> None:
+        self.graph = graph
+        count = len(graph.representative)
+        self._state = np.flatnonzero(graph.representative == np.arange(count))
+        """The artifact's row of each state here."""
+        numbers = np.full(count, NONE, dtype=np.int32)
+        numbers[self._state] = np.arange(len(self._state), dtype=np.int32)
+        self._row: Rows = numbers[graph.representative]
+        """The state here of each row of the artifact."""
+        edges: Rows = np.flatnonzero(graph.target != NONE).astype(np.int32)
+        super().__init__(
+            folder=folder,
+            ids=graph.ids[self._state],
+            expanded=graph.expanded[self._state],
+            source=self._row[graph.source[edges]],
+            target=self._row[graph.target[edges]],
+            action=graph.input_action[graph.input[edges]].astype(np.int32),
+            number=edges,
+        )
+
+    @property
+    def title(self) -> str:
+        """The name of the model."""
+        return self.graph.manifest.model
+
+    @property
+    def complete(self) -> bool:
+        """Whether every state found within the bounds was expanded."""
+        return self.graph.manifest.complete
+
+    @property
+    def detail(self) -> Tree:
+        """Where the graph comes from."""
+        manifest = self.graph.manifest
+        return {
+            "model": manifest.model,
+            "members": manifest.rules.member_count,
+            "revision": manifest.rules.revision,
+            "hardening": list(manifest.rules.hardening),
+            "tlcVersion": manifest.tlc_version,
+        }
+
+    @cached_property
+    def initial(self) -> Rows:
+        """The first start of all, with nothing on disk; the states without one before them else."""
+        first = persistent_member(self.graph.rules)
+        cells = [*state_cells(first)]
+        for record in first.members:
+            cells += record_cells(record)
+        cells.append(len(first.recording_log))
+        for entry in first.recording_log:
+            cells += entry_cells(entry)
+        row = self.find(state_id(cells).hex())
+        if row is not None:
+            return np.array([row], dtype=np.int32)
+        led_to = np.zeros(self.state_count, dtype=np.bool_)
+        led_to[self._target[self._target != self._source]] = True
+        return np.flatnonzero(self.expanded & ~led_to).astype(np.int32)
+
+    @cached_property
+    def identities(self) -> NDArray[np.int64]:
+        """128 bits for each state, which do not depend on how the peers are numbered."""
+        graph = self.graph
+        every = identities_of(graph.state, graph.members, graph.log_offsets, graph.log)
+        return every[self._state]
+
+    def _labels(self) -> NDArray[np.int64]:
+        """Hash canonical steps, which do not depend on how the peers are numbered."""
+        from canvass.graph.build import keys_of_edges
+
+        arrays = {name: getattr(self.graph, name) for name in self.graph.__dataclass_fields__}
+        out = np.empty(self.edge_count, dtype=np.int64)
+        for start in range(0, self.edge_count, _CHUNK):
+            edges = self._number[start : start + _CHUNK].astype(np.int64)
+            keys = keys_of_edges(arrays, edges, self.graph.rules).view(np.int64)
+            out[start : start + _CHUNK] = keys[:, 0] ^ keys[:, 1]
+        # A key contains the digest of the rules; here keys of different rules are compared.
+        return out ^ np.uint64(rules_digest(self.graph.rules)).view(np.int64)
+
+    def find(self, prefix: str) -> int | None:
+        """Give the row of the state whose id begins with the text.
+
+        The id of a state that another one stands for finds that one.
+        """
+        found = find_row(self.graph.ids, prefix)
+        return None if found is None else self.row_of(found)
+
+    def row_of(self, artifact_row: int) -> int:
+        """Give the row of the state that stands for a row of the artifact."""
+        return int(self._row[artifact_row])
+
+    def artifact_row(self, row: int) -> int:
+        """Give the row that a state has in the artifact."""
+        return int(self._state[row])
+
+    def columns(self, fields: Sequence[str]) -> Columns:
+        """Give the values of some fields in all states."""
+        return self._columns.of(fields)
+
+    @cached_property
+    def _columns(self) -> MemberColumns:
+        return MemberColumns(self.graph, self._state)
+
+    def state(self, row: int) -> dict[str, Value]:
+        """Give a state as TLA+ values; ``members`` is a function over the ids of the members."""
+        tree = self.tree(row)
+        members = Function(enumerate(from_python(record) for record in tree.pop("members")))
+        values = {name: from_python(value) for name, value in tree.items()}
+        return {name: members if name == "members" else values[name] for name in self.fields}
+
+    def tree(self, row: int) -> Tree:
+        """Give a state as the trace format writes it."""
+        state = self.graph.member(self.artifact_row(row))
+        tree: Tree = msgspec.to_builtins(state)
+        return tree
+
+    def edge(self, edge: int) -> EdgeView:
+        """Give one edge."""
+        graph = self.graph
+        if not 0 <= edge < len(graph.target) or graph.target[edge] == NONE:
+            raise GraphError(f"{self.title} has no edge {edge}")
+        action, given = graph.given(int(graph.input[edge]))
+        return EdgeView(
+            edge=edge,
+            source=self.row_of(int(graph.source[edge])),
+            target=self.row_of(int(graph.target[edge])),
+            action=action.value,
+            given=msgspec.to_builtins(to_trace_input(given)),
+            sends=[
+                {"to": receiver, "message": msgspec.to_builtins(message)}
+                for receiver, message in graph.sends_of(int(graph.sent[edge]))
+            ],
+        )

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
-from canvass.graph.artifact import SCHEMA, open_graph
 from canvass.graph.folders import (
     MANIFEST_FILE,
     AnyManifest,
@@ -293,9 +292,9 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
     GraphError
         If there is no graph, or it is damaged.
     """
+    from canvass.graph.artifact import SCHEMA, MemberView, open_graph
     from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
     from canvass.graph.dump_folder import DumpView, read_dump_graph
-    from canvass.graph.member_view import MemberView
 
     schema = decode_manifest(folder, AnyManifest).schema
     if schema == SCHEMA:

@@ -12,9 +12,9 @@ from playwright.sync_api import Page, expect
 from canvass.conformance.check import check_units
 from canvass.conformance.html import to_html
 from canvass.conformance.report import make_cases
-from canvass.explanation import page as explanation_page
 from canvass.explanation.reading import read
 from canvass.explanation.report import explain
+from canvass.explanation.report import to_html as explanation_html
 from support.core_lookup import core_lookup
 
 pytestmark = pytest.mark.browser
@@ -73,7 +73,7 @@ def explained(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of what happened in a run."""
     file = tmp_path_factory.mktemp("explained") / "page.html"
     timeline, states, _ = read(good_run)
-    file.write_text(explanation_page.to_html(explain(timeline, states), "good"))
+    file.write_text(explanation_html(explain(timeline, states), "good"))
     return file
 
 

@@ -20,7 +20,7 @@ from canvass.browser.limits import DRAWN_STATES, LISTED, bounded
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.sources import Lazy
 from canvass.graph import GraphError
-from canvass.graph.member_view import MemberView
+from canvass.graph.artifact import MemberView
 from canvass.graph.view import EdgeView, StateGraph, open_view
 from canvass.graph.walks import Components, components
 

@@ -26,9 +26,8 @@ from canvass.cluster.rules import REVISIONS, Rules
 from canvass.conformance.batch import Batch
 from canvass.conformance.diagnose import LoadedRun
 from canvass.conformance.steps import StepChecker, example_of
-from canvass.graph.artifact import Graph, open_keys
+from canvass.graph.artifact import Graph, MemberView, open_keys
 from canvass.graph.build import keys_of_edges
-from canvass.graph.member_view import MemberView
 from canvass.steps.key_table import KeyTable
 from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
 

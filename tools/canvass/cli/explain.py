@@ -75,7 +75,7 @@ def explain(
     if election is not None and election > len(found.elections):
         raise CommandError(f"--election {election}: there are {len(found.elections)} elections")
     if html is not None:
-        from canvass.explanation.page import to_html
+        from canvass.explanation.report import to_html
 
         html.write_text(to_html(found, source.absolute().name), encoding="utf-8")
     emit(output, found, lambda: _show_part(found, election, member))

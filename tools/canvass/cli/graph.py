@@ -169,8 +169,8 @@ def import_(
 
 def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
     """Show the origin and the size of a graph, and verify its files."""
+    from canvass.graph.artifact import MemberView
     from canvass.graph.dump_folder import DumpView
-    from canvass.graph.member_view import MemberView
     from canvass.graph.view import open_view
 
     view = open_view(graph)

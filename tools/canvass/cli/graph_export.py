@@ -180,7 +180,7 @@ def coverage(
 ) -> None:
     """Show which steps of a member's graph some runs take, and which they never take."""
     from canvass.corpus.edges import covered_by
-    from canvass.graph.member_view import MemberView
+    from canvass.graph.artifact import MemberView
     from canvass.graph.view import open_view
 
     opened = open_view(graph)
