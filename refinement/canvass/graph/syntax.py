@@ -7,7 +7,9 @@ Length and height are bounded, so any text is read in bounded time: it is a tree
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias, cast
@@ -340,3 +342,37 @@ def parse_expressions(text: str, *, several: bool) -> tuple[Node, ...]:
     if level:
         raise PredicateError(f"more than {MAX_HEIGHT} operators within each other", level[0].at)
     return nodes
+
+
+def names_in(nodes: Iterable[Node]) -> Iterator[Name]:
+    """Give the names in expressions that no quantifier binds."""
+    for node in nodes:
+        if isinstance(node, Name):
+            yield node
+        elif isinstance(node, Quantified):
+            yield from names_in([node.domain])
+            inner = names_in([node.body])
+            yield from (name for name in inner if name.name != node.variable)
+        else:
+            yield from names_in(parts_of(node))
+
+
+def strings_in(node: Node) -> Iterator[Literal]:
+    """Give the strings in an expression."""
+    if isinstance(node, Literal) and isinstance(node.value, str):
+        yield node
+    for part in parts_of(node):
+        yield from strings_in(part)
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Say which name may have been meant, or which there are."""
+    names = sorted(name if name.isprintable() else ascii(name) for name in known)
+    folded = {one.replace("_", "").lower(): one for one in names}
+    plain = name.replace("_", "").lower()
+    found = difflib.get_close_matches(plain, folded, n=1)
+    if found:
+        return f"; did you mean {folded[found[0]]}"
+    if not names:
+        return ""
+    return f"; there are {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"

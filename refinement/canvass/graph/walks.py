@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csgraph, csr_array
 
 from canvass.graph import GraphError
-from canvass.graph.evaluate import near
 from canvass.graph.folders import Rows
+from canvass.graph.syntax import near
 from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
 

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from canvass.graph.dump_folder import DumpView
-from canvass.graph.evaluate import Evaluator
-from canvass.graph.predicate import PredicateError, parse, vectors
+from canvass.graph.predicate import Evaluator, parse, vectors
 from canvass.graph.project import values_at
+from canvass.graph.syntax import PredicateError
 from canvass.tlc import ModelValue
 from support.examples import examples
 from support.naive_predicates import conditions, holds

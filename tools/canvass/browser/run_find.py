@@ -22,8 +22,8 @@ from canvass.browser.tracks import seconds_text
 from canvass.cluster.names import wire_name
 from canvass.explanation.evidence import shown_ns
 from canvass.graph.artifact import MemberColumns, MemberView
-from canvass.graph.evaluate import names_in
 from canvass.graph.predicate import parse
+from canvass.graph.syntax import names_in
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
 
 ACTION: Final = "action"
