@@ -43,7 +43,6 @@ _CONTROL: Final = attrgetter(
     "candidate_term_id",
     "persisted_candidate_term_id",
     "log_replication",
-    "graceful_closed_leader_id",
     "log_subscription",
     "replication_stop_position",
     "snapshot_log_position",

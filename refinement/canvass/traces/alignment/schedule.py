@@ -17,6 +17,7 @@ from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
+    CanvassPosition,
     CommitPosition,
     Message,
     NewLeadershipTerm,
@@ -64,9 +65,10 @@ def _first_repair(steps: Sequence[Step], start: int) -> int:
     return next(found, len(steps))
 
 
-Report: TypeAlias = tuple[tuple[bool, bool, int, int], Message | None]
-"""How a leader can learn that a member has recorded a position: whether it is of an older term, and
-new to the leader, up to where, and of whom; with the message, if it is new. Messages have no order.
+Report: TypeAlias = tuple[tuple[bool, bool, bool, int, int], Message | None]
+"""How a leader can learn that a member has recorded a position: whether it skips a canvass position
+that it has still to answer, is of an older term, and new to the leader, up to where, and of whom;
+with the message, if it is new. Messages have no order.
 """
 
 
@@ -438,7 +440,8 @@ class Schedule(DrivenCluster):
         """Let a closed leader commit up to a target by reports that no line shows.
 
         While others advance it waits for reports of its own term: what a member had in an older
-        one need not be what the leader has there.
+        one need not be what the leader has there. If it counts one all the same, others of its term
+        have recorded as much, where that is possible.
         """
         own = self._record_own(live, target)
         if own is None or target > live.upper.committed:
@@ -447,7 +450,7 @@ class Schedule(DrivenCluster):
         reports: list[Message] = []
         others = self.members.keys() - {live.member_id}
         found = (self._report_of(live, j, target) for j in sorted(others))
-        for (is_older, *_, j), m in sorted(filter(None, found), key=itemgetter(0)):
+        for (_, is_older, *_, j), m in sorted(filter(None, found), key=itemgetter(0)):
             if is_quorum(len(counted), len(live.state.members)):
                 break
             if is_older and self._is_patient:
@@ -458,6 +461,7 @@ class Schedule(DrivenCluster):
         if not is_quorum(len(counted), len(live.state.members)):
             return False
         self._adopt(live, own)
+        self._record_elsewhere(live, target)
         for m in reports:
             outcome = live.take(*(move := receive(m)))
             if outcome is not None:
@@ -468,11 +472,13 @@ class Schedule(DrivenCluster):
     def _report_of(self, live: LiveMember, j: int, position: int) -> Report | None:
         """The report by which a leader counts a member as having recorded a position.
 
-        The core says what counts. One of the leader's term comes before one of an older term, then
-        what the leader knows already, then the least.
+        The core says what counts. First comes one that skips no canvass position which the leader
+        has still to answer, then one of the leader's term, what it knows already, and the least.
         """
         i, s = live.member_id, live.state
         term, rules = term_of(s), live.windows.moves.rules
+        asks = any(isinstance(m, CanvassPosition) for _, m in self._available(i, j))
+        awaits = asks and self._channels[i, j].pending(NewLeadershipTerm, term) is not None
         found: list[Report] = []
         for m in (None, *self._reported(i, j, [position])):
             outcome = Outcome(s) if m is None else live.take(*receive(m))
@@ -481,7 +487,8 @@ class Schedule(DrivenCluster):
             record = outcome.next.members[j]
             if counted_position(rules, outcome.next, term, position, record) >= position:
                 is_older = record.leadership_term_id != term
-                found.append(((is_older, m is not None, record.log_position, j), m))
+                skips = awaits and m is not None and not isinstance(m, CanvassPosition)
+                found.append(((skips, is_older, m is not None, record.log_position, j), m))
         return min(found, key=itemgetter(0), default=None)
 
     def _record_own(self, live: LiveMember, recorded: int) -> Steps | None:
