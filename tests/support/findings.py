@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from canvass.cli.counterexample import swim_lanes
-from canvass.cli.drawing import PIPE_WIDTH
 from canvass.cli.models import ModelRun, Settings, run_model
+from canvass.cli.output import PIPE_WIDTH
 from canvass.spec import load_manifest, spec_root
 from canvass.tlc import find_jar, find_java
 

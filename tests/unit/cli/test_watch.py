@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from canvass.cli import live_check
-from canvass.cli.live_check import Checked, LiveCheck
-from canvass.cli.watch import Display, ExitOn, Watch, poll, serve
+from canvass.cli import watch
+from canvass.cli.watch import Checked, Display, ExitOn, LiveCheck, Watch, poll, serve
 from canvass.explanation.following import FollowedLogs
 from canvass.explanation.picture import Picture
 from canvass.traces.aeron_log.logs import read_cluster
@@ -31,7 +30,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def _at_the_priority_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_check, "NICE", 0)
+    monkeypatch.setattr(watch, "NICE", 0)
 
 
 def stamp(line: str) -> float:
@@ -152,7 +151,7 @@ def test_the_end_of_a_log_that_is_too_long_is_checked_alone(
     """No more than so many bytes are read of one member, and a log without its beginning is
     incomplete.
     """
-    monkeypatch.setattr(live_check, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(watch, "MAX_BYTES", 20_000)
     writing = Writing(KEEPS, tmp_path / "logs")
     writing.until(10)
     writing.roll()

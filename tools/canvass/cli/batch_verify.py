@@ -187,7 +187,7 @@ def check_request(request: Request) -> None:
 
 
 def _list_units(request: Request) -> list[Unit]:
-    from canvass.cli.path_kinds import need_runs
+    from canvass.cli.options import need_runs
     from canvass.corpus.plan import list_units
     from canvass.corpus.selection import select_units
 

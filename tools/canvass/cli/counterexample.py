@@ -297,7 +297,7 @@ def _change_record(change: Change) -> ChangeRecord:
 
 def show_counterexample(shown: Counterexample, *, diagram: bool) -> None:
     """Write a counterexample for a person, as swim lanes or with all its changes."""
-    from canvass.cli.drawing import glyphs, lane_width, print_lines
+    from canvass.cli.output import glyphs, lane_width, print_lines
 
     if diagram:
         print_lines(swim_lanes(shown, lane_width(), glyphs()))

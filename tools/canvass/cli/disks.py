@@ -73,7 +73,7 @@ def disks(
 
     canvass disks /data/member-0 /data/member-1 /data/member-2
     """
-    from canvass.cli.path_kinds import need_disks
+    from canvass.cli.options import need_disks
     from canvass.disks.verdict import assess
 
     need_disks(folders)

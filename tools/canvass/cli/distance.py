@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from canvass.cli.options import named_step
+from canvass.cli.options import Kind, kind_of, named_step
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -25,7 +25,6 @@ from canvass.cli.output import (
     complain,
     write_json,
 )
-from canvass.cli.path_kinds import Kind, kind_of
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:

@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from canvass.cli.graph_common import say
-from canvass.cli.options import Output
-from canvass.cli.output import (
-    EXIT_OK,
-    EXIT_UNEXPECTED,
-    CommandError,
-    Format,
-    complain,
-    emit,
-)
-from canvass.cli.path_kinds import need_runs
+from canvass.cli.options import Output, need_runs
+from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, Format, complain, emit, say
 from canvass.cli.progress import Stages
 from canvass.traces.counts import counted
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from canvass.cli import graph_export, graph_query
-from canvass.cli.graph_common import Answer, Folder, say
+from canvass.cli.graph_query import Answer, Folder
 from canvass.cli.options import Output
-from canvass.cli.output import CommandError, Format, emit, progress_console
+from canvass.cli.output import CommandError, Format, emit, progress_console, say
 
 if TYPE_CHECKING:
     from canvass.graph.artifact import Graph, Manifest

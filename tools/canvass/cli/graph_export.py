@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from canvass.cli.graph_common import (
+from canvass.cli.graph_query import (
     STATE_HELP,
     Actions,
     Answer,
@@ -19,7 +19,6 @@ from canvass.cli.graph_common import (
     Where,
     row_of,
     rows_where,
-    say,
 )
 from canvass.cli.options import Output
 from canvass.cli.output import (
@@ -31,6 +30,7 @@ from canvass.cli.output import (
     emit,
     json_text,
     result_console,
+    say,
 )
 
 if TYPE_CHECKING:

@@ -79,7 +79,7 @@ def aeron(
     prints. 2: the logs cannot be read. 3: lines or logs are missing, or the search reached its
     limit.
     """
-    from canvass.cli.path_kinds import need_logs
+    from canvass.cli.options import need_logs
     from canvass.cli.progress import Stages
     from canvass.traces.aeron_log.log_vocabulary import events_named
     from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, import_logs

@@ -1,11 +1,18 @@
-"""Options that several commands share: each has one type, one help text and one reader."""
+"""What several commands read from the command line: shared options, and what a path is.
+
+An option has one type, one help text and one reader. What is at a path follows from names alone; no
+file is opened. A path that a command cannot take is refused with the command that can.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Final
 
 import typer
@@ -78,3 +85,155 @@ def read_settings(texts: Iterable[str] | None) -> dict[str, int]:
         return dict(map(parse_setting, texts or ()))
     except SettingFault as fault:
         raise CommandError(f"--set: {fault}") from None
+
+
+_IMPORT: Final = (
+    "event logs of Aeron, not a run: `canvass import aeron {} --out my-run` makes one,"
+    " then `canvass verify my-run` checks it"
+)
+
+
+class Kind(Enum):
+    """What is at a path; the value says why a command refuses it, and which command is meant."""
+
+    ABSENT = "there is no such file or folder"
+    BROKEN_LINK = "a link to {link}, which cannot be opened"
+    SPECIAL = "neither a file nor a folder, but a named pipe, a socket or a device"
+    RUN = "a recorded run: `canvass verify {path}` checks it"
+    RUN_FILE = "a file of a run: name its folder, `{command} {folder}`"
+    LOGS = _IMPORT.format("{path}")
+    """A folder of event logs of one cluster."""
+    LOG_FILE = _IMPORT.format("{folder}")
+    LOG_FOLDERS = (
+        "folders of event logs of Aeron: `canvass batch verify {path} --out my-report` imports and"
+        " checks all of them, `canvass import aeron {first} --out my-run` imports one"
+    )
+    """A folder of which each subfolder has event logs."""
+    DATA_SET = "a Parquet file of runs: `canvass verify {path}` checks it"
+    REPORT = "a report of `canvass batch verify`, not a run: `canvass browse {path}` shows it"
+    GRAPH = (
+        "a state graph, not a run: `canvass verify RUN --graph {path}` uses it,"
+        " `canvass graph stats {path}` describes it"
+    )
+    FOLDER = "a folder"
+    FILE = "a file that is no Parquet data set: name a run folder, a folder of run folders, or one"
+
+
+_FILE_OF: Final = {
+    "run.json": Kind.RUN,
+    "manifest.json": Kind.GRAPH,
+    "summary.json": Kind.REPORT,
+}
+"""The file by which a folder is known."""
+_NEITHER: Final = {
+    *(Kind.ABSENT, Kind.BROKEN_LINK, Kind.SPECIAL, Kind.REPORT, Kind.GRAPH, Kind.LOG_FOLDERS),
+    Kind.RUN_FILE,
+}
+_NO_RUN: Final = _NEITHER | {Kind.LOGS, Kind.LOG_FILE, Kind.FILE}
+_NO_LOG: Final = _NEITHER | {Kind.RUN, Kind.DATA_SET}
+
+
+def kind_of(path: Path) -> Kind:
+    """Tell what is at a path."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        with suppress(OSError):  # A name may be too long.
+            if path.is_symlink():
+                return Kind.BROKEN_LINK
+        return Kind.ABSENT
+    if stat.S_ISDIR(mode):
+        return _folder_kind(path)
+    if not stat.S_ISREG(mode):
+        return Kind.SPECIAL
+    if _is_log(path):
+        return Kind.LOG_FILE
+    if path.name == "run.json" or (path.name.startswith("member-") and ".ndjson" in path.name):
+        return Kind.RUN_FILE
+    return Kind.DATA_SET if path.suffix == ".parquet" else Kind.FILE
+
+
+def _folder_kind(path: Path) -> Kind:
+    names = _names(path)
+    known = next((kind for name, kind in _FILE_OF.items() if name in names), None)
+    if known is not None:
+        return known
+    if any(map(_is_log, names)):
+        return Kind.LOGS
+    folders = _folders(path)
+    if folders and all(any(map(_is_log, _names(folder))) for folder in folders):
+        return Kind.LOG_FOLDERS
+    return Kind.FOLDER
+
+
+def _is_log(path: str | Path) -> bool:
+    from canvass.traces.aeron_log.source import is_log_name
+
+    return is_log_name(Path(path).name)
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    except OSError:
+        return set()  # Its reader says what is wrong with it.
+
+
+def _folders(path: Path) -> list[Path]:
+    return [path / name for name in sorted(_names(path)) if (path / name).is_dir()]
+
+
+def need_runs(paths: Iterable[Path], command: str, *, logs: bool = False) -> None:
+    """Check that paths can hold runs.
+
+    Parameters
+    ----------
+    paths
+        As the command line names them.
+    command
+        The command that they were given to, such as ``canvass verify``.
+    logs
+        Whether it takes event logs of Aeron, too.
+
+    Raises
+    ------
+    CommandError
+        For the first path that cannot hold runs, with the command that is meant for it.
+    """
+    _refuse(paths, _NO_RUN - ({Kind.LOGS, Kind.LOG_FOLDERS} if logs else set()), command)
+
+
+def need_logs(paths: Iterable[Path]) -> None:
+    """Check that paths can be event logs of Aeron.
+
+    Raises
+    ------
+    CommandError
+        For the first path that cannot, with the command that is meant for it.
+    """
+    _refuse(paths, _NO_LOG, "canvass verify")
+
+
+def need_disks(paths: Iterable[Path]) -> None:
+    """Check that paths are not something else than folders of members.
+
+    Raises
+    ------
+    CommandError
+        For the first path that is, with the command that is meant for it.
+    """
+    _refuse(paths, {Kind.RUN, Kind.RUN_FILE, Kind.LOG_FILE, Kind.REPORT}, "canvass verify")
+
+
+def _refuse(paths: Iterable[Path], kinds: Collection[Kind], command: str) -> None:
+    for path in paths:
+        kind = kind_of(path)
+        if kind in kinds:
+            reason = kind.value.format(
+                path=quote(str(path)),
+                folder=quote(str(path.parent)),
+                first=quote(str(_folders(path)[0])) if kind is Kind.LOG_FOLDERS else "",
+                link=path.readlink() if path.is_symlink() else path,
+                command=command,
+            )
+            raise CommandError(f"{path}: {reason}")

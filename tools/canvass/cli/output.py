@@ -1,12 +1,15 @@
-"""What all commands say alike: exit codes, the two formats, the error line, the console of stderr.
+"""What all commands say alike: exit codes, formats, the error line, consoles, lanes on a terminal.
 
 Nothing here knows any command.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable
 from enum import Enum
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+
+    from canvass.lanes.text import Glyphs, Line
+
 
 EXIT_OK: Final = 0
 EXIT_UNEXPECTED: Final = 1
@@ -104,3 +110,57 @@ def result_console() -> Console:
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """Write one line for a person; what is in it cannot steer the terminal."""
+    from canvass.lanes.model import visible
+
+    result_console().print(visible(text))
+
+
+PIPE_WIDTH: Final = 120
+"""Columns of lanes in a pipe or a file, unless ``COLUMNS`` gives another number."""
+_STYLES: Final = {
+    "": "",
+    "dim": "dim",
+    "title": "bold",
+    "bad": "bold red",
+    "fault": "yellow",
+    "message": "cyan",
+}
+
+
+def lane_width() -> int:
+    """Give the columns that lanes may take."""
+    console = result_console()
+    if console.is_terminal:
+        return console.width
+    columns = os.environ.get("COLUMNS", "")
+    given = columns.isascii() and columns.isdigit() and int(columns) >= 20
+    return int(columns) if given else PIPE_WIDTH
+
+
+def glyphs() -> Glyphs:
+    """Give the characters that stdout can encode."""
+    from canvass.lanes.text import ASCII, UNICODE
+
+    try:
+        "│●▶→⋮✖".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Write lines; in a pipe without any style, and one write for many: a run may have millions."""
+    console = result_console()
+    if console.is_terminal and not console.no_color:
+        from rich.text import Text
+
+        for line in lines:
+            console.print(Text.assemble(*((text, _STYLES[style]) for text, style in line)))
+        return
+    source = iter(lines)
+    while block := list(islice(source, 1_000)):
+        sys.stdout.write("".join("".join(text for text, _ in line) + "\n" for line in block))

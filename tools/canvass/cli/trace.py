@@ -88,7 +88,7 @@ def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path,
     TraceError
         If a run is no trace.
     """
-    from canvass.cli.path_kinds import need_runs
+    from canvass.cli.options import need_runs
     from canvass.traces.parquet import DatasetFile
     from canvass.traces.run import Corpus, RunFolder
 
@@ -476,7 +476,7 @@ def show(
 
 
 def _draw(diagram: Diagram, width: int | None, *, contents: bool, ascii_only: bool) -> None:
-    from canvass.cli.drawing import glyphs, lane_width, print_lines
+    from canvass.cli.output import glyphs, lane_width, print_lines
     from canvass.lanes.text import ASCII, TextLanes
 
     signs = ASCII if ascii_only else glyphs()

@@ -164,7 +164,7 @@ def register(app: typer.Typer) -> None:
         """
         from msgspec.structs import replace
 
-        from canvass.cli.path_kinds import need_runs
+        from canvass.cli.options import need_runs
         from canvass.cli.progress import Stages
         from canvass.conformance.check import check_in_processes, check_units, units_of
         from canvass.conformance.lookup_sources import make_lookup
