@@ -209,6 +209,8 @@ def tell_billion(medians: dict[str, Taken], counts: dict[str, int]) -> None:
 
 def main() -> None:
     """Make, measure and print."""
+    if len(sys.argv) < 2:
+        sys.exit("name a FOLDER for the corpora: 3 GB")
     root = Path(sys.argv[1])
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
     chosen = sys.argv[3:] or [*TURNS, ALONE, LARGE]
