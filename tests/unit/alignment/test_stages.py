@@ -39,6 +39,7 @@ from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import SCANS, Channel, Matching, Receipt, match
 from canvass.traces.alignment.completeness import (
+    missing_ends,
     missing_links,
     missing_receipts,
 )
@@ -183,7 +184,10 @@ def test_a_true_log_lacks_no_commit_position() -> None:
 
 def received(i: int, times: list[int], messages: Sequence[Message | None]) -> MemberLines:
     given: dict[str, Any] = dict.fromkeys(records.ElectionStateChange.__struct_fields__, 0)
-    found: list[Any] = [records.ElectionStateChange(**{**given, "time_ns": at}) for at in times]
+    found: list[Any] = [
+        records.ElectionStateChange(**{**given, "time_ns": at, "line": number})
+        for number, at in enumerate(times)
+    ]
     return MemberLines(i, ("log",), found, list(messages), ALL_EVENTS, times=times)
 
 
@@ -208,15 +212,16 @@ STARTED = records.LifeStart(0, 1, 0, 0, ())
 
 
 @pytest.mark.parametrize(
-    ("reports", "held_up", "lines"),
+    ("reports", "held_up", "between", "lines"),
     [
-        pytest.param(range(4, 21), 1, [4], id="the leader receives reports meanwhile"),
-        pytest.param(range(4, 21), 6, [], id="all come later, at once"),
-        pytest.param((4, 20), 1, [], id="the member may have been paused"),
+        pytest.param(range(4, 21), 1, 0, [4], id="the leader receives reports meanwhile"),
+        pytest.param(range(4, 21), 6, 0, [], id="all come later, at once"),
+        pytest.param((4, 20), 1, 0, [], id="the member may have been paused"),
+        pytest.param(range(4, 21), 1, 1, [], id="another component goes on logging"),
     ],
 )
 def test_commit_positions_that_nobody_else_receives(
-    reports: Sequence[int], held_up: int, lines: list[int]
+    reports: Sequence[int], held_up: int, between: int, lines: list[int]
 ) -> None:
     """A follower of two receives nothing for 1.5 s, and the leader goes on to receive its reports.
 
@@ -231,6 +236,8 @@ def test_commit_positions_that_nobody_else_receives(
         ),
         1: received(1, times, commits),
     }
+    late_lines = enumerate(members[1].records[2:], 2 + between)
+    members[1].records[2:] = [replace(one, line=number) for number, one in late_lines]
     for one in members.values():
         (closed,) = received(0, [0], [None]).records
         one.records[:0] = [STARTED, replace(closed, old_state="", new_state="CLOSED")]
@@ -238,6 +245,21 @@ def test_commit_positions_that_nobody_else_receives(
         one.times[:0] = [0, 0]
 
     assert [(i, line) for i, line, _ in missing_receipts(members)] == [(1, line) for line in lines]
+
+
+@pytest.mark.parametrize(("state", "ends"), [("CLOSED", []), ("ACTIVE", [1])])
+def test_a_member_that_has_closed_itself_has_no_more_to_log(state: str, ends: list[int]) -> None:
+    """Messages that were on their way for long may come later all the same."""
+    report = AppendPosition(1, 32, 1, 0)
+    late = [2_000_000_000, 2_100_000_000, 2_200_000_000]
+    members = {0: received(0, late, [report] * 3), 1: received(1, [1_000_000_000], [None])}
+    for one in members.values():
+        one.records.insert(0, STARTED)
+        one.messages.insert(0, None)
+    change = records.StateChange(0, 2, 1_100_000_000, 1, "INIT", state, None)
+    members[1].beside.append((2, change))
+
+    assert [i for i, *_ in missing_ends(members)] == ends
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from canvass.traces.aeron_log.records import (
     StateChange,
 )
 from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.member_lines import MemberLines, is_one_host, is_termination
+from canvass.traces.alignment.member_lines import MemberLines, is_one_host
 from canvass.traces.alignment.windows import SLOTS, Windows
 
 IN_STEP_NS: Final = 20_000_000
@@ -71,9 +71,10 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
     for i, lines in members.items():
         if not lines.records:
             continue
-        end = lines.records[-1].time_ns
-        if lines.beside:
-            end = max(end, lines.beside[-1][1].time_ns)
+        _, last = _in_order(lines)[-1]
+        if isinstance(last, StateChange) and last.new_state == "CLOSED":
+            continue  # The member has closed itself: what comes later was on its way.
+        end = last.time_ns
         late = sorted(
             record.time_ns
             for j, other in members.items()
@@ -82,7 +83,7 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
             if m is not None and sender_of(m) == i and record.time_ns > end + 2 * BEAT_NS
         )
         apart = sum(b - a > BURST_NS for a, b in pairwise([end, *late]))
-        if apart >= LATE_MESSAGES and not is_termination(lines.records[-1]):
+        if apart >= LATE_MESSAGES:
             yield i, len(lines.records), f"others received {len(late)} messages of it later"
 
 
@@ -164,10 +165,12 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
     Who receives something is not paused, and takes the duty cycle in which it sends. A leader
     offers a commit position to each member in turn (``ConsensusModuleAgent.publishCommitPosition``)
     and repeats it, as followers repeat their reports. What a connection holds up arrives later,
-    mostly all at once. The clocks of several hosts say nothing of intervals.
+    mostly all at once. The clocks of several hosts say nothing of intervals. Lines are lost in
+    blocks of the file: where lines of other senders or components go on, none is missing.
     """
     one_host = is_one_host(members)
     streams = _streams(members)
+    silent = {i: _silent_before(lines) for i, lines in members.items()}
     for (i, j, kind, term), found in streams.items():
         back = streams.get((j, i, _BACK[kind], term))
         others = [streams.get((k, j, kind, term)) for k in members if k not in (i, j)]
@@ -186,13 +189,32 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
                 yield i, line, f"lines are missing before it: {what}"
             elif (
                 one_host
-                and silence > 2 * BEAT_NS
+                and any(found.lines[at] < index <= line for index in silent[i])
                 and held_up * 2 * BEAT_NS < silence - BEAT_NS
                 and not found.is_made_up(at)
             ):
                 what = f"member {j} received messages of it, and it none of member {j}"
                 reason = f"lines are missing before it: for {silence // 1_000_000} ms {what}"
                 yield i, line, reason
+
+
+def _in_order(lines: MemberLines) -> list[tuple[int, Line]]:
+    """All lines of the cluster component in order, those of other events with the index of the
+    record before which they stand.
+    """
+    ordered = [(index, 1, record) for index, record in enumerate(lines.records)]
+    ordered += [(index, 0, record) for index, record in lines.beside]
+    return [(index, record) for index, _, record in sorted(ordered, key=lambda one: one[:2])]
+
+
+def _silent_before(lines: MemberLines) -> list[int]:
+    """The indexes of the records before which the file has no line at all for long."""
+    return [
+        index
+        for (_, last), (index, record) in pairwise(_in_order(lines))
+        if (record.file, record.line) == (last.file, last.line + 1)
+        and record.time_ns - last.time_ns > 2 * BEAT_NS
+    ]
 
 
 def _streams(members: Mapping[int, MemberLines]) -> dict[_Key, _Stream]:
@@ -265,9 +287,7 @@ def missing_links(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int
     """
     for i, lines in members.items():
         reached: dict[object, str] = {}
-        ordered = [(index, 1, record) for index, record in enumerate(lines.records)]
-        ordered += [(index, 0, record) for index, record in lines.beside]
-        for index, _, record in sorted(ordered, key=lambda one: one[:2]):
+        for index, record in _in_order(lines):
             if isinstance(record, LifeStart):
                 reached.clear()
             elif (link := _link(record)) is not None:
