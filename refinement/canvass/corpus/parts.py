@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields
 from itertools import count
 from math import prod
@@ -339,7 +340,7 @@ def _new_state(unit: Unit, run: Run) -> RunState:
 def _screen_stream(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
     folder = RunFolder(unit.location)
     state = _new_state(unit, folder.run)
-    with _range(folder, part) as opened:
+    with closing(_range(folder, part)) as opened:
         for columns in opened.batches():
             screening.take({state.run_id: state}, columns)
     screening.flush()
@@ -530,7 +531,7 @@ def _batches(unit: Unit, run: Run, part: Part) -> Iterator[Batch]:
     kind = UnitKind.RUN if part.member >= 0 else UnitKind.FILE
     with on_this_machine([replace(unit, kind=kind, part=part, copy="")]) as (here,):
         if part.member >= 0:
-            with _range(RunFolder(here.location), part) as opened:
+            with closing(_range(RunFolder(here.location), part)) as opened:
                 for columns in opened.batches():
                     yield join([({run.run_id: run}, columns)])
             return

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from msgspec.structs import replace
 
@@ -122,14 +122,6 @@ class RangeReader:
     def close(self) -> None:
         """Close the file."""
         self._source.close()
-
-    def __enter__(self) -> Self:
-        """Give the reader."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Close the file."""
-        self.close()
 
 
 class _Lines:
