@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csgraph, csr_array
 
 from canvass.browser import api
 from canvass.browser.labels import labels_of
@@ -277,21 +278,11 @@ class MemberSteps:
 
     def _measure(self) -> NDArray[np.int64]:
         """Count the steps from the initial states to each state, -1 where none leads."""
-        view = self._view
-        away = np.full(view.state_count, NONE, dtype=np.int64)
-        reached = np.asarray(view.initial, dtype=np.int64)
-        away[reached] = 0
-        distance = 0
-        while len(reached):
-            distance += 1
-            ends = [
-                view.out_target[int(view.out_offsets[row]) : int(view.out_offsets[row + 1])]
-                for row in reached.tolist()
-            ]
-            found = np.unique(np.concatenate(ends)).astype(np.int64)
-            reached = found[away[found] < 0]
-            away[reached] = distance
-        return away
+        view, size = self._view, self._view.state_count
+        edges = (np.ones(len(view.out_target)), view.out_target, view.out_offsets)
+        matrix = csr_array(edges, shape=(size, size))
+        away = csgraph.dijkstra(matrix, indices=view.initial, unweighted=True, min_only=True)
+        return np.where(np.isinf(away), NONE, away).astype(np.int64)
 
     def _find(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         if not len(rows):

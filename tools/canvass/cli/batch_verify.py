@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from canvass.cli.output import CommandError
+from canvass.cli.output import CommandError, json_text
 from canvass.corpus.engine_choice import EngineName, choose_engine
 from canvass.traces.counts import counted
 
@@ -56,15 +56,12 @@ class Report:
 
     def write(self, summary: Summary) -> None:
         """Write summary, pages of examples and the page that shows all."""
-        import msgspec
-
         from canvass.conformance.lookup_sources import make_lookup
         from canvass.corpus.report import REPORT_FILE, render, write_examples
         from canvass.corpus.storage import UrlPath
         from canvass.corpus.summary import SUMMARY_FILE, new_clusters
 
-        encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2)
-        (self.out / SUMMARY_FILE).write_bytes(encoded + b"\n")
+        (self.out / SUMMARY_FILE).write_bytes(json_text(summary).encode())
         lookup = make_lookup([], None if isinstance(self.cache, UrlPath) else self.cache)
         pages = write_examples(summary.clusters, self.out, lookup, self.examples)
         new = None if self.known is None else new_clusters(summary, self.known)

@@ -13,11 +13,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from canvass.cli.output import CommandError, complain
+from canvass.cli.output import CommandError, complain, json_text
 from canvass.cluster.messages import NULL_VALUE
 from canvass.lanes.of_counterexample import Tree, cluster_diagram, value_text
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
@@ -204,7 +203,7 @@ def export(found: Sequence[Counterexample], target: Path) -> None:
     for path, one in files:
         is_itf = path.name.endswith(_ITF)
         document: object = one.violation.to_itf(one.source) if is_itf else one.document()
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+        path.write_text(json_text(document), encoding="utf-8")
         complain(f"wrote {path}")
 
 
