@@ -9,7 +9,7 @@ to which the sender has to wait.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, TypeAlias
@@ -29,7 +29,7 @@ from canvass.cluster.messages import (
     sender_of,
 )
 from canvass.traces.alignment.moves import TICKS
-from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper, bound_back, leads_closed
+from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper, leads_closed
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 
 ROUNDS: Final = 400
@@ -354,25 +354,32 @@ def _observed(
 
 
 def _bound(windows: Windows, one: _Observed) -> None:
-    """Bound what a leader had written, recorded and committed before a step."""
-
-    def change(upper: Upper, s: Member) -> None:
+    """Bound what a leader had written, recorded and committed before a step, in the same term."""
+    step = one.place // SLOTS
+    term = windows.steps[step].state.module_leadership_term_id
+    for upper, s in _back(windows, step, lambda s: leads_closed(s, term)):
         upper.published = min(upper.published, max(one.published, s.publication_position))
         if one.exact:
             upper.recorded = min(upper.recorded, max(one.published, s.recorded_position))
         if one.committed >= 0:
             upper.committed = min(upper.committed, max(one.committed, s.commit_position))
 
-    bound_back(windows.trajectory, windows.bounds, one.place // SLOTS, change)
-
 
 def _bound_noted(windows: Windows, vote: int, position: int) -> None:
     """Bound what a member that copies its leader's log had noted of it when it sent a vote."""
-    for at in range(vote - 1, -1, -1):
-        s, upper = windows.steps[at].state, windows.bounds[at]
-        if s.election_state is not ElectionState.FOLLOWER_LOG_REPLICATION:
-            return
+    copies = ElectionState.FOLLOWER_LOG_REPLICATION
+    for upper, s in _back(windows, vote, lambda s: s.election_state is copies):
         upper.reported = min(upper.reported, max(position, s.append_position))
+
+
+def _back(
+    windows: Windows, step: int, holds: Callable[[Member], bool]
+) -> Iterator[tuple[Upper, Member]]:
+    """The states before a step, and their upper bounds, as far back as a condition holds."""
+    for at in range(step - 1, -1, -1):
+        if not holds(windows.steps[at].state):
+            return
+        yield windows.bounds[at], windows.steps[at].state
 
 
 @dataclass(slots=True)

@@ -494,19 +494,6 @@ def leads_closed(s: Member, term: int) -> bool:
     )
 
 
-def bound_back(
-    trajectory: Trajectory, bounds: list[Upper], index: int, change: Callable[[Upper, Member], None]
-) -> None:
-    """Bound the states before a step of a leader, as far back as it led that term."""
-    steps = trajectory.steps
-    term = steps[index].state.module_leadership_term_id
-    for at in range(index - 1, -1, -1):
-        s = steps[at].state
-        if not leads_closed(s, term):
-            return
-        change(bounds[at], s)
-
-
 def heard_of(i: int, s: Member) -> frozenset[int]:
     """Member ``i`` and the members it has heard of, in this election or in the term it leads."""
     closed = s.election_state is ElectionState.CLOSED
