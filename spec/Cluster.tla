@@ -31,6 +31,7 @@ BoundTerm(i, term) == TRUE         \* may this member open this candidate term?
 BoundInterval(i) == TRUE           \* may this member repeat its periodic message now?
 BoundAppend(position) == TRUE      \* may a leader write up to here?
 BoundRestart(i) == TRUE            \* may this member restart now?
+BoundLate(i) == TRUE               \* may what is on its way to it arrive after a restart?
 BoundError(i) == TRUE              \* may an election of this member fail now, a copy end short,
                                    \* or its archive be slow to show what it records?
 BoundEnterElection(i) == TRUE      \* may this member lose its leader, or its followers, now?
@@ -63,7 +64,7 @@ StreamEntry(c, j, k) ==
 FollowedTerm(s) == IF s.electionState = "CLOSED" THEN s.moduleLeadershipTermId ELSE s.leadershipTermId
 
 LeadsInTerm(s, term) ==
-    /\ s.role = "LEADER" /\ s.moduleState = "ACTIVE" /\ s.publicationPosition # NULL_POSITION
+    /\ IsPublisher(s)
     /\ IF s.electionState = "CLOSED" THEN s.moduleLeadershipTermId = term
        ELSE s.leadershipTermId = term
 
@@ -76,7 +77,7 @@ NextEntry(c, i) ==
     LET s == c.member[i]
         j == s.leaderMemberId
         k == s.recordedPosition + 1
-    IN  IF Closed(s, "LEADER")
+    IN  IF IsPublisher(s)
         THEN IF k <= s.publicationPosition THEN s.moduleLeadershipTermId ELSE -1
         ELSE IF j = NULL_VALUE \/ j = i THEN -1
         ELSE IF At(s, "FOLLOWER_LOG_REPLICATION")
@@ -164,6 +165,19 @@ Due(i)              == IF BoundInterval(i) THEN BOOLEAN ELSE {FALSE}
 IntervalOrTimeout(i) == {[Interval(n) EXCEPT !.timeout = t] : n \in Due(i), t \in BOOLEAN}
 LeaderTick(i)       == {[NoInput EXCEPT !.active = a, !.interval = n, !.commitInterval = c] :
                             a \in ActiveSets(i), n \in Due(i), c \in Due(i)}
+ReadyInputs(i, ends) ==
+    {[x EXCEPT !.timeout = t, !.position = k] :
+        x \in LeaderTick(i), t \in (IF Rev149 THEN BOOLEAN ELSE {FALSE}),
+        k \in {k \in ends : k = NULL_POSITION \/ BoundAppend(k)}}
+
+(***************************************************************************)
+(* The inputs of a duty cycle that closes an election, and may fail.       *)
+(***************************************************************************)
+ClosingInputs(i) ==
+    LET s == member[i]
+    IN  CASE At(s, "LEADER_READY")   -> ReadyInputs(i, {s.publicationPosition + 1})
+          [] At(s, "FOLLOWER_READY") -> {[NoInput EXCEPT !.position = s.commitPosition]}
+          [] OTHER                   -> {}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -177,7 +191,8 @@ Lose(i, j) ==
 
 RestartMember(i) ==
     /\ BoundRestart(i) /\ NoUrgency
-    /\ Take(i, "Restart", NoInput, LoseAllTo(channel, i))
+    /\ \/ Take(i, "Restart", NoInput, LoseAllTo(channel, i))
+       \/ BoundLate(i) /\ Take(i, "Restart", NoInput, channel)
 
 (***************************************************************************)
 (* Messages.  Who has been heard of lately matters only to the leader that *)
@@ -241,10 +256,8 @@ TakeLeaderInit(i) ==
     /\ Tick(i, "LeaderInit", NoInput)
 TakeLeaderReady(i) ==
     /\ At(member[i], "LEADER_READY")
-    /\ \E x \in LeaderTick(i), t \in (IF Rev149 THEN BOOLEAN ELSE {FALSE}),
-          k \in {NULL_POSITION, member[i].publicationPosition + 1} :
-           /\ k = NULL_POSITION \/ BoundAppend(k)
-           /\ Tick(i, "LeaderReady", [x EXCEPT !.timeout = t, !.position = k])
+    /\ \E x \in ReadyInputs(i, {NULL_POSITION, member[i].publicationPosition + 1}) :
+           Tick(i, "LeaderReady", x)
 TakeFollowerLogReplication(i) ==
     /\ At(member[i], "FOLLOWER_LOG_REPLICATION")
     /\ \E due \in Due(i), p \in {NULL_POSITION, member[i].recordedPosition} :
@@ -322,7 +335,7 @@ TakeEnterElection(i) ==
 TakeElectionError(i) ==
     /\ member[i].electionState # "CLOSED"
     /\ NoUrgency /\ BoundError(i)
-    /\ Tick(i, "ElectionError", NoInput)
+    /\ \E x \in {NoInput} \cup ClosingInputs(i) : Tick(i, "ElectionError", x)
 TakeTakeSnapshot(i) ==
     /\ BoundSnapshot(i) /\ NoUrgency
     /\ Tick(i, "TakeSnapshot", NoInput)

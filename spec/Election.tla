@@ -303,12 +303,15 @@ ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
 (* interval that is false there says that the leader's publication refused *)
 (* the report, and the member may leave with the position reported before. *)
 (*                                                                         *)
-(* A copy ends where it was asked to end, or where the leader's archive is *)
-(* lost: then x.position says that the recording ends here.  Aeron takes   *)
-(* the one for the other, and writes down the end that was asked for:      *)
-(* hazard HZ10, whose hardening writes the end of what was copied.  Of an  *)
-(* empty term x.position says that there is a recording, with nothing in   *)
-(* it, which the rest of the state does not show.                          *)
+(* A copy ends when the own archive says so.  That is where it was asked   *)
+(* to end, unless x.position names the end of the recording.  Then the     *)
+(* copy has ended there, short, because the leader's archive is lost; or   *)
+(* all is recorded and the archive has not said yet that the copy has      *)
+(* ended, so that the member goes on reporting.  Aeron takes a copy that   *)
+(* ended short for a whole one, and writes down the end that was asked     *)
+(* for: hazard HZ10, whose hardening writes the end of what was copied.    *)
+(* Of an empty term x.position says that there is a recording, with        *)
+(* nothing in it, which the rest of the state does not show.               *)
 (*                                                                         *)
 (* Hardening HZ2: the term is opened before its first byte is copied.      *)
 (* Hardening HZ5: nothing is committed before a quorum has opened the new  *)
@@ -317,15 +320,12 @@ ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
 (***************************************************************************)
 HasRecording(s) == s.recordingLog # <<>> \/ s.recordedPosition > s.snapshotLogPosition
 
-CopyEnded(s, x) ==
-    \/ s.recordedPosition = s.replicationStopPosition
-    \/ x.position # NULL_POSITION
+CopyEnded(s, x) == (s.recordedPosition = s.replicationStopPosition) = (x.position = NULL_POSITION)
 
 MayEndAt(s, position) ==
     \/ position = NULL_POSITION
     \/ /\ position = s.recordedPosition
-       /\ IF s.logReplication THEN position # s.replicationStopPosition
-          ELSE s.appendPosition >= s.replicationStopPosition /\ ~HasRecording(s)
+       /\ s.logReplication \/ (s.appendPosition >= s.replicationStopPosition /\ ~HasRecording(s))
 
 FinishReplication(i, s, x) ==
     LET end == IF Hardened("HZ10") /\ s.logReplication THEN s.recordedPosition
@@ -515,10 +515,35 @@ EnterElection(i, s, x) ==
 (***************************************************************************)
 (* ElectionError(i, s, x): an error, a stalled replication, a time-out of  *)
 (* a state that has one.  It can strike in every election state.           *)
-(* Source: Election.handleError.                                           *)
+(*                                                                         *)
+(* It can also strike in the duty cycle that should close the election,    *)
+(* when the member connects its ingress channel.  x is that cycle's input  *)
+(* then, and x.position the end of the term's first entry, which has been  *)
+(* written, or the position that the follower has reported.  The module    *)
+(* has taken over the term and the commit position; the election goes back *)
+(* to INIT with its own variables.  There the archive may still record the *)
+(* entry.  Without a position x says nothing.                              *)
+(* Source: Election.handleError, ConsensusModuleAgent.electionComplete,    *)
+(* connectIngress.                                                         *)
 (***************************************************************************)
+ClosingStep(i, s, x) ==
+    LET ready    == At(s, "LEADER_READY")
+        reported == At(s, "FOLLOWER_READY") /\ x.position = s.commitPosition
+    IN  CASE ready    -> LeaderReady(i, s, x)
+          [] reported -> FollowerReady(i, s, x)
+          [] OTHER    -> {}
+
+FailToClose(s, o) ==
+    [o EXCEPT !.next = EnterInit(
+        [s EXCEPT !.moduleLeadershipTermId = o.next.moduleLeadershipTermId,
+                  !.moduleNotifiedCommitPosition = o.next.moduleNotifiedCommitPosition,
+                  !.commitPosition = o.next.commitPosition,
+                  !.publicationPosition = o.next.publicationPosition])]
+
 ElectionError(i, s, x) ==
-    IF ~IsElecting(s) THEN {} ELSE Raise(s)
+    IF ~IsElecting(s) THEN {}
+    ELSE IF x.position = NULL_POSITION THEN Raise(s)
+    ELSE {FailToClose(s, o) : o \in ClosingStep(i, s, x)}
 
 (***************************************************************************)
 (* Restart(i, s, x): the process has ended, in whatever way, and is        *)

@@ -172,6 +172,13 @@ Closed(s, role) == OutsideElections(s) /\ s.role = role
 At(s, electionState) == s.moduleState = "ACTIVE" /\ s.electionState = electionState
 
 (***************************************************************************)
+(* Whether the member has a log stream of its own, which ends at           *)
+(* publicationPosition.                                                    *)
+(***************************************************************************)
+IsPublisher(s) ==
+    s.role = "LEADER" /\ s.moduleState = "ACTIVE" /\ s.publicationPosition # NULL_POSITION
+
+(***************************************************************************)
 (* Outside elections: whether what a leader sends is from the leader that  *)
 (* this member follows, or from a newer term.                              *)
 (***************************************************************************)

@@ -117,15 +117,4 @@ ShortMessageOf(Terms, Positions) ==
         [type : {"TerminationPosition"}, leadershipTermId : T, logPosition : Positions]
         \cup
         [type : {"TerminationAck"}, leadershipTermId : T, logPosition : Positions, memberId : Members]
-
-NewLeadershipTermOf(Terms, Positions) ==
-    LET T == Terms \cup {NULL_VALUE}
-        P == Positions \cup {NULL_POSITION}
-    IN  [type : {"NewLeadershipTerm"}, logLeadershipTermId : T, nextLeadershipTermId : T,
-         nextTermBaseLogPosition : P, nextLogPosition : P, leadershipTermId : Terms,
-         termBaseLogPosition : Positions, logPosition : Positions, commitPosition : P,
-         leaderMemberId : Members]
-
-MessageOf(Terms, Positions) ==
-    ShortMessageOf(Terms, Positions) \cup NewLeadershipTermOf(Terms, Positions)
 =============================================================================

@@ -5,7 +5,7 @@
 (*                                                                         *)
 (* That is what one Aeron publication for each pair gives while it is      *)
 (* connected.  A message is lost when the transport refuses it, when an    *)
-(* image times out, and when its receiver restarts.                        *)
+(* image times out, and mostly when its receiver restarts.                 *)
 (*                                                                         *)
 (* A channel holds at most ChannelCapacity messages, all together at most  *)
 (* NetworkCapacity, and a send beyond that is lost.  Every message may be  *)
@@ -42,8 +42,9 @@ Transmit(channel, i, sends) ==
 Receive(channel, i, j) == [channel EXCEPT ![i][j] = Tail(@)]
 
 (***************************************************************************)
-(* A restarted member gets nothing of what was on its way to it, and what  *)
-(* it had sent may still arrive.                                           *)
+(* Of what was on its way to a member that restarts all may be lost, or    *)
+(* nothing: what its sender had not put on the wire yet comes to the new   *)
+(* process.  What it had sent itself may still arrive.                     *)
 (***************************************************************************)
 LoseAllTo(channel, j) == [i \in Members |-> [channel[i] EXCEPT ![j] = <<>>]]
 =============================================================================

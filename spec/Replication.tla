@@ -28,7 +28,9 @@ AppendEntry(i, s, x) ==
 (* RecordLog(i, s, x): the archive has recorded up to x.position: what     *)
 (* this leader wrote, what its leader's stream brought, or what is copied  *)
 (* from the leader's archive.  The archive has threads of its own, so this *)
-(* may happen between any two steps of the member.                         *)
+(* may happen between any two steps of the member.  A leader's stream has  *)
+(* more than is recorded outside elections, and after one that failed when *)
+(* its first entry was written.                                            *)
 (*                                                                         *)
 (* A member that awaits the stream asks for its recording as soon as the   *)
 (* stream has connected, and leaves that state once its archive shows the  *)
@@ -52,7 +54,7 @@ RecordsFromStream(s) ==
 RecordLog(i, s, x) ==
     LET copies == At(s, "FOLLOWER_LOG_REPLICATION") /\ s.logReplication
         bound  == CASE copies                 -> s.replicationStopPosition
-                    [] Closed(s, "LEADER")    -> s.publicationPosition
+                    [] IsPublisher(s)         -> s.publicationPosition
                     [] RecordsFromStream(s)   -> x.position
                     [] OTHER                  -> NULL_POSITION
     IN  IF x.position <= s.recordedPosition \/ x.position > bound THEN {}

@@ -10,7 +10,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from canvass.cluster.effects import AdvanceCommit, Effects, PersistCandidateTerm, TruncateLog
+from canvass.cluster.effects import (
+    AdvanceCommit,
+    CompleteElection,
+    Effects,
+    PersistCandidateTerm,
+    TruncateLog,
+)
+from canvass.cluster.election_follower import follower_ready
+from canvass.cluster.election_leader import leader_ready
 from canvass.cluster.member import (
     ElectionState,
     Input,
@@ -204,19 +212,49 @@ def enter_election(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
     return new_election(rules, i, s, x.graceful_closed_leader_id)
 
 
-def election_error(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
+def _closing_step(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """The step that would close the election on an input; None if it would not close it."""
+    if is_at(s, ElectionState.LEADER_READY):
+        return leader_ready(rules, i, s, x)
+    if x.position == s.commit_position:
+        return follower_ready(rules, i, s, x)
+    return None
+
+
+def _fail_to_close(s: Member, closed: Outcome) -> Outcome:
+    """The outcome of a step that should have closed the election and has failed at the end."""
+    taken_over = replace(
+        s,
+        module_leadership_term_id=closed.next.module_leadership_term_id,
+        module_notified_commit_position=closed.next.module_notified_commit_position,
+        commit_position=closed.next.commit_position,
+        publication_position=closed.next.publication_position,
+    )
+    done = [e for e in closed.effects if not isinstance(e, CompleteElection)]
+    return enter_init(taken_over).after(*done)
+
+
+def election_error(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
     """Fail: an error, a stalled replication, a time-out of a state that has one.
 
     Notes
     -----
-    It can strike in every election state. Source: ``Election.handleError``.
+    It can strike in every election state. It can also strike in the duty cycle that should close
+    the election, when the member connects its ingress channel. ``x`` is that cycle's input then,
+    and ``x.position`` the end of the term's first entry, which has been written, or the position
+    that the follower has reported. The module has taken over the term and the commit position; the
+    election goes back to INIT with its own variables. Source: ``Election.handleError``,
+    ``ConsensusModuleAgent.electionComplete``, ``connectIngress``.
     """
     # Refuse.
     if not in_election(s) or s.election_state is ElectionState.INIT:
         return None
 
     # Effects.
-    return enter_init(s)
+    if x.position == NULL_VALUE:
+        return enter_init(s)
+    closed = _closing_step(rules, i, s, x)
+    return None if closed is None else _fail_to_close(s, closed)
 
 
 def restart(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:

@@ -41,21 +41,25 @@ def _reported_term(rules: Rules, s: Member, term: int) -> int:
 
 
 def _copy_ended(s: Member, x: Input) -> bool:
-    """Whether the copy ended where it was asked to end, or short of that."""
-    return s.recorded_position == s.replication_stop_position or x.position != NULL_VALUE
+    """Whether the archive says that the copy ended: where it was asked to end, unless the input
+    names the end of the recording.
+    """
+    whole = s.recorded_position == s.replication_stop_position
+    return whole == (x.position == NULL_VALUE)
 
 
 def _may_end_at(s: Member, position: int) -> bool:
-    """Whether an input may say that the recording ends at ``position``.
+    """Whether an input may name ``position`` as the end of the recording.
 
-    It says so of a copy that ended short, and of a recording with nothing in it.
+    It does so of a copy that ended short, of one that has not ended though all of it is recorded,
+    and of a recording with nothing in it.
     """
     if position == NULL_VALUE:
         return True
     if position != s.recorded_position:
         return False
     if s.log_replication:
-        return position != s.replication_stop_position
+        return True
     return s.append_position >= s.replication_stop_position and not has_recording(s)
 
 
@@ -109,11 +113,12 @@ def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outco
     The copied bytes are reported, in the *new* leader's term, before their own term is in the
     recording log: hazards HZ2 and HZ7. An empty term is written without waiting, and not at all by
     a member that has no recording yet, be it empty: ``x.position`` says that there is one. The
-    copying is ``RecordLog``. A copy that ended short, at ``x.position``, is taken for whole: hazard
-    HZ10. Where more is recorded than was reported, ``x.interval`` is false only if the leader's
-    publication refused the report. Hardened against HZ2, the term is opened before its first byte
-    is copied; against HZ5, the member does not wait for a commit, which may wait for it. Source:
-    ``Election.followerLogReplication``.
+    copying is ``RecordLog``. Where all is recorded, ``x.position`` says that the archive has not
+    said yet that the copy has ended. A copy that ended short, at ``x.position``, is taken for
+    whole: hazard HZ10. Where more is recorded than was reported, ``x.interval`` is false only if
+    the leader's publication refused the report. Hardened against HZ2, the term is opened before its
+    first byte is copied; against HZ5, the member does not wait for a commit, which may wait for it.
+    Source: ``Election.followerLogReplication``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION) or not _may_end_at(s, x.position):

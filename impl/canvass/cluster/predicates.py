@@ -75,6 +75,12 @@ def is_at(s: Member, election_state: ElectionState) -> bool:
     return s.module_state is _ACTIVE and s.election_state is election_state
 
 
+def is_publisher(s: Member) -> bool:
+    """Whether the member has a log stream of its own, which ends at ``publication_position``."""
+    publishes = s.role is Role.LEADER and s.publication_position != NULL_VALUE
+    return publishes and s.module_state is _ACTIVE
+
+
 def is_from_leader(s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
     """Whether a message is from the leader that this member follows outside elections."""
     return (

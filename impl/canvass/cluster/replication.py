@@ -37,6 +37,7 @@ from canvass.cluster.predicates import (
     in_election,
     is_at,
     is_closed,
+    is_publisher,
 )
 from canvass.cluster.recording_log import NO_TERM_ENTRY, commit_log_position, find_term_entry
 from canvass.cluster.rules import Rules
@@ -123,15 +124,16 @@ def record_log(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     -----
     What is recorded is what this leader wrote, what its leader's stream brought, or what is copied
     from the leader's archive. The archive has threads of its own, so this may happen between any
-    two steps of the member. A recording that is extended may grow before the member has seen that
-    it runs (hazard HZ2). Source: ``ArchiveConductor``, ``RecordingSession``,
-    ``ConsensusModuleAgent.tryJoinLogAsFollower``.
+    two steps of the member. A leader's stream has more than is recorded outside elections, and
+    after one that failed when its first entry was written. A recording that is extended may grow
+    before the member has seen that it runs (hazard HZ2). Source: ``ArchiveConductor``,
+    ``RecordingSession``, ``ConsensusModuleAgent.tryJoinLogAsFollower``.
     """
     # Decide.
     bound = NULL_VALUE
     if is_at(s, _REPLICATES) and s.log_replication:
         bound = s.replication_stop_position
-    elif is_closed(s, _LEADER):
+    elif is_publisher(s):
         bound = s.publication_position
     elif _records_from_stream(rules, s):
         bound = x.position

@@ -21,7 +21,7 @@ from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Ro
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import Received, StepFunction, StepRecorder
-from canvass.cluster.predicates import current_term, is_at, is_closed
+from canvass.cluster.predicates import current_term, is_at, is_publisher
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import ACTION_OF, EVENT_LENGTH
@@ -209,17 +209,12 @@ class World:
 
     def _leads(self, j: int, term: int) -> bool:
         s = self.members[j]
-        return (
-            j in self.up
-            and s.role is Role.LEADER
-            and s.publication_position != NULL_VALUE
-            and current_term(s) == term
-        )
+        return j in self.up and is_publisher(s) and current_term(s) == term
 
     def source(self, i: int) -> Log:
         """The log from which member ``i`` records now."""
         s = self.members[i]
-        if is_closed(s, Role.LEADER):
+        if is_publisher(s):
             return self.stream(i)
         j = s.leader_member_id
         if j in (NULL_VALUE, i):

@@ -128,7 +128,6 @@ PROBLEMS: Final = {
     kernel.OTHER_CONTENT: "message {id} was sent with other contents",
     kernel.RECEIVED_TWICE: "message {id} is received a second time",
     kernel.OVERTAKEN: "message {id} was sent before one of member {sender} that came already",
-    kernel.LOST_IN_RESTART: "message {id} was sent before this member restarted, and lost then",
     kernel.CYCLE: "the step comes before itself: what it consumes depends on what it causes",
     kernel.NOT_WRITTEN: "the log is recorded to where its leader has not written in that term",
     kernel.NO_LEADER: "the log is recorded from a member that has not led the term followed",
@@ -399,11 +398,8 @@ def order_causes(
     starts = np.searchsorted(member, np.arange(member_count + 1, dtype=member.dtype))
     starts = starts.astype(np.int64)
     order = long_array(len(member), before.dtype)
-    # Nothing of it that is not written to takes room.
-    past = long_array((len(member), member_count), before.dtype)
     ordered = kernel.order_steps(
         member,
-        sequence.action == RESTART,
         starts,
         send_of,
         send_row,
@@ -411,7 +407,6 @@ def order_causes(
         commits,
         found,
         order,
-        past,
     )
     found[found == kernel.UNSEEN] = kernel.SOUND
     return Order(

@@ -46,8 +46,6 @@ OTHER_CONTENT: Final = 3
 RECEIVED_TWICE: Final = 4
 OVERTAKEN: Final = 5
 """A message that its sender sent later, be it after a restart, was received before it."""
-LOST_IN_RESTART: Final = 6
-"""It was on its way when its receiver restarted."""
 CYCLE: Final = 7
 """The step comes before itself in the order of causes."""
 NOT_WRITTEN: Final = 8
@@ -104,9 +102,8 @@ def match_receipts(
 
 
 @kernel("member")
-def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
+def order_steps(
     member: Any,
-    restarts: Any,
     starts: Any,
     send_of: Any,
     send_row: Any,
@@ -114,7 +111,6 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
     commits: Any,
     found: Any,
     order: Any,
-    past: Any,
 ) -> int:
     """Order the steps: each after its member's previous one, its message's send, its log's source.
 
@@ -123,17 +119,12 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
     that anybody knows of it, is then recorded before: of the orders that causes allow this is one
     in which what is committed is on as many disks as can be.
 
-    ``order`` gets the rows, ``past`` for each row how many steps of each member come before it or
-    are it; but nothing once all the steps that ``restarts`` tells of are ordered, as nobody asks
-    then. Returns how many were ordered: a step in a cycle, and what comes after it, is not.
+    ``order`` gets the rows. Returns how many were ordered: a step in a cycle, and what comes after
+    it, is not.
     """
     members = len(starts) - 1
     at = starts[:-1].copy()
     """The next row of each member: what is before it is done."""
-    restarted = np.full(members, -1, np.int64)
-    ahead = 0
-    for row in range(len(member)):
-        ahead += restarts[row]
     filled = 0
     moved = True
     waiting = False
@@ -155,24 +146,6 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
                     break
                 if commits[row]:
                     hurry = False
-                if ahead:
-                    if row > starts[m]:
-                        past[row] = past[row - 1]
-                    else:
-                        past[row] = 0
-                    for which in range(2):
-                        other = cause[row] if which else origin
-                        if other >= 0:
-                            for k in range(members):
-                                past[row, k] = max(past[row, k], past[other, k])
-                    past[row, m] = row - starts[m] + 1
-                if restarts[row]:
-                    restarted[m] = row
-                    ahead -= 1
-                if origin >= 0 and restarted[m] >= 0:
-                    sender = member[origin]
-                    if past[restarted[m], sender] > origin - starts[sender]:
-                        found[row] = LOST_IN_RESTART
                 order[filled] = row
                 filled += 1
                 at[m] += 1

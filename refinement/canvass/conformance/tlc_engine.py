@@ -197,10 +197,7 @@ def _about_message(trace: TraceRun, end: DeadEnd, member: int) -> str | None:
     earlier = trace.streams[member].received[: end.at[member]]
     if any(other[1] == identity for other in earlier):
         return f"message {name} is received a second time"
-    return (
-        f"message {name} is no longer under way: a later one of member {sender} came already,"
-        " or this member has restarted since"
-    )
+    return f"message {name} was sent before one of member {sender} that came already"
 
 
 def _about_step(trace: TraceRun, end: DeadEnd, member: int) -> str:

@@ -295,7 +295,12 @@ class _Events:
             for place, row in enumerate(own):
                 for to, identity, content in sends[send_at[row] : send_at[row + 1]]:
                     sent.setdefault(identity, Sent(member, place, to, content))
-        restart_before = self._restarts(order)
+        received = {
+            (int(identity), member)
+            for member, own in enumerate(order)
+            for identity in rows.message[own, _ID].tolist()
+            if identity >= 0
+        }
         streams = []
         for own in order:
             texts = []
@@ -317,9 +322,8 @@ class _Events:
                 ]
                 out = [int(send_at[row + 1] - send_at[row])]
                 for to, number, content in sends[send_at[row] : send_at[row + 1]]:
-                    there = restart_before.get((number, to))
-                    got = there is not None
-                    out += [to, self.ids[number] if got else NEVER_RECEIVED, there or 0, *content]
+                    got = (number, to) in received
+                    out += [to, self.ids[number] if got else NEVER_RECEIVED, *content]
                 own_sums = rows.checksums[sum_at[row] : sum_at[row + 1]].tolist()
                 seen = [len(own_sums)]
                 for position, checksum in own_sums:
@@ -338,19 +342,6 @@ class _Events:
                 )
             )
         return tuple(streams), sent
-
-    def _restarts(self, order: Sequence[Sequence[int]]) -> dict[tuple[int, int], int]:
-        """Give, for the id and receiver of each receipt, the last restart before it, from 1."""
-        found: dict[tuple[int, int], int] = {}
-        for member, own in enumerate(order):
-            restart = 0
-            for place, row in enumerate(own, 1):
-                if int(self.rows.action[row]) == _RESTART:
-                    restart = place
-                identity = int(self.rows.message[row, _ID])
-                if identity >= 0:
-                    found.setdefault((identity, member), restart)
-        return found
 
 
 def _contents(cells: list[int]) -> tuple[int, ...]:

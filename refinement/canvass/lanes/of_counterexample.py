@@ -181,7 +181,8 @@ def action_title(action: str) -> str:
 def is_received(action: str, gone: int) -> bool:
     """Say whether messages that left a channel in a step were received; if not, they were lost.
 
-    One message at a time is received. A restart loses every message to its member, perhaps one.
+    One message at a time is received. A restart loses every message to its member, perhaps one, or
+    none.
     """
     restarts = _MARKS.get(action_name(action)) == MARKED["Restart"]
     return gone == 1 and not restarts and not action.startswith(LOSE)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from canvass.cluster import core
 from canvass.cluster.effects import AppendNewLeadershipTermEvent, AppendToLog
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import ACTION_OF
@@ -120,7 +121,7 @@ class DrivenCluster(World):
         """Let one member do something of its own."""
         s = self.members[i]
         if s.module_state is not ModuleState.ACTIVE or self.rng.random() < self.faults / 4:
-            self.start(i)
+            self._restart(i)
             return
         if self.rng.random() < self.faults:
             self._fault(i, s)
@@ -129,14 +130,30 @@ class DrivenCluster(World):
         if choices:
             self.take(i, *self.rng.choice(choices))
 
+    def _restart(self, i: int) -> None:
+        """Start a member again; what was on its way to it is lost or comes to the new process."""
+        late = {pair: queue.copy() for pair, queue in self.channels.items() if pair[1] == i}
+        self.start(i)
+        if self.rng.random() < 0.5:
+            self.channels |= late
+
     def _fault(self, i: int, s: Member) -> None:
         if s.election_state is not E.CLOSED:
-            self.take(i, "ElectionError")
+            self.take(i, "ElectionError", self._failing_input(i, s))
             return
         graceful = self.rng.choice((-1, s.leader_member_id))
         choices = [("EnterElection", replace(NO_INPUT, graceful_closed_leader_id=graceful))]
         choices += [("TakeSnapshot", NO_INPUT)] * 3
         self.take(i, *self.rng.choice(choices))
+
+    def _failing_input(self, i: int, s: Member) -> Input:
+        """The input of an error; it may strike when the election should close."""
+        x = NO_INPUT
+        if s.election_state is E.LEADER_READY:
+            x = self._tick_input(i, s)
+        elif s.election_state is E.FOLLOWER_READY and self.rng.random() < 0.5:
+            x = replace(x, position=s.commit_position)
+        return NO_INPUT if x.position == NULL_VALUE else x
 
     def _choices(self, i: int, s: Member) -> Iterator[tuple[str, Input]]:
         if s.election_state is not E.CLOSED:
@@ -175,6 +192,9 @@ class DrivenCluster(World):
                 ready = replace(x, position=s.publication_position + _EVENT_LENGTH)
                 if self.step(self.rules, i, s, "LeaderReady", ready) is not None:
                     return ready
+        copied = s.log_replication and s.recorded_position == s.replication_stop_position
+        if copied and flip() < self.faults:
+            return replace(x, position=s.recorded_position)
         return x
 
 

@@ -48,6 +48,8 @@ def election_init(draft: Draft) -> None:
 def election_error(draft: Draft) -> None:
     """Give the election up: what it has found is forgotten."""
     must(draft.state not in (ElectionState.CLOSED, ElectionState.INIT))
+    must(draft.input["position"] == NULL_VALUE)
+    draft.given()
     draft.fields("", ENTER_INIT)
     draft.records("", f"{POSITION} {VOTE}")
     draft.log()

@@ -224,7 +224,8 @@ def follower_log_replication(draft: Draft) -> None:
     draft.at(ElectionState.FOLLOWER_LOG_REPLICATION)
     s, x, after = draft.before, draft.input, draft.after
     copied, stop = s["recorded_position"], s["replication_stop_position"]
-    must(x["position"] == NULL_VALUE)
+    waits = s["log_replication"] and copied == stop and x["position"] == copied
+    must(waits or x["position"] == NULL_VALUE)
     name = "replication_stop_position"
     if not s["log_replication"]:
         must(s["append_position"] < stop)
@@ -237,7 +238,9 @@ def follower_log_replication(draft: Draft) -> None:
     reported = copied if x["interval"] else s["append_position"]
     reads = "leadership_term_id leader_member_id" if x["interval"] else ""
     notified = "notified_commit_position"
-    if copied != stop or s[notified] < reported:
+    if waits or copied != stop or s[notified] < reported:
+        # Whether more is to be copied, to be committed, or to be said by the archive.
+        x["position"] = NULL_VALUE
         reads += " recorded_position" if x["interval"] else ""
         draft.fields(f"log_replication {reads}", "append_position" if x["interval"] else "")
         draft.records()

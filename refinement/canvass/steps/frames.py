@@ -81,6 +81,9 @@ _ELECTION_COMPLETE = (
     " log_leadership_term_id leadership_term_id candidate_term_id append_position"
     " notified_commit_position catchup_join_position graceful_closed_leader_id commit_position"
 )
+_TAKEN_OVER = (
+    "module_leadership_term_id module_notified_commit_position commit_position publication_position"
+)
 _COUNTED = f"{_RECORD_POSITION} {LOG} leader_member_id"
 _QUORUM_READS = f"{_COUNTED} append_position leadership_term_id commit_position"
 _LEADERSHIP_READS = f"{_QUORUM_READS} log_leadership_term_id module_leadership_term_id"
@@ -268,7 +271,11 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
     ),
     Action.FOLLOWER_READY: _election(_row("leader_member_id", _ELECTION_COMPLETE)),
     Action.ENTER_ELECTION: dict.fromkeys((_LEADER, _OTHER), _STARTED),
-    Action.ELECTION_ERROR: _election(_row("", _ENTER_INIT)),
+    # The duty cycle that should close the election may fail.
+    Action.ELECTION_ERROR: {
+        _E_LEADER: _row(f"{_LEADERSHIP_READS} members.vote", f"{_ENTER_INIT} {_TAKEN_OVER}", _OWN),
+        _E_OTHER: _row("leader_member_id leadership_term_id", f"{_ENTER_INIT} {_TAKEN_OVER}"),
+    },
     Action.APPEND_ENTRY: {
         _LEADER: _row(
             "termination_position termination_leadership_term_id module_leadership_term_id",
@@ -282,7 +289,7 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
     | _election(
         _row(
             "log_subscription log_replication replication_stop_position snapshot_log_position"
-            f" {LOG}",
+            f" publication_position {LOG}",
             "recorded_position",
         )
     ),

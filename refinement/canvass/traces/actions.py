@@ -111,7 +111,7 @@ ACTION_INPUTS: Final[Mapping[Action, ActionInput]] = MappingProxyType(
         Action.FOLLOWER_LOG_AWAIT: _row(),
         Action.FOLLOWER_READY: _row(),
         Action.ENTER_ELECTION: _row("graceful_closed_leader_id"),
-        Action.ELECTION_ERROR: _row(),
+        Action.ELECTION_ERROR: _row("interval", "commit_interval", "timeout", "active", "position"),
         Action.APPEND_ENTRY: _row("position"),
         Action.RECORD_LOG: _row("position"),
         Action.CONSUME_LOG: _row("position"),

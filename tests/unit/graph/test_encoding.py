@@ -75,7 +75,7 @@ def test_actions_read_the_same_fields_of_their_input_everywhere() -> None:
     text = definition("FieldsReadBy", of="MemberGraph")
     spec = {
         action: set(re.findall(r'"(\w+)"', fields))
-        for actions, fields in re.findall(r"action (.*?) -> \{(.*?)\}", text)
+        for actions, fields in re.findall(r"action (.*?) ->\s*\{(.*?)\}", text)
         for action in re.findall(r'"(\w+)"', actions)
     }
     traces = {

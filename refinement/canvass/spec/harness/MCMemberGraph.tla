@@ -21,7 +21,11 @@ DoesBy(action, position) == <<action, [NoInput EXCEPT !.position = position]>>
 IntervalPasses(action) == <<action, [NoInput EXCEPT !.interval = TRUE]>>
 TimesOut(action) == <<action, [NoInput EXCEPT !.timeout = TRUE]>>
 Leads(action) == <<action, [NoInput EXCEPT !.active = Members]>>
-OpensLog(position) == <<"LeaderReady", [NoInput EXCEPT !.active = Members, !.position = position]>>
+Opens(position) == [NoInput EXCEPT !.active = Members, !.position = position]
+OpensLog(position) == <<"LeaderReady", Opens(position)>>
+FailsToClose(position) == <<"ElectionError", Opens(position)>>
+CopiesStill(position) ==
+    <<"FollowerLogReplication", [NoInput EXCEPT !.interval = TRUE, !.position = position]>>
 Receives(m) == <<ActionOf(m), [NoInput EXCEPT !.message = m]>>
 Enters(term, base, position) ==
     <<"OnReplayNewLeadershipTermEvent",
@@ -102,6 +106,7 @@ LifeOfFollower ==
       Does("FollowerLogReplication"),
       DoesBy("RecordLog", 1),
       Receives(CommitPosition(1, 1, 1)),
+      CopiesStill(1),
       IntervalPasses("FollowerLogReplication"),
       Receives(NewLeadershipTerm(0, 1, 1, NULL_POSITION, 1, 1, 1, Commit(1), 1)),
       Does("FollowerReplay"),
@@ -115,7 +120,8 @@ LifeOfFollower ==
 (* A new leader's life.  It follows member 1 in term 0 until that one      *)
 (* closes in good order, with one entry that is not known to be committed. *)
 (* Member 2 has less, votes for it, and must copy the rest before it may   *)
-(* lead.                                                                   *)
+(* lead.  In another life its election fails when the first entry of its   *)
+(* term is written.                                                        *)
 (***************************************************************************)
 JoinsNewTerm ==
     <<Does("Restart"),
@@ -130,7 +136,7 @@ JoinsNewTerm ==
 
 LosesLeader == <<"EnterElection", [NoInput EXCEPT !.gracefulClosedLeaderId = 1]>>
 
-LifeOfSuccessor ==
+WinsNewTerm ==
     JoinsNewTerm \o
     <<DoesBy("RecordLog", 2),
       LosesLeader,
@@ -147,8 +153,15 @@ LifeOfSuccessor ==
       DoesBy("ConsumeLog", 2),
       Leads("LeaderReplay"),
       Does("LeaderInit"),
-      Receives(AppendPosition(1, 2, 2, 0)),
-      OpensLog(3)>>
+      Receives(AppendPosition(1, 2, 2, 0))>>
+
+LifeOfSuccessor == WinsNewTerm \o <<OpensLog(3)>>
+
+LifeOfFailed ==
+    WinsNewTerm \o
+    <<FailsToClose(3),
+      DoesBy("RecordLog", 3),
+      Does("ElectionInit")>>
 
 (***************************************************************************)
 (* Two hopeful lives.  The member begins to catch up in the first term and *)
@@ -473,8 +486,8 @@ LongLives == {LifeOfVeteran, LifeOfSleeper, LifeOfSkipper, LifeOfStubborn, LifeO
 Lives ==
     IF MemberCount = 2 THEN {LifeOfOther}
     ELSE IF MemberCount = 5 THEN {LifeOfLeaderOfFive, LifeOfFollower}
-    ELSE {LifeOfLeader, LifeOfFollower, LifeOfSuccessor, LifeOfForgetful, LifeOfInterrupted,
-          LifeOfPersistent, LifeOfUnlucky, LifeOfStray, LifeOfLatecomer, LifeOfReminded,
+    ELSE {LifeOfLeader, LifeOfFollower, LifeOfSuccessor, LifeOfFailed, LifeOfForgetful,
+          LifeOfInterrupted, LifeOfPersistent, LifeOfUnlucky, LifeOfStray, LifeOfLatecomer, LifeOfReminded,
           LifeOfShortCopy, LifeOfHasty}
 
 RECURSIVE StatesOf(_, _)

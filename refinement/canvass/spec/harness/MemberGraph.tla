@@ -66,7 +66,8 @@ FieldsReadBy(action) ==
       [] action = "CandidateBallot" -> {"timeout", "accepted"}
       [] action = "FollowerBallot" -> {"timeout"}
       [] action \in {"LeaderLogReplication", "LeaderReplay"} -> {"interval", "commitInterval", "active"}
-      [] action = "LeaderReady" -> {"interval", "commitInterval", "timeout", "active", "position"}
+      [] action \in {"LeaderReady", "ElectionError"} ->
+             {"interval", "commitInterval", "timeout", "active", "position"}
       [] action = "FollowerLogReplication" -> {"interval", "position"}
       [] action \in {"FollowerReplay", "FollowerCatchup"} -> {"interval"}
       [] action = "EnterElection" -> {"gracefulClosedLeaderId"}
@@ -156,12 +157,25 @@ IsActiveAsked(s, action, x) ==
     ELSE x.active # {}
 
 (***************************************************************************)
+(* A cycle fails to close an election only where it would close it; of     *)
+(* other errors, and of a follower's, the rest of the input says nothing.  *)
+(***************************************************************************)
+IsFailureAsked(s, x) ==
+    LET idle == /\ ~x.interval /\ ~x.commitInterval /\ ~x.timeout
+                /\ x.active = IF Rev149 THEN {Self} ELSE {}
+    IN  IF x.position = NULL_POSITION THEN idle
+        ELSE ClosingStep(Self, s, x) # {} /\ (idle \/ s.electionState = "LEADER_READY")
+
+(***************************************************************************)
 (* Asked(s, action, x): this input is tried in this state.                 *)
 (***************************************************************************)
 Asked(s, action, x) ==
-    action \in MessageActions =>
+    /\ action \in MessageActions =>
         /\ LooksInto(s, action) \/ Sample(x.message)
         /\ IsActiveAsked(s, action, x)
+    /\ action = "ElectionError" => IsFailureAsked(s, x)
+
+MayNamePosition == {"LeaderReady", "FollowerLogReplication", "ElectionError"}
 
 InputsOf(action) ==
     LET Given(field, values) == IF field \in FieldsReadBy(action) THEN values ELSE {NoInput[field]}
@@ -172,8 +186,7 @@ InputsOf(action) ==
          timeout : Given("timeout", BOOLEAN),
          active : Given("active", ActiveSets(action)),
          accepted : Given("accepted", SUBSET Peers),
-         position : Given("position", Positions \cup (IF action \in {"LeaderReady", "FollowerLogReplication"}
-                                                      THEN {NULL_POSITION} ELSE {})),
+         position : Given("position", Positions \cup (IF action \in MayNamePosition THEN {NULL_POSITION} ELSE {})),
          leadershipTermId : Given("leadershipTermId", Terms),
          termBaseLogPosition : Given("termBaseLogPosition", Positions),
          gracefulClosedLeaderId : Given("gracefulClosedLeaderId", Peers \cup {NULL_VALUE})]

@@ -40,7 +40,7 @@ Allowed(r) ==
 
 SameOutcome(a, b) == a.next = b.next /\ SameSends(a.sends, b.sends)
 
-Judge(n, text) ==
+Answer(n, text) ==
     LET r        == TLCEval(IntegersOf(text))
         allowed  == Allowed(r)
         observed == Observed(r)
@@ -52,5 +52,5 @@ Judge(n, text) ==
 (***************************************************************************)
 (* The sequence is bound once: TLC would evaluate it anew at each use.     *)
 (***************************************************************************)
-ASSUME LET steps == Steps IN \A n \in DOMAIN steps : Judge(n, steps[n])
+ASSUME LET steps == Steps IN \A n \in DOMAIN steps : Answer(n, steps[n])
 =============================================================================

@@ -53,9 +53,8 @@ Numbers(text) ==
 (* An event is a string: how it is to be taken, action, sender and id of   *)
 (* the message, state after, input, sends, checksums.                      *)
 (*                                                                         *)
-(* A send has its receiver, its id, and the place in the receiver's stream *)
-(* of the last restart before the receipt; a message that nobody receives  *)
-(* has no id.                                                              *)
+(* A send has its receiver and its id; a message that nobody receives has  *)
+(* no id.                                                                  *)
 (***************************************************************************)
 ORDINARY == 0
 AFTER_GAP == 1      \* the state before is not known
@@ -69,13 +68,12 @@ STATE_START == 5
 RECURSIVE DecodeTraceSends(_, _, _)
 DecodeTraceSends(r, k, count) ==
     IF count = 0 THEN <<>>
-    ELSE <<[to |-> r[k], id |-> r[k + 1], restart |-> r[k + 2],
-            message |-> DecodeMessage(r, k + 3)]>>
-         \o DecodeTraceSends(r, AfterMessage(r, k + 3), count - 1)
+    ELSE <<[to |-> r[k], id |-> r[k + 1], message |-> DecodeMessage(r, k + 2)]>>
+         \o DecodeTraceSends(r, AfterMessage(r, k + 2), count - 1)
 
 RECURSIVE AfterTraceSends(_, _, _)
 AfterTraceSends(r, k, count) ==
-    IF count = 0 THEN k ELSE AfterTraceSends(r, AfterMessage(r, k + 3), count - 1)
+    IF count = 0 THEN k ELSE AfterTraceSends(r, AfterMessage(r, k + 2), count - 1)
 
 SentTo(sends, j) == SelectSeq(sends, LAMBDA e : e.to = j)
 
@@ -153,8 +151,7 @@ MessageIsThere(i) ==
 
 ChannelAfter(i) ==
     LET e      == next[i]
-        given  == IF e.action = "Restart" THEN LoseAllTo(channel, i)
-                  ELSE IF e.input.message = NoMessage \/ e.id < 0 THEN channel
+        given  == IF e.input.message = NoMessage \/ e.id < 0 THEN channel
                   ELSE [channel EXCEPT ![e.from][i] = SubSeq(@, PlaceOf(@, e.id) + 1, Len(@))]
         wanted == SelectSeq(e.sends, LAMBDA s : s.id >= 0)
     IN  Transmit(given, i, [k \in DOMAIN wanted |->
@@ -199,11 +196,11 @@ Followed(i) == <<member[i].leaderMemberId, FollowedTerm(member[i])>>
 Reaches(i, upTo) == Followed(i) \in DOMAIN led /\ led[Followed(i)].reach >= upTo
 
 SourceIsThere(i, upTo) ==
-    \/ Closed(member[i], "LEADER")
+    \/ IsPublisher(member[i])
     \/ member[i].leaderMemberId # i /\ (Reaches(i, upTo) \/ Missing(member[i].leaderMemberId))
 
 SourceEntry(i, k) ==
-    IF Closed(member[i], "LEADER") THEN member[i].moduleLeadershipTermId
+    IF IsPublisher(member[i]) THEN member[i].moduleLeadershipTermId
     ELSE IF Reaches(i, k) THEN EntryOf(led[Followed(i)], Followed(i)[2], k) ELSE UNKNOWN
 
 LogAfterEvent(i) ==
@@ -218,7 +215,7 @@ LogAfterEvent(i) ==
 (* the stream too.                                                         *)
 (***************************************************************************)
 OnTopOfItself(i) ==
-    \/ Closed(member[i], "LEADER")
+    \/ IsPublisher(member[i])
     \/ \A k \in DOMAIN log[i] : log[i][k] = EntryOf(led[Followed(i)], Followed(i)[2], k)
 
 (***************************************************************************)
@@ -289,17 +286,15 @@ Explained(i) == next[i].some /\ next[i].allowed /\ MessageIsThere(i) /\ LogIsThe
 (* and it makes no safety property harder to keep.  What can spoil         *)
 (* something: to commit before a quorum has recorded; to cut a log before  *)
 (* others have what is cut; to close an election as leader; to record on   *)
-(* top of another log; to send to a member that must restart before it     *)
-(* receives, since a restart empties its channels.                         *)
+(* top of another log.                                                     *)
 (***************************************************************************)
 Critical(i) ==
     LET e == next[i]
-    IN  \/ \E k \in DOMAIN e.sends : e.sends[k].id >= 0 /\ e.sends[k].restart > at[e.sends[k].to]
-        \/ /\ Whole
-           /\ \/ e.state.commitPosition > Len(hist.committed)
-              \/ e.state.recordedPosition < Len(log[i])
-              \/ e.action = "LeaderReady" /\ e.state.electionState = "CLOSED"
-              \/ e.state.recordedPosition > Len(log[i]) /\ ~OnTopOfItself(i)
+    IN  /\ Whole
+        /\ \/ e.state.commitPosition > Len(hist.committed)
+           \/ e.state.recordedPosition < Len(log[i])
+           \/ e.action = "LeaderReady" /\ e.state.electionState = "CLOSED"
+           \/ e.state.recordedPosition > Len(log[i]) /\ ~OnTopOfItself(i)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

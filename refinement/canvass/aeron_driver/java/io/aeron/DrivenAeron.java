@@ -1,5 +1,6 @@
 package io.aeron;
 
+import io.aeron.exceptions.RegistrationException;
 import java.lang.reflect.Constructor;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.Agent;
@@ -20,6 +21,8 @@ public final class DrivenAeron extends Aeron {
     public DrivenSubscription replaySubscription;
     public DrivenPublication logPublication;
     public DrivenPublication snapshotPublication;
+    /** Of channels with handlers for their images, as those of ingress are. */
+    public boolean refusesSubscriptions;
     private AgentInvoker invoker;
     private long correlationId;
     private AtomicCounter recoveryCounter;
@@ -85,6 +88,9 @@ public final class DrivenAeron extends Aeron {
         final int streamId,
         final AvailableImageHandler available,
         final UnavailableImageHandler unavailable) {
+        if (refusesSubscriptions) {
+            throw new RegistrationException(0, 0, ErrorCode.GENERIC_ERROR, "the channel is not to be had");
+        }
         return logSubscription;
     }
 

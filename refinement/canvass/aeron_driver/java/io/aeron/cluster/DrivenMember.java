@@ -477,8 +477,8 @@ final class DrivenMember {
         }
         if (cell(r, names.logReplication) == 1) {
             startReplication(e, position(r, names.replicationStopPosition), position(r, names.recordedPosition));
-            if (r[cells.position] != NULL_VALUE
-                || cell(r, names.recordedPosition) == cell(r, names.replicationStopPosition)) {
+            final boolean isWhole = cell(r, names.recordedPosition) == cell(r, names.replicationStopPosition);
+            if (isWhole == (r[cells.position] == NULL_VALUE)) {
                 endReplication(e, position(r, names.recordedPosition));
             }
         }

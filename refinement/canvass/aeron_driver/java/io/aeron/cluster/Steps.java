@@ -63,7 +63,7 @@ final class Steps {
                 receive(r);
             }
             case "EnterElection" -> enterElection.invoke(agent, r[cells.gracefulClosedLeaderId] != NULL_VALUE, "");
-            case "ElectionError" -> throw new ClusterEvent("an error");
+            case "ElectionError" -> fail(r, election, now);
             case "UpdateLeaderPosition" -> {
                 final int ignored = (int) updateLeaderPosition.invoke(agent, now);
             }
@@ -97,6 +97,21 @@ final class Steps {
             case "TakeSnapshot" -> takeSnapshot(r, now);
             case "Restart" -> restart();
             default -> election.doWork(now);
+        }
+    }
+
+    /** The duty cycle that should close the election cannot connect ingress, or anything else has failed. */
+    private void fail(final int[] r, final Election election, final long now) {
+        if (r[cells.position] == NULL_VALUE) {
+            throw new ClusterEvent("an error");
+        }
+        member.logPublication.accepts = true;
+        member.logPublication.claimedPosition = DrivenMember.scaled(r[cells.position], member.scale);
+        member.aeron.refusesSubscriptions = true;
+        try {
+            election.doWork(now);
+        } finally {
+            member.aeron.refusesSubscriptions = false;
         }
     }
 
