@@ -64,7 +64,7 @@ def test_members_that_follow_an_older_leader_than_they_have_elected_lose_a_commi
     assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
     assert sum(member.accounted for member in summary.members) == 11_924
     assert found == {
-        (name, 3, 4091)
+        (name, 3, 4044)
         for name in ("CommitBounded", "CommittedIsDurable", "NoTruncationBelowCommit")
     }
 

@@ -9,7 +9,7 @@ import pytest
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.importer import EXPLAINED, import_logs
-from support.aeron_runs import MOMENTS, OPEN, align_logs
+from support.aeron_runs import MOMENTS, align_logs
 from support.checked_runs import checked
 
 
@@ -20,13 +20,6 @@ def test_a_captured_moment_is_explained_and_conforms(logs: Path, tmp_path: Path)
 
     assert (summary.outcome, summary.missing) == (EXPLAINED, [])
     assert (result.verdict, result.divergences) == (Verdict.CONFORMS, ())
-
-
-@pytest.mark.xfail(strict=True, reason="tests/captures/README.md says of each what is wrong")
-@pytest.mark.parametrize("logs", OPEN, ids=lambda path: path.name)
-def test_an_open_capture_is_explained_and_conforms(logs: Path, tmp_path: Path) -> None:
-    """A capture that passes here belongs to the moments above."""
-    test_a_captured_moment_is_explained_and_conforms(logs, tmp_path)
 
 
 def test_no_snapshot_is_taken_that_a_service_has_failed_to_take() -> None:

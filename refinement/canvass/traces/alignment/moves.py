@@ -206,7 +206,10 @@ class Moves:
             if at is ElectionState.LEADER_READY:
                 end = self.facts.entry_end(s.leadership_term_id, s.publication_position)
                 yield action, replace(leading, position=end)
+                yield "ElectionError", replace(leading, position=end)
         yield "ElectionError", NO_INPUT
+        if at is ElectionState.FOLLOWER_READY:
+            yield "ElectionError", Input(position=s.commit_position)
 
     def _closed(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
         """What a member does that no election concerns."""

@@ -200,7 +200,9 @@ class Schedule(DrivenCluster):
             return False
         if isinstance(m, CommitPosition) and self._is_early(live, j, head, m):
             return False
-        if isinstance(m, AppendPosition) and not self._can_record(live, m.log_position):
+        if isinstance(m, AppendPosition) and (
+            self._is_reported_again(live, head, m) or not self._can_record(live, m.log_position)
+        ):
             return False
         if isinstance(m, TerminationPosition) and not self._is_next_everywhere(live, m):
             return False
@@ -215,6 +217,17 @@ class Schedule(DrivenCluster):
         path = live.find(j, head, lambda: self._obtainable(live, j, m))
         self._adopt(live, path)
         return len(channel.sent) > before
+
+    def _is_reported_again(self, live: LiveMember, head: Receipt, m: AppendPosition) -> bool:
+        """Whether a report is of the end of a copy, and the step that ends the copy can send it."""
+        s = live.state
+        return (
+            self._is_patient
+            and "AppendPosition" not in self._hidden
+            and s.log_replication
+            and m.log_position == s.replication_stop_position
+            and head.latest // SLOTS > live.frontier
+        )
 
     def _is_early(self, live: LiveMember, j: int, head: Receipt, m: CommitPosition) -> bool:
         """Whether a leader should commit later: no quorum has reported the position yet, and the

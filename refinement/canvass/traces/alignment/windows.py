@@ -424,6 +424,9 @@ class Windows:
                 yield action, Input(accepted=frozenset({j}))
         elif kind in (CanvassPosition, AppendPosition, CatchupPosition):
             yield action, Input(interval=True)
+            if s.log_replication:
+                # All is copied, and the archive has not said yet that the copy has ended.
+                yield action, Input(interval=True, position=s.recorded_position)
 
     def with_numbers(self, s: Member, upper: Upper, m: Message) -> list[Member]:
         """A state with its open quantities at numbers that a message gives, within the bounds."""
