@@ -196,7 +196,10 @@ def _register_watch(batch: typer.Typer) -> None:
             typer.Option(min=0, help="Seconds without a change before a complete run is verified."),
         ] = 5.0,
         patience: Annotated[
-            float, typer.Option(min=0, help="The same for an incomplete run.")
+            float,
+            typer.Option(
+                min=0, help="Seconds without a change before an incomplete run is verified."
+            ),
         ] = 600.0,
         master: Master = None,
         engine: Engine = EngineName.AUTO,
