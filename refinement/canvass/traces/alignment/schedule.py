@@ -485,13 +485,15 @@ class Schedule(DrivenCluster):
     def _report_of(self, live: LiveMember, j: int, position: int) -> Report | None:
         """The report by which a leader counts a member as having recorded a position.
 
-        The core says what counts. First comes one that skips no canvass position which the leader
-        has still to answer, then one of the leader's term, what it knows already, and the least.
+        The core says what counts. Outside elections first comes one that skips no canvass position
+        which the leader has still to answer, then one of the leader's term, what it knows already,
+        and the least.
         """
         i, s = live.member_id, live.state
         term, rules = term_of(s), live.windows.moves.rules
         asks = any(isinstance(m, CanvassPosition) for _, m in self._available(i, j))
-        awaits = asks and self._channels[i, j].pending(NewLeadershipTerm, term) is not None
+        answers = self._channels[i, j].pending(NewLeadershipTerm, term) is not None
+        awaits = asks and answers and s.election_state is _CLOSED
         found: list[Report] = []
         for m in (None, *self._reported(i, j, [position])):
             outcome = Outcome(s) if m is None else live.take(*receive(m))
