@@ -133,7 +133,7 @@ def test_events_are_found_by_how_many_members_lead_and_are_candidates(server: As
             sum(one.election_state == "CANDIDATE_BALLOT" and not one.status for one in members)
         )
     assert (min(leaders), max(leaders)) == (0, 1)
-    assert max(candidates) == 2
+    assert max(candidates) >= 2
 
     for where, expected in (
         ("leaders = 0", [count == 0 for count in leaders]),

@@ -16,7 +16,7 @@ from canvass.cluster.effects import AdvanceCommit, PersistCandidateTerm, Send, S
 from canvass.cluster.member import ElectionState, Input, Member, Role, new_member
 from canvass.cluster.messages import AppendPosition, NewLeadershipTerm, Vote
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.predicates import is_closed
+from canvass.cluster.predicates import is_closed, is_publisher
 from canvass.cluster.rules import Rules
 from canvass.selftest.edges import EdgeKill, disagreement, find_kill
 from canvass.selftest.kill_matrix import (
@@ -55,7 +55,7 @@ FACTS: Final[dict[str, Callable[[int, Member, Input], bool]]] = {
     "NomineesHaveNoVotes": lambda i, s, x: True,
     "OnlyTheRecordedIsProcessed": lambda i, s, x: x.position <= s.recorded_position,
     "OnlyTheWrittenIsRecorded": lambda i, s, x: (
-        not is_closed(s, Role.LEADER) or x.position <= s.publication_position
+        not is_publisher(s) or x.position <= s.publication_position
     ),
     "OwnTermIsAnnouncedByItsLeader": announced_by_the_own_leader,
     "PromisesAreKnown": lambda i, s, x: True,
