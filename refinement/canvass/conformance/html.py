@@ -182,6 +182,8 @@ def _case(
         f" step {first.step}: {text(first.text)}<br>"
         f'<code>{text(case.place)}</code> <span class="note">{text(first.kind.value)}</span></p>'
     )
+    if (lines := case.log_lines) is not None:
+        yield f"<p>{text(lines.what)}: <code>{text(lines.first)}</code></p>"
     yield from _allowed(explanation)
     yield from _changed(explanation)
     yield from _others(case.run)

@@ -133,9 +133,8 @@ def _diverges(run: RunVerdict, divergence: Divergence) -> tuple[dict[str, Any], 
         related.append(_related(1, f"{name} in the spec", where, operator.line, end))
     lines = log_lines_of(run, divergence.member, divergence.step)
     if lines is not None:
-        place, last = lines
-        where = {"uri": _uri(place.file), "uriBaseId": _LOGS}
-        related.append(_related(2, "the step in Aeron's event log", where, place.line, last))
+        where = {"uri": _uri(lines.first.file), "uriBaseId": _LOGS}
+        related.append(_related(2, lines.what, where, lines.first.line, lines.last))
     if related:
         result["relatedLocations"] = related
     return rule, result
@@ -271,7 +270,7 @@ def _excerpt(run: RunVerdict) -> Iterator[str]:
     first = run.divergences[0]
     lines = log_lines_of(run, first.member, first.step)
     if lines is not None:
-        yield f"in Aeron's event log: {visible(str(lines[0]))}"
+        yield f"{lines.what}: {visible(str(lines.first))}"
     operator = find_operator(first.name)
     if operator is not None:
         yield f"in the spec: {operator.module}.tla:{operator.line}"

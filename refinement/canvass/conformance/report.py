@@ -221,6 +221,12 @@ class Case:
     diagram: Diagram
 
     @property
+    def log_lines(self) -> LogLines | None:
+        """Where to look in the event logs, if the run was imported."""
+        first = self.explanation.divergence
+        return log_lines_of(self.run, first.member, first.step)
+
+    @property
     def commands(self) -> tuple[str, ...]:
         """The commands that show it again, each in one line; they hold in any folder."""
         place = str(Path(self.run.path).absolute())
@@ -273,25 +279,43 @@ def stream_place(run: RunVerdict, member: int, line: int = 0) -> Place:
     return Place(run.path)
 
 
-def log_lines_of(run: RunVerdict, member: int, step: int) -> tuple[Place, int] | None:
-    """Find the lines of the event log that a step was imported from: the first, and the last.
+@dataclass(frozen=True, slots=True)
+class LogLines:
+    """Lines of an event log of Aeron that show a step, or the last ones before it."""
 
-    None if no line shows the step, or the run was not imported or is not a folder.
+    first: Place
+    last: int
+    show_step: bool
+
+    @property
+    def what(self) -> str:
+        """What they are."""
+        step = "the step" if self.show_step else "the last line before the step"
+        return f"{step} in Aeron's event log"
+
+
+def log_lines_of(run: RunVerdict, member: int, step: int) -> LogLines | None:
+    """Find the lines of the event log that a step was imported from, or the last before it.
+
+    None if there are none, or the run was not imported or is not a folder.
     """
     path = Path(run.path)
-    if not path.is_dir():
-        return None
+    found: LogLines | None = None
     try:
+        if not path.is_dir():
+            return None
         for batch in RunFolder(path).batches(member):
             for event in batch:
-                if event.step == step and event.source is not None and event.source.lines:
-                    source = event.source
-                    return Place(source.file, source.lines[0]), source.lines[-1]
-                if event.step >= step:
-                    return None
-    except (TraceError, KeyError):
+                source = event.source
+                if event.step > step:
+                    return found
+                if source is not None and source.lines:
+                    lines = source.lines if event.step == step else source.lines[-1:]
+                    place = Place(source.file, lines[0])
+                    found = LogLines(place, lines[-1], event.step == step)
+    except (TraceError, KeyError, OSError):
         return None  # The stream is missing, or the folder was changed since.
-    return None
+    return found
 
 
 def place_of(run: RunVerdict, divergence: Divergence) -> Place:

@@ -13,6 +13,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance import lookup_sources
 from canvass.selftest.driven_runs import record_run
 from support import corruptions
+from support.aeron_runs import SAMPLES
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
 
@@ -73,3 +74,28 @@ def test_a_page_that_cannot_be_written_is_reported_in_one_line(command: Command,
     assert ended.code == 2
     assert "page.html: there is no such folder" in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_a_divergence_of_an_imported_run_names_the_lines_of_the_logs(
+    command: Command, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    command("import", "aeron", SAMPLES[-1], "--out", run)
+    stream = run / "member-0.ndjson"
+    events = [json.loads(line) for line in stream.read_text().splitlines()]
+    shown = next(k for k, event in enumerate(events) if k > 20 and "source" in event)
+    inferred = next(k for k in range(shown + 1, len(events)) if "source" not in events[k])
+    for step, what in ((shown, "the step"), (inferred, "the last line before the step")):
+        changed = [{**event, "sends": []} if k == step else event for k, event in enumerate(events)]
+        changed[step]["state"] = {**changed[step].get("state", {}), "commitPosition": 7}
+        stream.write_text("".join(f"{json.dumps(event)}\n" for event in changed))
+        line = next(e["source"]["lines"] for e in reversed(events[: step + 1]) if "source" in e)
+        said = f"{what} in Aeron's event log: member-0.log.gz:{line[0 if step == shown else -1]}"
+        code, out, _ = command("verify", run)
+        page = tmp_path / "page.html"
+        _, junit, _ = command("verify", run, "--format", "junit", "--html", page)
+
+        assert code == 1
+        assert said in out
+        assert said in junit
+        assert f"member-0.log.gz:{line[0 if step == shown else -1]}" in page.read_text()

@@ -259,6 +259,7 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
     from canvass.conformance.report import (
         about,
         divergence_lines,
+        log_lines_of,
         meaning,
         run_names,
         shared_id_remark,
@@ -267,6 +268,7 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
         timing_lines,
     )
     from canvass.conformance.verdict import shared_ids
+    from canvass.lanes.model import visible
 
     console = result_console()
     names = run_names(runs)
@@ -280,7 +282,10 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
         console.print()
         for line, style in divergence_lines(explanation):
             console.print(Text(line, _STYLES[style]))
-        console.print(Text(f"\n  See it again: {show_command(run.path, run.divergences[0])}"))
+        first = run.divergences[0]
+        if (log := log_lines_of(run, first.member, first.step)) is not None:
+            console.print(Text(f"\n  {log.what}: {visible(str(log.first))}"))
+        console.print(Text(f"\n  See it again: {show_command(run.path, first)}"))
     hidden = len(wrong) - len(explained)
     if hidden > 0:
         console.print(Text(f"\n{hidden} more runs diverge; verify one alone for its report."))
