@@ -27,7 +27,7 @@ from canvass.explanation.timeline import (
 )
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log.records import CanvassPosition, LifeStart, NewElection
-from canvass.traces.counts import counted
+from canvass.traces.counts import counted, member_names
 from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 MAX_PHASES: Final = 200
@@ -327,8 +327,8 @@ def _waits(timeline: Timeline, win: _Win) -> Iterator[Sentence]:
     }
     silent = sorted({*timeline.ids} - heard - {one.member_id})
     if silent and phase.end < len(one.records):
-        who = ", ".join(str(k) for k in silent)
-        text = f"Member {one.member_id} had no canvass position of member {who} when it ran."
+        text = f"Member {one.member_id} had no canvass position of {member_names(silent)}"
+        text += " when it ran."
         yield Sentence(text, (one.evidence(phase.begin), one.evidence(phase.end)))
 
 
@@ -370,14 +370,15 @@ def _slowest(
         text = "The lines of the winner's phases are not in the log."
         return Sentence(text, (one.evidence(win.phase.begin),)), None
     text = f"Slowest part: {longest.state} of member {one.member_id}"
-    text += f" for {shown_ns(round((longest.duration_ms or 0) * 1e6))}"
+    why = longest.sentence.text.partition(": ")[2].removesuffix(".")
+    text += f" for {shown_ns(round((longest.duration_ms or 0) * 1e6))}: {why}"
     if longest.setting is not None:
         text += f"; {longest.setting} bounds it{_now(timeouts, longest.setting)}"
         if longest.setting == STARTUP_CANVASS:
             text += ", and it ends at once when every member has answered"
         text += "."
     else:
-        text += f"; no timeout governed it ({longest.governed_by})."
+        text += "; no timeout bounds it."
     return Sentence(text, longest.sentence.evidence), longest.setting
 
 

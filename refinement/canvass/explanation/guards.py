@@ -16,6 +16,7 @@ from canvass.explanation.evidence import Evidence, Sentence, States
 from canvass.explanation.timeline import POSITIONS, MemberTimeline, Phase, Timeline
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ElectionStateChange, Line
+from canvass.traces.counts import counted, member_names
 
 _Record = TypeVar("_Record", bound=Line)
 
@@ -114,6 +115,33 @@ def _no_values(_: _Stay) -> Iterator[Sentence]:
     yield from ()
 
 
+def _random_wait(stay: _Stay) -> Iterator[Sentence]:
+    yield stay.say("It waits for a random part of half of the election timeout.")
+
+
+def _votes(stay: _Stay) -> Iterator[Sentence]:
+    """Who has answered the candidate."""
+    yield stay.say(
+        "It waits for the votes of all members; after the election timeout a majority is enough."
+    )
+    own, seen = stay.own, (isinstance(record, records.Vote) for record in stay.one.records)
+    if own is None or not any(seen):
+        return
+    answers = {
+        record.follower_member_id: index
+        for index, record in stay.records()
+        if isinstance(record, records.Vote) and record.candidate_term_id == own.candidate_term_id
+    }
+    if silent := {*stay.timeline.ids} - {stay.one.member_id} - answers.keys():
+        yield stay.say(f"No vote came from {member_names(silent)}.", *answers.values())
+
+
+def _elected(stay: _Stay) -> Iterator[Sentence]:
+    text = "It has voted, and waits for a leader of that term to announce itself"
+    own = stay.own
+    yield stay.say(f"{text}." if own is None else f"{text}: term {own.candidate_term_id}.")
+
+
 def _canvass(stay: _Stay) -> Iterator[Sentence]:
     """Who answered, and with which log."""
     one, own = stay.one, stay.own
@@ -129,10 +157,9 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
             "Its log has no CANVASS_POSITION at all, so no line shows which members it heard."
         )
     elif silent:
-        noun = "member" if len(silent) == 1 else "members"
         yield stay.say(
-            f"It heard {len(heard)} of {len(others)} members, not {noun}"
-            f" {', '.join(map(str, silent))}; it needs {stay.timeline.quorum - 1}.",
+            f"It heard {len(heard)} of {len(others)} members, not"
+            f" {member_names(silent)}; it needs {stay.timeline.quorum - 1}.",
             stay.phase.begin,
             *(index for index, _ in heard.values()),
         )
@@ -170,7 +197,8 @@ def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
         for index, record in stay.records()
         if isinstance(record, POSITIONS)
     }
-    text = f"It needs {stay.timeline.quorum - 1} other members at {own.append_position:,}"
+    needed = counted(stay.timeline.quorum - 1, "other member")
+    text = f"It needs {needed} at {own.append_position:,}"
     ready = stay.phase.state == "LEADER_READY"
     yield stay.say(f"{text} in term {own.leadership_term_id}." if ready else f"{text}.")
     for member_id in stay.timeline.ids:
@@ -312,11 +340,13 @@ _GUARDS: Final = {
         _canvass,
         ("log_leadership_term_id", "append_position", "leadership_term_id"),
     ),
-    "NOMINATE": _Guard("Nominate: timeout"),
+    "NOMINATE": _Guard("Nominate: timeout", _random_wait),
     "CANDIDATE_BALLOT": _Guard(
-        "CandidateBallot: IsUnanimousLeader \\/ (timeout /\\ IsQuorumLeader)"
+        "CandidateBallot: IsUnanimousLeader \\/ (timeout /\\ IsQuorumLeader)", _votes
     ),
-    "FOLLOWER_BALLOT": _Guard("OnNewLeadershipTerm: m.leadershipTermId = s.candidateTermId"),
+    "FOLLOWER_BALLOT": _Guard(
+        "OnNewLeadershipTerm: m.leadershipTermId = s.candidateTermId", _elected
+    ),
     "LEADER_LOG_REPLICATION": _Guard(
         "LeaderLogReplication: BoundedQuorumPosition >= appendPosition",
         _leader_waits,

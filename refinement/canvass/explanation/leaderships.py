@@ -283,7 +283,7 @@ def _gap(
     by: Evidence,
 ) -> Gap:
     from_ns, from_by, old = before
-    what = "before the first leader" if old is None else f"after the leader of term {old}"
+    what = "from the logs' first line" if old is None else f"after the leader of term {old}"
     if from_ns is None:
         text = f"No line shows when the leader of term {old} stopped before term {term} began."
     else:

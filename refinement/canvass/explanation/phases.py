@@ -31,6 +31,7 @@ from canvass.traces.aeron_log.records import (
     RequestVote,
     Vote,
 )
+from canvass.traces.counts import member_names
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _NEAR_NS: Final = 20_000_000
@@ -205,8 +206,7 @@ def _canvass(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
     came = place > phase.begin and _is_near(one, place, phase.end)
     if came and isinstance(last, POSITIONS) and last.follower_member_id not in before:
         return "message", None, f"it had enough answers only with {_named(last)}", place
-    heard = ", ".join(str(k) for k in sorted(before))
-    known = f"of member {heard}" if heard else "of nobody in this phase"
+    known = f"of {member_names(before)}" if before else "of nobody in this phase"
     if one.times[phase.end] - one.times[phase.begin] < _AT_ONCE_NS:
         return "message", None, f"its wait was over; it had answers {known}", None
     wait = "startup canvass" if first else "leader heartbeat"

@@ -37,6 +37,8 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
         In the order in which they began; each with times by the leader's own clock.
     without_leader_ns
         Of the gaps that have a beginning.
+    positions
+        Where each member was last seen; none if followers' reports are not in the logs.
     """
 
     member_count: int
@@ -50,6 +52,7 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     without_leader_ns: int
     elections: tuple[ElectionReport, ...]
     stuck: tuple[StuckReport, ...]
+    positions: tuple[Sentence, ...]
     risks: tuple[RiskReport, ...]
     sessions: SessionsReport
     missing: tuple[Sentence, ...]
@@ -88,6 +91,7 @@ def explain(
         sum(gap.until_ns - gap.from_ns for gap in gaps if gap.from_ns is not None),
         tuple(elections),
         tuple(find_stuck(timeline, timeouts, states)),
+        tuple(find_positions(timeline)),
         tuple(find_risks(timeline, spans, ballots)),
         find_sessions(timeline),
         (*find_missing(timeline), *_unseen(spans)),
@@ -101,6 +105,36 @@ def _unseen(spans: list[Span]) -> Iterator[Sentence]:
             term = span.row.leadership_term_id
             text = f"No line of its leader shows the opening of term {term}, nor its election."
             yield Sentence(text, span.row.evidence)
+
+
+def find_positions(timeline: Timeline) -> Iterator[Sentence]:
+    """Say where each member was last seen, and how far behind the first one."""
+    last: dict[int, tuple[int, Evidence]] = {}
+    reported = timeline.merged(records.AppendPosition)
+    shown = timeline.merged(
+        records.AppendPosition, records.CommitPosition, records.ElectionStateChange
+    )
+    for _, member_id, index in shown if reported else ():
+        record = timeline.record(member_id, index)
+        if isinstance(record, records.AppendPosition):
+            who, position = record.follower_member_id, record.log_position
+        elif isinstance(record, records.CommitPosition):
+            # The leader's own log reaches further.
+            who, position = record.leader_member_id, record.log_position
+            if who in last and last[who][0] >= position:
+                continue
+        elif isinstance(record, records.ElectionStateChange):
+            who, position = member_id, record.append_position
+        else:
+            continue
+        last[who] = position, timeline.members[member_id].evidence(index)
+    ends = {who: position for who, (position, _) in last.items()}
+    first = max(ends, key=lambda who: (ends[who], -who), default=None)
+    for who, (position, line) in sorted(last.items(), key=lambda item: item[0]):
+        text = f"Member {who} was last seen at {position:,}"
+        if first is not None and position < ends[first]:
+            text += f", {ends[first] - position:,} behind member {first}"
+        yield Sentence(f"{text}.", (line,))
 
 
 class SessionsReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -256,6 +290,7 @@ def sections(found: Explanation) -> Iterator[str]:
         sentence for one in found.risks if one.severity != "note" for sentence in one.sentences
     ]
     yield from _listed("Stuck", stuck)
+    yield from _listed("Positions", found.positions)
     yield from _listed("At risk", risks)
     yield from _listed("Sessions", found.sessions.sentences)
     yield from _listed("Missing", found.missing)

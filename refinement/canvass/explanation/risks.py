@@ -18,6 +18,7 @@ from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport
 from canvass.explanation.timeline import MemberTimeline, Timeline
 from canvass.traces.aeron_log import records
+from canvass.traces.counts import member_names
 
 LOST: Final = "lost disk"
 TRUNCATED: Final = "truncated"
@@ -217,7 +218,7 @@ def _copies(
     holders = disks.holders(term, position)
     lines = tuple(holders.values()) or (by,)
     if holders:
-        text = f"Known to hold it to there: member {', '.join(str(k) for k in sorted(holders))}"
+        text = f"Known to hold it to there: {member_names(holders)}"
     else:
         text = "No line shows another member that holds it to there"
     quorum = disks.timeline.quorum

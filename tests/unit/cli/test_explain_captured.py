@@ -26,6 +26,50 @@ def test_the_leader_that_waits_for_ever_is_stuck(command: Command) -> None:
     assert waits[0]["page"] == "L-A"
 
 
+def test_the_screen_leaves_nothing_out_without_saying_so(command: Command) -> None:
+    folder = ROOT / "samples" / "aeron-hz3"
+    _, screen, _ = command("explain", folder, "--no-infer")
+    _, data, _ = command("explain", folder, "--no-infer", "--format", "json")
+    listed = [line for line in screen.splitlines() if " without a leader " in line]
+
+    assert len(json.loads(data)["gaps"]) == 5
+    assert "and 2 more times without a leader" in listed[-1]
+    assert [found[0] for line in listed[:-1] if (found := re.findall(r"term \d+", line))] == [
+        "term 4",
+        "term 6",
+        "term 11",
+    ]
+    assert "to there: members 1, 2, fewer" in screen
+    assert not re.search(r"\b1 (notes|other members)|\((message|work|unknown)\)", screen)
+
+
+def test_the_member_that_is_behind_is_named(command: Command) -> None:
+    _, screen, _ = command("explain", SAMPLE, "--no-infer")
+    behind = [line for line in screen.splitlines() if "behind member" in line]
+
+    assert behind == [
+        "  Member 2 was last seen at 147,200, 2,636,256 behind member 0. [member-2.log.gz:409]"
+    ]
+
+
+def test_no_position_is_named_without_reports(command: Command, tmp_path: Path) -> None:
+    for member in (0, 1, 2):
+        with gzip.open(SAMPLE / f"member-{member}.log.gz", "rt") as log:
+            lines = [line for line in log if " APPEND_POSITION " not in line]
+        (tmp_path / f"member-{member}.log").write_text("".join(lines))
+    _, data, _ = command("explain", tmp_path, "--no-infer", "--format", "json")
+
+    assert json.loads(data)["positions"] == []
+
+
+def test_a_voter_that_waits_is_explained_in_words(command: Command) -> None:
+    _, screen, _ = command("explain", ROOT / "samples" / "aeron-hz3", "--no-infer")
+
+    assert "waits for a leader of that term to announce itself: term 13." in screen
+    assert "after the election timeout a majority is enough." in screen
+    assert "No vote came from members 0, 4." in screen
+
+
 def test_the_page_quotes_lines_that_are_there() -> None:
     rows = re.findall(r"`member-(\d)\.log\.gz:(\d+)`", PAGE.read_text(encoding="utf-8"))
     expected = {

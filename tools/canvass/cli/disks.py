@@ -177,8 +177,8 @@ def _logs(verdict: Verdict) -> Iterator[str]:
         one = verdict.committed
         place = one.file if one.offset < 0 else f"{one.file}:{one.offset}"
         yield (
-            f"  Committed for certain, in the log of member {one.member_id}: "
-            f"up to {one.position:,}."
+            f"  Committed for certain: up to {one.position:,}, as the disk of member"
+            f" {one.member_id} proves."
         )
         yield f"    {one.text} ({place})"
     yield from _findings([one for one in verdict.findings if one.member_id == ALL_MEMBERS])

@@ -5,7 +5,7 @@ Only what is printed is here; the answers are made in `canvass.explanation`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -14,16 +14,20 @@ import typer
 from canvass.cli.options import Output, Page, Settings, read_settings
 from canvass.cli.output import CommandError, Format, complain, emit, result_console
 from canvass.explanation.evidence import seconds_of, shown_ns
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from canvass.explanation.elections import ElectionReport
     from canvass.explanation.evidence import Sentence
+    from canvass.explanation.leaderships import Gap
     from canvass.explanation.report import Explanation
 
 _ROWS: Final = 12
 """Rows of a table, and findings of a kind, that the short answer shows."""
+_GAPS: Final = 3
+"""Times without a leader that the short answer shows."""
 
 
 def register(app: typer.Typer) -> None:
@@ -102,18 +106,19 @@ def show(console: Console, found: Explanation) -> None:
     for line in _leaderships(found):
         console.print(line)
     _more(console, len(found.leaderships), "leaderships before these (--format json)")
-    gaps = sorted(
-        (gap for gap in found.gaps if gap.from_ns is not None),
-        key=lambda gap: (gap.from_ns or 0) - gap.until_ns,
-    )
-    for gap in gaps[:3]:
+    for gap in (shown := _longest(found.gaps)):
         console.print(f"  {gap.sentence}")
+    if others := len(found.gaps) - len(shown):
+        console.print(f"  and {counted(others, 'more time')} without a leader (--format json)")
     _title(console, "Elections")
     for one in found.elections[-_ROWS:]:
         console.print(f"  {one.sentence}")
         console.print(f"      {one.slowest}")
     _more(console, len(found.elections), "elections before these; --election N shows any")
     _show_stuck(console, found, None)
+    if found.positions:
+        _title(console, "Positions")
+        _sentences(console, found.positions)
     _show_risks(console, found, None)
     _title(console, "Sessions")
     sessions = found.sessions
@@ -128,6 +133,13 @@ def show(console: Console, found: Explanation) -> None:
         _title(console, "Missing")
         _sentences(console, found.missing[:_ROWS])
         _more(console, len(found.missing), "lines about what is missing (--format json)")
+
+
+def _longest(gaps: Sequence[Gap]) -> list[Gap]:
+    """The longest times without a leader, in their order."""
+    timed = [gap for gap in gaps if gap.from_ns is not None]
+    longest = sorted(timed, key=lambda gap: (gap.from_ns or 0) - gap.until_ns)[:_GAPS]
+    return [gap for gap in gaps if gap in longest]
 
 
 def _title(console: Console, text: str) -> None:
@@ -195,8 +207,10 @@ def _show_risks(console: Console, found: Explanation, member: int | None) -> Non
         notes = len(risks) - len(shown)
         if notes:
             console.print(
-                f"  and {notes} notes, such as uncommitted entries truncated (--member M)"
+                f"  and {counted(notes, 'note')}, such as uncommitted entries truncated"
+                " (--member M)"
             )
+        console.print("  Whether a committed entry was lost: canvass import, then canvass verify.")
 
 
 def show_election(console: Console, one: ElectionReport, member: int | None) -> None:
