@@ -14,6 +14,7 @@ from canvass.conformance.operators import find_operator
 from canvass.conformance.report import (
     CLASS_TEXTS,
     Place,
+    fact_text,
     log_lines_of,
     place_of,
     place_of_step,
@@ -260,7 +261,7 @@ def _case_result(case: ElementTree.Element, run: RunVerdict) -> None:
     elif run.verdict is Verdict.MALFORMED:
         ElementTree.SubElement(case, "error", type=run.verdict.value, message=visible(run.reason))
     elif run.verdict is Verdict.INCOMPLETE:
-        facts = ", ".join(f"{fact.kind.value} of member {fact.member_id}" for fact in run.facts)
+        facts = ", ".join(map(fact_text, run.facts))
         message = facts or f"{run.unchecked} steps from an unknown state"
         ElementTree.SubElement(case, "skipped", message=message)
 

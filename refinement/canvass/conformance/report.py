@@ -36,7 +36,7 @@ from canvass.lanes.of_run import RunLanes
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Event, FactKind, encode
+from canvass.traces.schema import Event, Fact, FactKind, encode
 from canvass.traces.timeouts import duration_text
 
 CLASS_TEXTS: Final = {
@@ -109,6 +109,12 @@ def shared_id_remark(run_id: str, count: int, paths: Sequence[str]) -> str:
     return visible(f"remark: {count:,} runs have the id {run_id}: {shown}")
 
 
+def fact_text(fact: Fact) -> str:
+    """Say in a few words what is missing, and at which line of the stream that shows."""
+    line = f" at line {fact.line}" if fact.line > 0 else ""
+    return f"{fact.kind.value} of member {fact.member_id}{line}"
+
+
 def about(run: RunVerdict) -> str:
     """Say in a few words what is wrong with a run; nothing if nothing is."""
     if run.divergences:
@@ -117,7 +123,9 @@ def about(run: RunVerdict) -> str:
         return f"{first.name} at member {first.member}, step {first.step}{more}"
     if run.reason:
         return run.reason
-    parts = [f"{fact.kind.value} of member {fact.member_id}" for fact in run.facts[:_MAX_FACTS]]
+    parts = [fact_text(fact) for fact in run.facts[:_MAX_FACTS]]
+    if more := len(run.facts) - len(parts):
+        parts.append(f"{more:,} more")
     if run.unchecked:
         parts.append(f"{counted(run.unchecked, 'step')} from an unknown state")
     if run.timing:

@@ -238,7 +238,9 @@ class Corpus:
         if self.folders and self.files:
             raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, "run folders and Parquet files")
         if not self.units:
-            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "neither runs nor a data set")
+            streams = any(_STREAM.fullmatch(entry.name) for entry in entries)
+            what = f"no {RUN_FILE} beside the streams" if streams else "neither runs nor a data set"
+            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, what)
 
     @property
     def folders(self) -> list[Path]:

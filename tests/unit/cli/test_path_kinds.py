@@ -32,6 +32,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "graph").mkdir()
     (root / "graph" / "manifest.json").write_text("{}")
     (root / "notes.txt").write_text("notes")
+    (root / "streams").mkdir()
+    (root / "streams" / "member-0.ndjson").write_text("")
     (root / "part.parquet").write_bytes(b"no")
     os.mkfifo(root / "pipe")
     (root / "link").symlink_to("nowhere")
@@ -46,6 +48,7 @@ NO_RUN = {
     "graph": "a state graph, not a run: `canvass verify RUN --graph graph` uses it",
     "run/run.json": "a file of a run: name its folder, `{command} run`",
     "run/member-1.ndjson": "a file of a run: name its folder, `{command} run`",
+    "streams": "NOT_FOUND: no run.json beside the streams",
     "notes.txt": "a file that is no Parquet data set",
     "pipe": "neither a file nor a folder, but a named pipe",
     "link": "a link to nowhere, which cannot be opened",

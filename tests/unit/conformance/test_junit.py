@@ -21,7 +21,7 @@ CORPUS = CorpusVerdict(
         RunVerdict("good", "good", Verdict.CONFORMS, events=3),
         RunVerdict("bad", "bad", Verdict.DIVERGES, events=3, divergences=(WRONG, WRONG)),
         RunVerdict("no-trace", "no", Verdict.MALFORMED, reason="no/\x1b[1m: no trace\ufffe"),
-        RunVerdict("gap", "gap", Verdict.INCOMPLETE, facts=(Fact(FactKind.GAP, "gap", 1),)),
+        RunVerdict("gap", "gap", Verdict.INCOMPLETE, facts=(Fact(FactKind.GAP, "gap", 1, 4, 5),)),
         RunVerdict("unknown", "unknown", Verdict.INCOMPLETE, unchecked=2),
     )
 )
@@ -40,7 +40,7 @@ def test_junit_a_run_that_is_not_whole_says_what_is_missing() -> None:
     suite = ElementTree.fromstring(to_junit(CORPUS))
 
     assert [skipped.get("message") for skipped in suite.iter("skipped")] == [
-        "GAP of member 1",
+        "GAP of member 1 at line 5",
         "2 steps from an unknown state",
     ]
 

@@ -35,7 +35,7 @@ def show(report: SimulationReport, out: Path | None) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
     say(
-        f"{report.seeds:,} seeds of {report.members} members, {report.revision}: "
+        f"{counted(report.seeds, 'seed')} of {report.members} members, {report.revision}: "
         f"{report.steps:,} steps ({report.steps_per_second:,.0f}/s), "
         f"{report.simulated_seconds:,.0f} simulated seconds"
     )
