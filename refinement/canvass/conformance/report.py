@@ -124,8 +124,8 @@ def about(run: RunVerdict) -> str:
     if run.reason:
         return run.reason
     parts = [fact_text(fact) for fact in run.facts[:_MAX_FACTS]]
-    if more := len(run.facts) - len(parts):
-        parts.append(f"{more:,} more")
+    if left_out := len(run.facts) - len(parts):
+        parts.append(f"{left_out:,} more")
     if run.unchecked:
         parts.append(f"{counted(run.unchecked, 'step')} from an unknown state")
     if run.timing:
