@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+from canvass.browser.app import page_is_old
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "tools" / "canvass" / "browser" / "ui"
@@ -147,3 +151,23 @@ def test_the_licences_of_what_is_bundled_are_passed_on() -> None:
     for name in ("preact", "sigma", "@sigma/edge-curve", "graphology", "events"):
         assert f"\n{name}\n" in text
     assert text.count("Permission is hereby granted") >= 5
+
+
+def test_a_page_of_other_sources_is_noticed(tmp_path: Path) -> None:
+    package = tmp_path / "tools" / "canvass" / "browser"
+    package.mkdir(parents=True)
+    shutil.copy(ROOT / "tools" / "page.py", tmp_path / "tools")
+
+    assert not page_is_old(package)  # An installed package has the page only.
+
+    ignored = shutil.ignore_patterns("node_modules")
+    shutil.copytree(SOURCES, package / "ui", ignore=ignored)
+    assert page_is_old(package)
+
+    build = runpy.run_path(str(tmp_path / "tools" / "page.py"))
+    (package / "page").mkdir()
+    (package / "page" / "built-from").write_text(build["sources_digest"]() + "\n")
+    assert not page_is_old(package)
+
+    (package / "ui" / "src" / "main.tsx").write_text("// Changed since.\n")
+    assert page_is_old(package)

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from canvass.cli.options import Output
-from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Format, emit
+from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Format, complain, emit
 
 _EXTRA = ("starlette", "uvicorn")
 
@@ -59,7 +59,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None:
-    from canvass.browser.app import Browser, page_files
+    import canvass.browser
+    from canvass.browser.app import Browser, page_files, page_is_old
     from canvass.browser.guard import Access, leading_to
     from canvass.browser.opening import Opener, prepare, usable_graphs
     from canvass.browser.serving import LOOPBACK, listen, make_server, make_token
@@ -68,6 +69,8 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
     from canvass.conformance.lookup_sources import make_lookup
 
     files = page_files()
+    if page_is_old(Path(canvass.browser.__path__[0])):
+        complain("the page is older than its sources and may stay empty: `make page` builds it")
     opener = Opener(Checker(make_lookup(usable_graphs(paths), None)))
     before = signal.signal(signal.SIGTERM, _terminate)
     with ExitStack() as ending:
