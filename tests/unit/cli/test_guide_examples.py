@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Final
 import pytest
 
 from canvass.cli.main import run
+from canvass.conformance import lookup_sources
+from support.core_lookup import core_lookup
 from support.guide_examples import ROOT, absent, block
 
 SAMPLE: Final = ROOT / "samples" / "aeron" / "b-leader-killed"
@@ -88,3 +91,20 @@ def test_a_line_that_is_not_printed_is_found() -> None:
     assert list(absent(["one", "...", "two..."], printed)) == []
     assert list(absent(["three", "one"], printed)) == ["one"]
     assert list(absent(["two"], printed)) == ["two"]
+
+
+@pytest.mark.night
+def test_the_readme_counts_the_steps_that_its_simulation_asks_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = (ROOT / "README.md").read_text()
+    command = next(line for line in readme.splitlines() if "canvass simulate --members" in line)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lookup_sources, "make_lookup", lambda *_, **__: core_lookup())
+
+    assert run(shlex.split(command)[1:]) == 0
+    capsys.readouterr()
+    assert run(["verify", "my-corpus", "--format", "json"]) == 0
+
+    asked = json.loads(capsys.readouterr().out)["counts"]["distinctSteps"]
+    assert f"asks TLC about all {asked:,} distinct steps" in readme
