@@ -68,11 +68,16 @@ def vocabulary(*lines: str, events: str = "") -> LogVocabulary:
     return found
 
 
+def names(one: LogVocabulary) -> set[str]:
+    """The names in the log of what a vocabulary has."""
+    return {name for name, row in EVENT_TYPES.items() if row.record in one.kinds}
+
+
 def added_by(release: Release, before: Release) -> set[str]:
     """The events of a release that an older one lacks."""
     new, old = (vocabulary(header(str(one)), events="all") for one in (release, before))
-    assert set(old.names) <= set(new.names)
-    return set(new.names) - set(old.names)
+    assert old.kinds <= new.kinds
+    return names(new) - names(old)
 
 
 def test_the_events_of_each_release() -> None:
@@ -83,7 +88,7 @@ def test_the_events_of_each_release() -> None:
         if (events := added_by(release, before))
     }
 
-    assert len(vocabulary(header("1.43.0"), events="all").names) == 19
+    assert len(vocabulary(header("1.43.0"), events="all").kinds) == 19
     assert added == {
         44: {"NEW_ELECTION"},
         49: {"APPEND_SESSION_OPEN", "CLUSTER_SESSION_STATE_CHANGE"},
@@ -103,7 +108,7 @@ def test_the_first_event_of_1_53_says_which_release_it_is() -> None:
     found = vocabulary(header(), '[100.500000000] CLUSTER: START version="1.53.0-SNAPSHOT"')
 
     assert found.release == Release(1, 53)
-    assert found.prints(r.Start)
+    assert r.Start in found.kinds
 
 
 @pytest.mark.parametrize(
@@ -136,7 +141,7 @@ def test_an_upgrade_in_the_middle_of_a_log_gives_a_vocabulary_for_each_incarnati
     lines = (header("1.49.3"), REQUEST, ROLE, upgraded, REQUEST, VOTE, ROLE + ' reason=""')
     ((older, newer),) = vocabularies_of(logs_of(lines)).values()
 
-    assert (older.prints(r.Vote), newer.prints(r.Vote)) == (False, True)
+    assert (r.Vote in older.kinds, r.Vote in newer.kinds) == (False, True)
     assert (older.release.revision, newer.release.revision) == ("1.49", "1.50")
     assert revision_of({0: (older, newer)}) == "1.50"
 
@@ -144,8 +149,8 @@ def test_an_upgrade_in_the_middle_of_a_log_gives_a_vocabulary_for_each_incarnati
 @pytest.mark.parametrize(("release", "printed"), [("1.49.3", False), ("1.50.0", True)])
 def test_votes_come_with_the_requests_for_them(release: str, printed: bool) -> None:
     """The agent enables VOTE by the switch of REQUEST_VOTE."""
-    assert vocabulary(header(release), REQUEST).prints(r.Vote) is printed
-    assert vocabulary(header(release), REQUEST, events="REQUEST_VOTE").prints(r.Vote) is printed
+    assert (r.Vote in vocabulary(header(release), REQUEST).kinds) is printed
+    assert (r.Vote in vocabulary(header(release), REQUEST, events="REQUEST_VOTE").kinds) is printed
     assert not vocabulary(header(release), events="VOTE").kinds
 
 
@@ -153,13 +158,17 @@ def test_the_built_in_logger_has_a_switch_for_each_event() -> None:
     start = '[100.500000000] CLUSTER: START version="1.53.0"'
     found = vocabulary(header(), start, events="REQUEST_VOTE")
 
-    assert found.names == ("REQUEST_VOTE", "START")
+    assert names(found) == {"REQUEST_VOTE", "START"}
 
 
 def test_an_event_is_enabled_if_any_member_has_logged_it() -> None:
     found = vocabularies_of(logs_of((header("1.52.2"), COMMIT), (header("1.52.2"), OPENED)))
 
-    assert found[0][0].names == ("APPEND_SESSION_CLOSE", "APPEND_SESSION_OPEN", "COMMIT_POSITION")
+    assert names(found[0][0]) == {
+        "APPEND_SESSION_CLOSE",
+        "APPEND_SESSION_OPEN",
+        "COMMIT_POSITION",
+    }
     assert found[0] == found[1]
 
 
@@ -173,8 +182,8 @@ def test_the_events_of_production() -> None:
 
 
 def test_a_kind_that_is_there_is_in_the_vocabulary_whatever_is_said() -> None:
-    assert vocabulary(header("1.52.2"), COMMIT, events="production").prints(r.CommitPosition)
-    assert vocabulary(header("1.49.3"), VOTE).prints(r.Vote)
+    assert r.CommitPosition in vocabulary(header("1.52.2"), COMMIT, events="production").kinds
+    assert r.Vote in vocabulary(header("1.49.3"), VOTE).kinds
 
 
 def test_names_of_events_are_read_as_aeron_reads_them() -> None:

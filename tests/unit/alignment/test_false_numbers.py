@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
+from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, ImportSummary, import_logs
 from support.aeron_corruptions import with_number
-from support.aeron_runs import RELEASES, SAMPLES, captures, write_logs
+from support.aeron_runs import RELEASES, SAMPLES, align_logs, captures, write_logs
 
 FOLDERS = {path.name: path for path in (*captures(), *RELEASES, *SAMPLES)}
 
@@ -64,6 +65,15 @@ def test_a_false_number_is_contradicted(
 
     assert found is not None
     assert (found.member_id, found.line) == (member_id, line)
+
+
+def test_a_false_line_is_decided_once(tmp_path: Path) -> None:
+    """Member 2 says that it has recorded less than it had reported before."""
+    logs = logs_of("s1-with-sends")
+    logs[2][422] = with_number(logs[2][422], "appendPosition", 41792)
+    found = align_logs(read_cluster([write_logs(tmp_path / "logs", logs)])).found
+
+    assert [(place.member_id, place.line) for place in found.false_lines] == [(2, 423)]
 
 
 @pytest.mark.parametrize(

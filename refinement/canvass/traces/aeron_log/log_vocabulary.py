@@ -63,10 +63,6 @@ class LogVocabulary:
     release: Release
     kinds: frozenset[EventClass]
 
-    def prints(self, kind: EventClass) -> bool:
-        """Whether the log has a line of this kind wherever the member did what it stands for."""
-        return kind in self.kinds
-
     @property
     def prints_change_before_role(self) -> bool:
         """Whether ``ELECTION_STATE_CHANGE`` comes before the ``ROLE_CHANGE`` of the same step. A
@@ -77,11 +73,6 @@ class LogVocabulary:
         Aeron: ``Election.state`` logs first up to 1.44; from 1.45.0 it logs last.
         """
         return self.release < Release(1, 45)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The kinds by their names in the log, in alphabetical order."""
-        return tuple(sorted(_ROW_OF[kind].name for kind in self.kinds))
 
 
 def events_named(text: str) -> frozenset[str]:

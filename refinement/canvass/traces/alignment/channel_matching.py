@@ -247,22 +247,6 @@ def match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
             place = _after(found)
 
 
-def _match_again(windows: Windows, to: int, receipts: list[Receipt], start: int) -> None:
-    """Match from a receipt on whose floor has risen, up to where nothing changes."""
-    before = start - 1
-    while before >= 0 and receipts[before].earliest < 0:
-        before -= 1
-    place = _after(receipts[before].earliest) if before >= 0 else 0
-    for index in range(start, len(receipts)):
-        receipt = receipts[index]
-        found = windows.first(max(place, receipt.floor), to, receipt.message)
-        if found is not None and found == receipt.earliest:
-            return
-        receipt.earliest = -1 if found is None else found
-        if found is not None:
-            place = _after(found)
-
-
 def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
     place = SLOTS * len(windows.steps)
     for receipt in reversed(receipts):
@@ -304,7 +288,7 @@ def _settle_publications(windows: Mapping[int, Windows], matching: Matching) -> 
             receipts = matching.channels[early.channel]
             step = max(early.place // SLOTS + 1, second.place // SLOTS if second.exact else 0)
             receipts[early.index].floor = SLOTS * step
-            _match_again(windows[early.channel[0]], early.channel[1], receipts, early.index)
+            match_earliest(windows[early.channel[0]], early.channel[1], receipts)
             moved = True
         if not moved:
             break
@@ -511,19 +495,6 @@ class Channel:
                     self.unclaimed[self.unclaimed.index(last)] = number, m
                     self.unclaimed.sort(key=itemgetter(0))
             before = self.sent[place][0]
-
-    def lose(self) -> int:
-        """Lose what is on its way to a process that has ended, and count what is sent again.
-
-        That is receipts without a line: another message of the kind can be sent for them. What a
-        line shows to be received was sent only once, perhaps independently of the end.
-        """
-        self.unclaimed.clear()
-        before = len(self.sent)
-        while len(self.sent) > self.consumed and self.receipts[len(self.sent) - 1].hidden:
-            self.sent.pop()
-        self._next_head()
-        return before - len(self.sent)
 
 
 def may_be_missing(one: Windows) -> bool:

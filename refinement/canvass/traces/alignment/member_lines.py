@@ -351,11 +351,10 @@ class LineReader:
             return record
         return structs.replace(record, catchup_join_position=NULL_VALUE)
 
-    def drop(self, count: int) -> int:
-        """Drop the first lines, and count those of other events that stand before the next one."""
+    def drop(self, count: int) -> None:
+        """Drop the first lines, with those of other events that stand before the next one."""
         one = self.lines
         self._snapshot -= count
-        passed = sum(1 for index, _ in one.beside if index <= count)
         self.lines = MemberLines(
             one.member_id,
             one.files,
@@ -366,7 +365,6 @@ class LineReader:
             {index - count: at for index, at in one.acknowledged.items() if index >= count},
             one.times[count:],
         )
-        return passed
 
 
 def is_one_host(members: Mapping[int, MemberLines]) -> bool:

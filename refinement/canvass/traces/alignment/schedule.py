@@ -274,9 +274,9 @@ class Schedule(DrivenCluster):
     def _after_step(self, live: LiveMember, step: Step) -> None:
         """Do what follows a step: forget what a restart loses, and commit what was reported."""
         if step.action == "Restart":
-            for (i, j), channel in self._channels.items():
+            for (_, j), channel in self._channels.items():
                 if j == live.member_id:
-                    self.members[i].received -= channel.lose()
+                    channel.unclaimed.clear()
         leads = live.state.role is Role.LEADER and live.state.election_state is _CLOSED
         if leads and step.given.message is not None:
             self._commit(live)
@@ -545,11 +545,8 @@ class Schedule(DrivenCluster):
             head = channel.head
             if head is None or not isinstance(m := head.message, NewLeadershipTerm):
                 continue
-            answered = head.earliest // SLOTS <= t and live.windows.slot(t, j, m) >= 0
-            if answered and m.commit_position > live.state.commit_position:
-                self._commit(live, m.commit_position)
-            if answered and m.log_position > live.state.publication_position:
-                live.try_step("AppendEntry", Input(position=m.log_position))
+            if head.earliest // SLOTS <= t and live.windows.slot(t, j, m) >= 0:
+                self._reach(live, m)
 
     def _prepare(self, live: LiveMember, step: Step) -> None:
         """Write what must be written before a leader leaves its term, or records it."""

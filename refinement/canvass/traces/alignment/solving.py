@@ -9,7 +9,7 @@ same state after both.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
@@ -185,7 +185,9 @@ def solve(replays: dict[int, Replay], segment: Segment) -> Solution:
         )
         if not decided:
             break
-        best = _driven({i: again(one) for i, one in best.windows.items()}, segment)
+        best = _driven(
+            {i: Windows(one.trajectory, one.moves) for i, one in best.windows.items()}, segment
+        )
     return best
 
 
@@ -323,17 +325,12 @@ def _begun_at_once(best: Solution, segment: Segment) -> Solution:
         trajectory = begun_at_once(one.trajectory, one.moves)
         if trajectory is None:
             continue
-        windows = {j: again(other) for j, other in best.windows.items()}
+        windows = {j: Windows(other.trajectory, other.moves) for j, other in best.windows.items()}
         windows[i] = Windows(trajectory, one.moves)
         found = _driven(windows, segment)
         if found.quality > best.quality:
             best = found
     return best
-
-
-def again(one: Windows) -> Windows:
-    """The windows of a trajectory that has changed."""
-    return Windows(one.trajectory, one.moves)
 
 
 def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
@@ -438,7 +435,7 @@ def _can_wait(steps: list[Step], at: int, state: ElectionState) -> bool:
 def _taken_first(
     first: list[Step],
     reached: Member,
-    rest: list[Step],
+    rest: Iterable[Step],
     lines: MemberLines,
     moves: Moves,
     s: Member,
@@ -477,17 +474,9 @@ def _swap(trajectory: Trajectory, place: int, moves: Moves) -> bool:
     step, earlier = steps[place], steps[place - 1]
     if earlier.action in _FIXED or earlier.resynchronised or earlier.gap or step.gap:
         return False
-    start = trajectory.state_before(place - 1)
-    first = moves.take(start, step.action, step.given)
-    if first is None or printed_lines(step.action, start, first):
+    start, lines = trajectory.state_before(place - 1), trajectory.lines
+    taken = _taken_first([step, earlier], step.state, (), lines, moves, start)
+    if taken is None or taken[-1].state != step.state:
         return False
-    second = moves.take(first.next, earlier.action, earlier.given)
-    if second is None or second.next != step.state:
-        return False
-    if printed_lines(earlier.action, first.next, second) != printed_lines(
-        earlier.action, start, earlier.outcome
-    ):
-        return False
-    steps[place - 1] = Step(step.action, step.given, first)
-    steps[place] = Step(earlier.action, earlier.given, second, earlier.lines)
+    steps[place - 1 : place + 1] = taken
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -17,7 +17,13 @@ from canvass.cluster.messages import AppendPosition, CommitPosition, Message, se
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match_earliest
+from canvass.traces.alignment.channel_matching import (
+    SCANS,
+    Matching,
+    Receipt,
+    match_earliest,
+    may_be_missing,
+)
 from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS
 from canvass.traces.alignment.member_lines import FOREVER, is_one_host
 from canvass.traces.alignment.moves import END_OF_LIFE, Move, receive
@@ -276,13 +282,9 @@ def _rising(one: Windows, to: int, receipts: list[Receipt]) -> Iterator[list[tup
 
 
 def _falling(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The positions, with their steps, that may be wrong where a sequence falls."""
-    outliers = set(_outliers(found))
-    suspects = {one for one in found if one[1] in outliers}
-    # Where one position falls below the one before it either may be wrong.
-    falls = (pair for pair in pairwise(found) if pair[0][0] > pair[1][0])
-    suspects.update(one for pair in falls for one in pair)
-    return sorted(suspects, key=itemgetter(1))
+    """The positions, with their steps, where a sequence falls: either of two may be wrong."""
+    falls = [pair for pair in pairwise(found) if pair[0][0] > pair[1][0]]
+    return list(dict.fromkeys(one for pair in falls for one in pair))
 
 
 def _hinders(one: Windows, to: int, receipts: list[Receipt], step: int) -> bool:
@@ -351,7 +353,7 @@ def settle_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
             while sent and sent[-1][0] < at:
                 least = max(least, sent.pop()[1])
             records = one.trajectory.lines.records
-            line = records[step.lines.start] if step.lines else None
+            line = records[step.lines.start] if step.lines and not step.false else None
             if isinstance(line, NewElection) and line.append_position < min(least, recorded):
                 reason = f"the member has reported to have recorded up to {least} before"
                 _end_with(one, step.lines.start, reason)
@@ -369,31 +371,13 @@ def _beginnings(steps: list[Step]) -> list[int]:
     return found
 
 
-def _outliers(found: list[tuple[int, int]]) -> list[int]:
-    """The steps whose positions are not in the longest sequence that never falls."""
-    if all(a <= b for (a, _), (b, _) in pairwise(found)):
-        return []
-    ends: list[int] = []
-    lengths: list[int] = []
-    for position, _ in found:
-        length = bisect_right(ends, position)
-        ends[length : length + 1] = [position]
-        lengths.append(length)
-    kept, wanted, limit = set(), len(ends) - 1, FOREVER
-    for at in range(len(found) - 1, -1, -1):
-        if lengths[at] == wanted and found[at][0] <= limit:
-            kept.add(at)
-            wanted, limit = wanted - 1, found[at][0]
-    return [t for at, (_, t) in enumerate(found) if at not in kept]
-
-
 def _is_open(one: Windows) -> bool:
     """Whether it is known that steps of a member are missing, or not known how it goes on."""
     trajectory = one.trajectory
     count = len(trajectory.lines.records)
     # Of a log without a line that matters nothing is known.
     whole = 0 < count <= trajectory.stopped
-    return not whole or any(step.gap for step in trajectory.steps)
+    return not whole or may_be_missing(one)
 
 
 def _is_inferred(one: Windows, first: int, last: int) -> bool:
