@@ -114,6 +114,13 @@ def test_without_a_command_it_shows_the_help(
     assert "doctor" in out
 
 
+def test_the_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["--help"]) == 0
+
+    listed = re.findall(r"^│ (\w+) ", capsys.readouterr().out, re.MULTILINE)
+    assert [name for name in listed if name in main.COMMAND_MODULES] == [*main.COMMAND_MODULES]
+
+
 @pytest.mark.parametrize("words", [["--help"], ["check", "--list"]])
 def test_a_reader_that_has_gone_is_not_complained_of(words: list[str]) -> None:
     """As with `| head`: neither here nor when Python ends, and not as if a check had failed."""

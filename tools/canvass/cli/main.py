@@ -15,32 +15,41 @@ from importlib import import_module
 from typing import Annotated, Final
 
 import typer
+from typer.core import TyperGroup
 
 from canvass.cli.output import EXIT_CLOSED_PIPE, EXIT_ERROR, EXIT_INTERRUPTED, complain
 
 COMMAND_MODULES = {
     "doctor": "canvass.cli.doctor",
     "check": "canvass.cli.check",
+    "import": "canvass.cli.import_",
     "verify": "canvass.cli.verify",
     "explain": "canvass.cli.explain",
     "watch": "canvass.cli.watch",
+    "disks": "canvass.cli.disks",
     "trace": "canvass.cli.trace",
+    "browse": "canvass.cli.browse",
     "batch": "canvass.cli.batch",
     "simulate": "canvass.cli.simulate",
     "run": "canvass.cli.run",
     "control": "canvass.cli.run",
     "client": "canvass.cli.client",
     "repair": "canvass.cli.repair",
-    "disks": "canvass.cli.disks",
-    "import": "canvass.cli.import_",
     "graph": "canvass.cli.graph",
-    "browse": "canvass.cli.browse",
     "drive": "canvass.cli.drive",
     "selftest": "canvass.cli.selftest",
 }
 """The sub-commands, in the order of ``canvass --help``, and the modules that register them."""
 MAX_SIZE_DIGITS: Final = 4
 """Of the terminal's size in the environment: a larger one is no terminal's, and is not used."""
+
+
+class _InOrder(TyperGroup):
+    """Lists commands and groups of commands together; Typer has the groups last."""
+
+    def list_commands(self, _: object) -> list[str]:
+        """Give the names in their order."""
+        return [name for name in COMMAND_MODULES if name in self.commands]
 
 
 def build_app(first_word: str = "") -> typer.Typer:
@@ -51,6 +60,7 @@ def build_app(first_word: str = "") -> typer.Typer:
     """
     app = typer.Typer(
         name="canvass",
+        cls=_InOrder,
         help="Check models of Aeron Cluster's election and log replication, and runs against them.",
         no_args_is_help=True,
         add_completion=False,
