@@ -63,7 +63,9 @@ night: java page-if-possible ## the long models and the long tests
 	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -m "night or hypothesis"
 
 bench: java page-if-possible ## measure what is in benchmarks/
-	@for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python "$$each"; done
+	@failed=; for each in benchmarks/[a-z]*.py; do \
+		echo "# $$each"; $(BIN)/python "$$each" || failed+=" $$each"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
 wheel-test: java page ## build the wheel and run it in an empty environment
 	@$(BIN)/pytest -m wheel

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from processor_time import median_cpu, show
+from _processor_time import median_cpu, show
 
 from canvass.cluster import core
 from canvass.conformance.step_lookup import default_cache

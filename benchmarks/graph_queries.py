@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from processor_time import median_cpu
+from _processor_time import median_cpu
 
 from canvass.graph.predicate import parse
 from canvass.graph.project import project

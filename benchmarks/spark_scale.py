@@ -1,6 +1,6 @@
 """Measure batch verification of large corpora on Spark local[2]: 10^8 events, giant runs.
 
-``python benchmarks/spark_scale.py FOLDER [ROUNDS [NAME...]]`` verifies in turns, ``ROUNDS`` times
+``python benchmarks/spark_scale.py [FOLDER [ROUNDS [NAME...]]]`` verifies in turns, ``ROUNDS`` times
 (5), all of these, or the named ones:
 
 - ``set``: 10^7 events of copies of simulated runs, in files of 250,000 events;
@@ -11,7 +11,8 @@
 
 then once ``large``, 10^8 events like those of ``set``. It prints each time as it comes, then the
 medians and the largest peaks of memory as rows of a Markdown table, and ratios of the medians. The
-corpora stay in ``FOLDER`` (3 GB) for the next time; to make them takes longer than to measure them.
+corpora stay in ``FOLDER`` (3 GB, ``out/spark-scale`` unless named) for the next time; to make them
+takes longer than to measure them.
 ``ROUNDS`` 0 makes them and measures nothing.
 """
 
@@ -209,9 +210,7 @@ def tell_billion(medians: dict[str, Taken], counts: dict[str, int]) -> None:
 
 def main() -> None:
     """Make, measure and print."""
-    if len(sys.argv) < 2:
-        sys.exit("name a FOLDER for the corpora: 3 GB")
-    root = Path(sys.argv[1])
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else "out/spark-scale")
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
     chosen = sys.argv[3:] or [*TURNS, ALONE, LARGE]
     root.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ from canvass.traces.run import Corpus, write_dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from support.corpora import copy_folders
 
 RUNS, STEPS = 20, 200

@@ -22,7 +22,7 @@ from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleSt
 from canvass.cluster.messages import AppendPosition, CommitPosition
 from canvass.traces.actions import Action
 from canvass.traces.arrow import from_table, to_table
-from canvass.traces.column_builder import from_events
+from canvass.traces.columns import from_events
 from canvass.traces.ndjson import BLOCK_BYTES, EventReader, EventWriter
 from canvass.traces.parquet import DatasetFile, DatasetWriter, column_problem
 from canvass.traces.recorder import StreamRecorder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +103,31 @@ def test_no_python_file_is_over_the_limit_or_over_its_recorded_length() -> None:
 
     assert over == {name: over.get(name, 0) for name in OVER_MAX_LINES}
     assert all(over[name] <= limit for name, limit in OVER_MAX_LINES.items())
+
+
+def test_make_bench_runs_every_script_in_benchmarks_and_no_helper() -> None:
+    recipe = (ROOT / "Makefile").read_text("utf-8").partition("\nbench:")[2].partition("\n\n")[0]
+    assert "benchmarks/[a-z]*.py" in recipe
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        runs = 'if __name__ == "__main__":' in path.read_text("utf-8")
+        assert runs == (not path.name.startswith("_")), path.name
+
+
+def test_make_bench_fails_where_a_benchmark_fails(tmp_path: Path) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    for name, code in (("bad", 3), ("good", 0), ("_helper", 4)):
+        (tmp_path / "benchmarks" / f"{name}.py").write_text(f"raise SystemExit({code})")
+    named = [f"-o{target}" for target in ("java", "page-if-possible")]
+    command = ["make", "-f", str(ROOT / "Makefile"), *named, f"BIN={Path(sys.executable).parent}"]
+    done = subprocess.run(
+        [*command, "bench"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode != 0, done.stdout.split()) == (
+        True,
+        ["#", "benchmarks/bad.py", "#", "benchmarks/good.py"],
+    )
+    assert "failed: benchmarks/bad.py\n" in done.stderr
 
 
 def test_the_namespace_package_has_no_init_file() -> None:
