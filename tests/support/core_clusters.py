@@ -59,6 +59,7 @@ CORE_CLUSTERS: Final[Mapping[str, frozenset[str] | None]] = {
     "append_after_the_end_was_named": None,
     "ballots_are_sent_again": None,
     "catch_up_acknowledges_before_the_term_is_open": HAZARDS - {"HZ5"},
+    "copy_ends_with_its_last_byte": None,
     "graceful_leader_leaves_the_quorum_too": None,
     "short_copy_is_awaited": HAZARDS,
     "short_copy_is_taken_for_whole": None,

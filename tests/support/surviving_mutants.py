@@ -19,6 +19,8 @@ MASKED: Final = {
     "catch_up_acknowledges_before_the_term_is_open": "hardened against HZ5, too, whoever joins "
     "a term where it begins has opened it, and one that stands beyond has it from before or is cut "
     "off; the clusters of cores are not hardened against HZ5",
+    "copy_ends_with_its_last_byte": "the archive of a simulated member says that a copy has ended "
+    "as soon as it has the last byte",
     "graceful_leader_leaves_the_quorum_too": "the leader that closes in good order is never the "
     "member itself, and the other one of two is heard only in a CanvassPosition, which ends its "
     "absence; in the spec a leader may take itself for the one that has closed",
