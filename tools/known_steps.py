@@ -4,8 +4,8 @@ Its runs are the committed logs of real clusters and simulated clusters of all f
 seed, so that the table is the same on every machine. Of captured clusters that are in no checkout
 the distinct steps are kept in `tests/captures/steps.msgpack.xz`; TLC is asked about them as well.
 
-`--take RUNS` adds the steps of imported captures to that file; `--share RUNS` says how many of
-the steps of some runs the table has, and which actions those have that it lacks.
+`--take RUNS` adds the steps of imported captures to that file; `--share RUNS` says how many of the
+steps of some runs the table has, and which actions those have that it lacks.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import NULL_RECORD, MemberRecord
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import units_of
-from canvass.conformance.lookup_sources import SHIPPED, KnownSteps
+from canvass.conformance.check import SHIPPED, KnownSteps, units_of
 from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import Example, example_of, reduced_example

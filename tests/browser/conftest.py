@@ -9,7 +9,7 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.graph.build import cache_folder, load_model
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from support.graphs import graph_of
 from support.spoilt_runs import edit_event
 

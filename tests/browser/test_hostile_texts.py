@@ -16,7 +16,7 @@ from canvass.browser.limits import TEXT_CHARS
 from canvass.cluster.rules import Rules
 from canvass.corpus.summary import Summary
 from canvass.graph.dump_import import import_dump
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.tlc import format_value, from_python
 from canvass.tlc.errors import TlaValueError
 from support.browse import Asked, Reply, serving

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from support.browse import Asked, serving, status_of
 from support.graphs import graph_of
 

@@ -14,8 +14,13 @@ from typing import Final
 import numpy as np
 import pytest
 
-from canvass.aeron_driver.class_path import REVISION_149, REVISION_150, ClassPath
-from canvass.aeron_driver.compilation import Driver, compile_driver
+from canvass.aeron_driver.compilation import (
+    REVISION_149,
+    REVISION_150,
+    ClassPath,
+    Driver,
+    compile_driver,
+)
 from canvass.aeron_driver.driving import drive, edge_steps
 from canvass.aeron_driver.steps import GraphSteps
 from canvass.graph.artifact import Graph

@@ -15,7 +15,7 @@ from canvass.conformance.diagnose import load
 from canvass.conformance.operators import failing_parts, find_operator, guard_of
 from canvass.conformance.refused_step import explain
 from canvass.conformance.step_lookup import StepLookup
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.steps.oracle import Answer, OracleError
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action

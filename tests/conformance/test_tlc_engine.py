@@ -24,7 +24,7 @@ from canvass.conformance.tlc_engine_runs import (
     to_digits,
 )
 from canvass.conformance.verdict import RunVerdict, Verdict
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.steps.oracle import OracleError
 from canvass.traces.layout import STATE_INDEX
 from canvass.traces.parquet import DatasetWriter

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from canvass.aeron_driver.differences import explain
+from canvass.aeron_driver.comparison import explain
 from canvass.aeron_driver.drivable import Requests
 from canvass.aeron_driver.driving import Steps
 from canvass.aeron_driver.steps import GraphSteps

@@ -16,9 +16,8 @@ from canvass.cluster import core
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
-from canvass.selftest.driven_runs import record_run
 from canvass.selftest.kill_matrix import MUTANTS
-from canvass.selftest.runs import CoreThenOracle
+from canvass.selftest.runs import CoreThenOracle, record_run
 from support.core_clusters import (
     CORE_CLUSTERS,
     STEPS,

@@ -16,10 +16,17 @@ from urllib.parse import urlencode
 import msgspec
 
 from canvass.browser import api
-from canvass.browser.app import Browser, PageFile
+from canvass.browser.app import (
+    LOOPBACK,
+    Browser,
+    PageFile,
+    Protocol,
+    listen,
+    make_server,
+    make_token,
+)
 from canvass.browser.guard import Access
 from canvass.browser.opening import Opener
-from canvass.browser.serving import LOOPBACK, Protocol, listen, make_server, make_token
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import Checker
 from canvass.conformance.step_lookup import StepLookup

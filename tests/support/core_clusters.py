@@ -17,8 +17,8 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
-from canvass.selftest.driven_runs import DrivenCluster, record_run
 from canvass.selftest.kill_matrix import Mutant, load
+from canvass.selftest.runs import DrivenCluster, record_run
 from canvass.simulation.options import rng_of
 from support.simulated_mutants import WRONG_STEPS, SimulatedKill
 from support.traced_mutants import Watched

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join, rows_of
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (

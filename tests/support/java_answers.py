@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from canvass.aeron_driver import DriverError
-from canvass.aeron_driver.class_path import ClassPath
-from canvass.aeron_driver.compilation import compile_driver
+from canvass.aeron_driver.compilation import ClassPath, compile_driver
 from canvass.aeron_driver.driving import (
     Steps,
     disabled_steps,

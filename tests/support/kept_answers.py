@@ -20,8 +20,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from canvass.aeron_driver import DriverError
-from canvass.aeron_driver.comparison import RECORDING_LOG, field_names
-from canvass.aeron_driver.differences import explain
+from canvass.aeron_driver.comparison import RECORDING_LOG, explain, field_names
 from canvass.aeron_driver.drivable import Requests
 from canvass.aeron_driver.driving import (
     Outcomes,

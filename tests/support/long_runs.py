@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from canvass.cluster.member import NO_INPUT, ElectionState, Role
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import rows_of
-from canvass.selftest.driven_runs import DrivenCluster
+from canvass.selftest.runs import DrivenCluster
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.columns import EventColumns, Ints, predecessors
 from canvass.traces.parquet import EVENTS_PER_ROW_GROUP, RUNS_KEY, RunEntry

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from canvass.cluster.rules import Rules
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from support.corruptions import Line, Streams, corrupted
 
 Spoil = Callable[[Streams, random.Random], None]

@@ -18,8 +18,8 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
-from canvass.selftest.driven_runs import record_run
 from canvass.selftest.kill_matrix import Core, Mutant, load
+from canvass.selftest.runs import record_run
 
 
 @dataclass(slots=True)

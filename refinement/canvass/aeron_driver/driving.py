@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from canvass.aeron_driver.comparison import (
     SENDS,
     compared_cells,
+    explain,
     field_names,
     fields_of,
     input_of,
@@ -24,7 +25,6 @@ from canvass.aeron_driver.comparison import (
     short_state,
 )
 from canvass.aeron_driver.compilation import Driver
-from canvass.aeron_driver.differences import explain
 from canvass.aeron_driver.drivable import (
     DISABLED_OBSTACLES,
     ELECTION_ACTIONS,

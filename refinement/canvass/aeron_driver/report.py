@@ -36,7 +36,7 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     fields: list[str]
     count: int
     known: str
-    """The reviewed class that explains it (`canvass.aeron_driver.differences`), empty if none."""
+    """The reviewed class that explains it (`canvass.aeron_driver.comparison`), empty if none."""
     java: str
     operator: str
     example: Example

@@ -33,8 +33,7 @@ from canvass.steps.canonical import map_step, renumbered
 from canvass.steps.kernel import Status
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS
-from canvass.traces.column_builder import from_events
-from canvass.traces.columns import EventColumns
+from canvass.traces.columns import EventColumns, from_events
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import Kind, kind
 from canvass.traces.parquet import DatasetFile

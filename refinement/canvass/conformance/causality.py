@@ -35,7 +35,7 @@ JOINING_PROBLEMS: Final = {
     NOT_REACHED: "the live log is joined where its leader has not written in that term",
     NOT_LED: "the log is joined of a member that has not led the term followed",
 }
-"""What is said of a row; the numbers go on from those of `canvass.conformance.kernel_order`."""
+"""What is said of a row; the numbers go on from those of `canvass.conformance.sequence`."""
 
 _CATCHUP: Final = ACTION_NAMES.index("FollowerCatchupAwait")
 _LIVE_LOG: Final = ACTION_NAMES.index("FollowerLogAwait")

@@ -22,7 +22,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
 from canvass.conformance.steps import Example, reduced_example
 from canvass.spec.files import find_file
-from canvass.steps.key_table import KeyTable
+from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer
 from canvass.steps.oracle import ask as ask_tlc
 from canvass.steps.reduction import core_answer

@@ -19,7 +19,7 @@ from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.storage import local_folder, place_of
 from canvass.graph.artifact import open_graph, open_keys, read_manifest
-from canvass.steps.key_table import KeyTable
+from canvass.steps.distinct import KeyTable
 from canvass.traces.layout import ACTION_NAMES
 
 

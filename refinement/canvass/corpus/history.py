@@ -37,8 +37,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from canvass.conformance.verdict import Verdict
-from canvass.corpus.local_units import on_this_machine
-from canvass.corpus.plan import Unit, UnitKind, list_units
+from canvass.corpus.plan import Unit, UnitKind, list_units, on_this_machine
 from canvass.corpus.rows import COVERAGE_SCHEMA, DIVERGENCE_COLUMNS, ROW_SCHEMA, VERDICT_COLUMNS
 from canvass.corpus.storage import (
     Place,

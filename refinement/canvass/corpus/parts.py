@@ -35,8 +35,7 @@ from canvass.conformance.sequence import Spans, wide
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.steps import StepChecker, step_at
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
-from canvass.corpus.local_units import on_this_machine
-from canvass.corpus.plan import Part, Unit, UnitKind
+from canvass.corpus.plan import Part, Unit, UnitKind, on_this_machine
 from canvass.corpus.rows import key_of
 from canvass.corpus.split import RangeReader
 from canvass.corpus.storage import Place, writing

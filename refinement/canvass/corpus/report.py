@@ -1,8 +1,8 @@
-"""``report.html``: the summary as one page that needs nothing else, not even a script, and
-beside it a page with one example of each of the first clusters of divergences.
+"""``report.html``: the summary as one page that needs nothing else, not even a script, and beside
+it a page with one example of each of the first clusters of divergences.
 
 The frame of the page, its policy and the only way text gets into it are in
-`canvass.conformance.page`. The pages of examples are those of ``canvass verify --html``. They are
+`canvass.conformance.html`. The pages of examples are those of ``canvass verify --html``. They are
 made on the driver, so that runs which no single process should hold, and those that exist only as
 logs, have none.
 """
@@ -15,8 +15,7 @@ from shlex import quote
 from types import MappingProxyType
 from typing import Final
 
-from canvass.conformance.html import to_html
-from canvass.conformance.page import block, link, page, table, text
+from canvass.conformance.html import block, link, page, table, text, to_html
 from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
@@ -28,8 +27,7 @@ from canvass.conformance.verdict import (
     Verdict,
 )
 from canvass.corpus.edges import GraphCoverage
-from canvass.corpus.local_units import on_this_machine
-from canvass.corpus.plan import TASK_COST, UnitKind, unit_at
+from canvass.corpus.plan import TASK_COST, UnitKind, on_this_machine, unit_at
 from canvass.corpus.storage import Place, place_of
 from canvass.corpus.summary import VERDICTS, Cluster, Summary
 from canvass.tlc.errors import TlcError

@@ -23,8 +23,8 @@ The lines of logs are rows as they were printed: for questions about logs, such 
 cluster printed before a run diverged. Their columns: ``cluster`` (the folder), ``file``,
 ``member``, ``part`` (of a log that was rolled; else null), ``line`` (counted from 1), ``component``
 and ``event`` (null if the line has none), ``time_ns`` (of the host's monotonic clock; null
-likewise), ``text``, and one for each Hive partition. Their options: ``path``, ``where``,
-``member`` and ``partitions``.
+likewise), ``text``, and one for each Hive partition. Their options: ``path``, ``where``, ``member``
+and ``partitions``.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.corpus.local_units import on_this_machine
-from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
+from canvass.corpus.plan import Task, Unit, UnitKind, list_units, on_this_machine, pack
 from canvass.corpus.selection import (
     BadOption,
     Selection,

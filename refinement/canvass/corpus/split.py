@@ -17,10 +17,8 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
-from canvass.corpus.local_units import on_this_machine
-from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, cost_of
-from canvass.traces.column_builder import read_columns
-from canvass.traces.columns import EventColumns
+from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, cost_of, on_this_machine
+from canvass.traces.columns import EventColumns, read_columns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES
 from canvass.traces.ndjson import EventReader

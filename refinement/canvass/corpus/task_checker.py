@@ -21,8 +21,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import settle
-from canvass.conformance.lookup_sources import shipped_steps
+from canvass.conformance.check import settle, shipped_steps
 from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.step_lookup import (
     REFUSED,
@@ -34,7 +33,6 @@ from canvass.conformance.step_lookup import (
 from canvass.conformance.verdict import Verdict
 from canvass.corpus.edges import edges_met
 from canvass.corpus.job import PROGRESS
-from canvass.corpus.local_units import on_this_machine
 from canvass.corpus.parts import (
     join_parts,
     part_file,
@@ -44,7 +42,7 @@ from canvass.corpus.parts import (
     seen_file,
     store,
 )
-from canvass.corpus.plan import Part, Task, Unit, UnitKind
+from canvass.corpus.plan import Part, Task, Unit, UnitKind, on_this_machine
 from canvass.corpus.rows import (
     Row,
     RowKind,
@@ -67,7 +65,7 @@ from canvass.corpus.storage import (
     writing,
 )
 from canvass.graph.artifact import open_keys
-from canvass.steps.key_table import KeyTable
+from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
 from canvass.traces.aeron_log.errors import AeronLogError

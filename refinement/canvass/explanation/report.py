@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from canvass.conformance.page import page, table, text
+from canvass.conformance.html import page, table, text
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.evidence import Evidence, Sentence, States, seconds_of, shown_ns
 from canvass.explanation.leaderships import Gap, Leadership, Span, find_gaps, find_leaderships

@@ -31,8 +31,7 @@ from canvass.graph.folders import Rows, decode_manifest, find_row, verify_files
 from canvass.graph.printed import identities_of, state_id
 from canvass.graph.values import ABSENT, Columns, ValueBuilder
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
-from canvass.steps.distinct import distinct_rows
-from canvass.steps.key_table import EDGES_FILE, KEYS_FILE, KeyTable
+from canvass.steps.distinct import EDGES_FILE, KEYS_FILE, KeyTable, distinct_rows
 from canvass.steps.oracle import rules_digest
 from canvass.steps.step import Sends, Step, entry_cells, input_of, record_cells, state_cells
 from canvass.tlc import Function, Value, from_python

@@ -40,8 +40,8 @@ from canvass.graph.folders import (
 from canvass.graph.printed import PrintedGraph, arrange
 from canvass.spec.files import HARNESS, module_folders
 from canvass.spec.source import modules_of
+from canvass.steps.distinct import KeyTable
 from canvass.steps.kernel import Status, canonical_keys, flavour
-from canvass.steps.key_table import KeyTable
 from canvass.steps.oracle import rules_digest
 from canvass.steps.tables import tables
 from canvass.tlc import (

@@ -191,14 +191,14 @@ class Session:
             If a state graph cannot be used.
         """
         if self._lookup is None:
-            from canvass.conformance import lookup_sources
+            from canvass.conformance import check
             from canvass.graph import GraphError
 
             options = self._config.option
             graphs = [*options.canvass_graph, *self._config.getini("canvass_graph")]
             cache = Path(options.canvass_cache) if options.canvass_cache else None
             try:
-                self._lookup = lookup_sources.make_lookup([Path(graph) for graph in graphs], cache)
+                self._lookup = check.make_lookup([Path(graph) for graph in graphs], cache)
             except GraphError as error:
                 raise pytest.UsageError(f"canvass: {error}") from None
         return self._lookup

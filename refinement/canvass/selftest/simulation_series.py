@@ -279,7 +279,7 @@ class CoverageMeter:
     """
 
     def __init__(self, graphs: Sequence[Path], out: Path | None) -> None:
-        from canvass.conformance.lookup_sources import make_lookup
+        from canvass.conformance.check import make_lookup
         from canvass.conformance.screen import Screening
 
         self._screening = Screening(make_lookup(graphs, None, keep=False))

@@ -1,11 +1,89 @@
-"""Distinct rows of integers, and numbers for distinct keys as they come."""
+"""Distinct rows of integers, numbers for distinct keys as they come, and edges by content keys.
+
+A `KeyTable` is a sorted array of 128-bit keys beside the numbers of the edges, in two ``.npy``
+files that are memory-mapped: opening costs nothing, and all processes of a machine share the pages.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+KEYS_FILE: Final = "keys.npy"
+EDGES_FILE: Final = "key-edges.npy"
+
+
+class KeyTable:
+    """Keys in ascending order, and for each the number of an edge that has it."""
+
+    def __init__(
+        self, keys: NDArray[np.uint64], edges: NDArray[np.int64], folder: Path | None = None
+    ) -> None:
+        self._first = keys[0]
+        self._second = keys[1]
+        self.edges = edges
+        self._folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as the name of the folder, if there is one."""
+        if self._folder is not None:
+            return KeyTable.open, (self._folder,)
+        return KeyTable, (np.stack([self._first, self._second]), self.edges)
+
+    def __len__(self) -> int:
+        """Count the keys."""
+        return len(self.edges)
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """The keys, one for each row."""
+        return np.stack([self._first, self._second], axis=1)
+
+    @classmethod
+    def build(cls, keys: NDArray[np.uint64], edges: NDArray[np.int64]) -> KeyTable:
+        """Make a table of the keys of edges, one for each row; of equal keys the first stays."""
+        order = np.lexsort((keys[:, 1], keys[:, 0]))
+        ordered = np.ascontiguousarray(keys[order].T)
+        fresh = np.ones(len(order), dtype=np.bool_)
+        fresh[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+        return cls(np.ascontiguousarray(ordered[:, fresh]), edges[order][fresh])
+
+    @classmethod
+    def open(cls, folder: Path) -> KeyTable:
+        """Map a table that `save` wrote."""
+        return cls(
+            np.load(folder / KEYS_FILE, mmap_mode="r"),
+            np.load(folder / EDGES_FILE, mmap_mode="r"),
+            folder,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write the table to a folder."""
+        np.save(folder / KEYS_FILE, np.stack([self._first, self._second]))
+        np.save(folder / EDGES_FILE, self.edges)
+
+    def lookup(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Give the edge of each key, -1 for a key that no edge has."""
+        out = np.full(len(keys), -1, dtype=np.int64)
+        if not len(self):
+            return out
+        # Keys that share their first half stand side by side; two such are rare beyond belief, so
+        # that the walk over them ends after its first round.
+        at = np.searchsorted(self._first, keys[:, 0])
+        open_rows = np.arange(len(keys))
+        while len(open_rows):
+            inside = at < len(self)
+            open_rows, at = open_rows[inside], at[inside]
+            same = self._first[at] == keys[open_rows, 0]
+            open_rows, at = open_rows[same], at[same]
+            hit = self._second[at] == keys[open_rows, 1]
+            out[open_rows[hit]] = self.edges[at[hit]]
+            open_rows, at = open_rows[~hit], at[~hit] + 1
+        return out
+
 
 Keys = NDArray[np.uint64]
 Ints = NDArray[np.int64]

@@ -1,29 +1,26 @@
-"""Events in columns: `EventColumns`, made from events in `canvass.traces.column_builder`, from
-Arrow in `canvass.traces.arrow`.
+"""Events in columns: `EventColumns`, made from events by `ColumnBuilder`, from Arrow in
+`canvass.traces.arrow`.
 
 **Layout.** Row ``i`` is one event. Everything is int64 (C-contiguous), so that a kernel needs one
 element type. Column numbers are in `canvass.traces.layout` (``STATE_INDEX["commit_position"]``):
 
 ==================  =============  ================================================================
-array               shape          holds
-==================  =============  ================================================================
-``run``             n              index into ``runs``, the run ids
-``member``          n              the member that made the step
-``step``            n              its running number
-``time_ns``         n              the member's clock
-``action``          n              code: index into ``layout.ACTION_NAMES``
-``predecessor``     n              row of the same member's previous step, -1 if it is not here
-``inputs``          n x 9          ``layout.INPUT_COLUMNS``: flags 0/1, two member masks, numbers
-``message``         n x 18         ``layout.MESSAGE_COLUMNS``: the message consumed; type -1 if none
-``state``           n x 29         ``layout.STATE_COLUMNS``: the state after the step, enums coded
-``members``         n x N x 6      ``layout.MEMBER_COLUMNS``: ``state.members``, N the member count
-``log_offsets``     n + 1          event i has rows ``log_offsets[i]`` to ``log_offsets[i+1]``
-``log``             . x 3          ``layout.LOG_COLUMNS``: the recording log
-``send_offsets``    n + 1          event i's sends, in order, as for the log
-``sends``           . x 18         ``layout.MESSAGE_COLUMNS``; ``peer`` is the receiver
-``checksum_offsets``  n + 1        event i's log checksums, as for the log
-``checksums``       . x 2          ``layout.CHECKSUM_COLUMNS``
-==================  =============  ================================================================
+array               shape          holds ==================  =============
+================================================================ ``run``             n index into
+``runs``, the run ids ``member``          n              the member that made the step ``step``
+n              its running number ``time_ns``         n              the member's clock ``action``
+n              code: index into ``layout.ACTION_NAMES`` ``predecessor``     n              row of
+the same member's previous step, -1 if it is not here ``inputs``          n x 9
+``layout.INPUT_COLUMNS``: flags 0/1, two member masks, numbers ``message``         n x 18
+``layout.MESSAGE_COLUMNS``: the message consumed; type -1 if none ``state``           n x 29
+``layout.STATE_COLUMNS``: the state after the step, enums coded ``members``         n x N x 6
+``layout.MEMBER_COLUMNS``: ``state.members``, N the member count ``log_offsets``     n + 1
+event i has rows ``log_offsets[i]`` to ``log_offsets[i+1]`` ``log``             . x 3
+``layout.LOG_COLUMNS``: the recording log ``send_offsets``    n + 1          event i's sends, in
+order, as for the log ``sends``           . x 18 ``layout.MESSAGE_COLUMNS``; ``peer`` is the
+receiver ``checksum_offsets``  n + 1        event i's log checksums, as for the log ``checksums``
+. x 2          ``layout.CHECKSUM_COLUMNS`` ==================  =============
+================================================================
 
 One batch has one member count. The rows of one member's stream are contiguous and in step order, so
 a predecessor is the row before or absent: a gap in the steps, or the start of the stream. The state
@@ -36,28 +33,38 @@ Left out: `Event.source`, which no verdict reads; it stays in NDJSON and Parquet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, starmap
+from struct import Struct
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec.structs import astuple, replace
 from numpy.typing import NDArray
 
 from canvass.cluster.member import Member, MemberRecord, TermEntry
 from canvass.cluster.messages import MESSAGE_TYPES, Message, Vote
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (
+    CHECKSUM_COLUMNS,
     FLAG_COLUMNS,
     INPUT_COLUMNS,
+    LOG_COLUMNS,
     MEMBER_COLUMNS,
+    MESSAGE_COLUMNS,
+    MESSAGE_INDEX,
     MESSAGE_PLACES,
     NONE,
     STATE_COLUMNS,
     STATE_ENUMS,
+    mask_of,
     members_of,
+    message_id_code,
     message_id_text,
 )
-from canvass.traces.schema import Event, Input, LogChecksum, Send
+from canvass.traces.ndjson import EventReader
+from canvass.traces.schema import MEMBER_SETS, Event, Input, LogChecksum, Send, Source
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -179,3 +186,243 @@ def _event(columns: EventColumns, row: int) -> Event:
             for position, checksum in _slice(columns.checksums, columns.checksum_offsets, row)
         ),
     )
+
+
+COLUMN_EVENTS = 2_000
+"""Events of a batch, about: so many that operations on whole columns cost little for each event."""
+
+_HEAD: Final = ("step", "time_ns", "action")
+_CARRIED: Final = ("row", "peer", "id")
+_TYPES: Final[tuple[type[Message], ...]] = MESSAGE_TYPES
+_ACTIONS: Final = {action: code for code, action in enumerate(ACTIONS)}
+_MASKS: Final = {members: mask_of(members) for members in MEMBER_SETS}
+_FIELDS: Final = Member.__struct_fields__
+_ENUM_PLACES: Final[tuple[tuple[int, dict[Any, int]], ...]] = tuple(
+    (_FIELDS.index(name), {value: code for code, value in enumerate(values)})
+    for name, values in STATE_ENUMS.items()
+)
+_LIST_PLACES: Final = tuple(
+    place for place in reversed(range(len(_FIELDS))) if _FIELDS[place] not in STATE_COLUMNS
+)
+"""The fields of a state that are no columns, the last one first."""
+_pack_input: Final = Struct(f"={len(INPUT_COLUMNS)}q").pack
+
+
+def _input_row(given: Input) -> bytes:
+    # Each field of `INPUT_COLUMNS` is named: the interpreter reads those fastest.
+    return _pack_input(
+        given.interval,
+        given.commit_interval,
+        given.timeout,
+        _MASKS[given.active],
+        _MASKS[given.accepted],
+        given.position,
+        given.leadership_term_id,
+        given.term_base_log_position,
+        given.graceful_closed_leader_id,
+    )
+
+
+def _state_cells(state: Member) -> list[int]:
+    cells = [*astuple(state)]
+    for place, codes in _ENUM_PLACES:
+        cells[place] = codes[cells[place]]
+    for place in _LIST_PLACES:
+        del cells[place]
+    return cells
+
+
+_pack_checksum: Final = Struct("=qQ").pack
+assert CHECKSUM_COLUMNS == ("position", "checksum")
+
+
+class _Table:
+    """Rows of integers on their way into an array."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._width = len(columns)
+        self._pack = Struct(f"={self._width}q").pack
+        self._data = bytearray()
+
+    def add(self, rows: Iterable[Iterable[int]]) -> None:
+        self._data += b"".join(starmap(self._pack, rows))
+
+    def add_packed(self, rows: Iterable[bytes]) -> None:
+        self._data += b"".join(rows)
+
+    def array(self) -> Ints:
+        return np.frombuffer(self._data, dtype=np.int64).reshape(-1, self._width)
+
+
+class _MessageTable:
+    """Carried messages on their way into an array, those of each type in a table of its own."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._tables = {kind: _Table((*_CARRIED, *kind.__struct_fields__)) for kind in _TYPES}
+
+    def add(self, carried: Iterable[tuple[Message | None, int, str]]) -> None:
+        """Add messages, each with the other member and the id, or no messages."""
+        row = self._count - 1
+        rows: dict[type[Any], list[tuple[int, ...]]] = {kind: [] for kind in _TYPES}
+        for row, (message, peer, message_id) in enumerate(carried, self._count):
+            if message is not None:
+                number = message_id_code(message_id)
+                rows[type(message)].append((row, peer, number, *astuple(message)))
+        self._count = row + 1
+        for kind, own in rows.items():
+            if own:
+                self._tables[kind].add(own)
+
+    def array(self) -> Ints:
+        cells = np.full((self._count, len(MESSAGE_COLUMNS)), NONE, dtype=np.int64)
+        for code, (kind, table) in enumerate(self._tables.items()):
+            own = table.array()
+            places = [MESSAGE_INDEX[name] for name in ("peer", "id", *kind.__struct_fields__)]
+            cells[own[:, 0], MESSAGE_INDEX["type"]] = code
+            cells[own[:, :1], places] = own[:, 1:]
+        return cells
+
+
+def _offsets(counts: Sequence[int]) -> Ints:
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+class ColumnBuilder:
+    """Consecutive events of one stream on their way into columns.
+
+    Parameters
+    ----------
+    run_id, member_id, member_count
+        Whose events they are.
+    before
+        The event before the first one, if it was given in another batch; it becomes the context
+        row, without its sends and checksums.
+    """
+
+    def __init__(
+        self, run_id: str, member_id: int, member_count: int, before: Event | None = None
+    ) -> None:
+        self._run_id, self._member_id, self._member_count = run_id, member_id, member_count
+        self._context = 0 if before is None else 1
+        self._head, self._inputs = _Table(_HEAD), _Table(INPUT_COLUMNS)
+        self._states, self._records = _Table(STATE_COLUMNS), _Table(MEMBER_COLUMNS)
+        self._log, self._checksums = _Table(LOG_COLUMNS), _Table(CHECKSUM_COLUMNS)
+        self._messages, self._sends = _MessageTable(), _MessageTable()
+        self._log_counts: list[int] = []
+        self._send_counts: list[int] = []
+        self._checksum_counts: list[int] = []
+        self.count = 0
+        """Events so far, the context row included."""
+        if before is not None:
+            self.add([replace(before, sends=(), log_checksums=())])
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Add events, in step order.
+
+        Raises
+        ------
+        ValueError
+            If one has another number of members.
+        """
+        inputs, states = [event.input for event in events], [event.state for event in events]
+        if any(len(state.members) != self._member_count for state in states):
+            raise ValueError("the events disagree on the number of members")
+        self._head.add([(event.step, event.time_ns, _ACTIONS[event.action]) for event in events])
+        self._inputs.add_packed(map(_input_row, inputs))
+        self._messages.add([(given.message, given.from_, given.id) for given in inputs])
+        self._states.add(map(_state_cells, states))
+        self._records.add(map(astuple, chain.from_iterable(state.members for state in states)))
+        logs = [state.recording_log for state in states]
+        self._log_counts += map(len, logs)
+        self._log.add(map(astuple, chain.from_iterable(logs)))
+        self._send_counts += [len(event.sends) for event in events]
+        self._sends.add(
+            [(send.message, send.to, send.id) for event in events for send in event.sends]
+        )
+        self._checksum_counts += [len(event.log_checksums) for event in events]
+        self._checksums.add_packed(
+            _pack_checksum(witness.position, int(witness.checksum, 16))
+            for event in events
+            for witness in event.log_checksums
+        )
+        self.count += len(events)
+
+    def build(self) -> EventColumns:
+        """Give the columns of the events so far."""
+        step, time_ns, action = (column.copy() for column in self._head.array().T)
+        run = np.zeros(self.count, dtype=np.int64)
+        member = np.full(self.count, self._member_id, dtype=np.int64)
+        return EventColumns(
+            member_count=self._member_count,
+            runs=(self._run_id,),
+            run=run,
+            member=member,
+            step=step,
+            time_ns=time_ns,
+            action=action,
+            predecessor=predecessors(run, member, step),
+            inputs=self._inputs.array(),
+            message=self._messages.array(),
+            state=self._states.array(),
+            members=self._records.array().reshape(self.count, -1, len(MEMBER_COLUMNS)),
+            log_offsets=_offsets(self._log_counts),
+            log=self._log.array(),
+            send_offsets=_offsets(self._send_counts),
+            sends=self._sends.array(),
+            checksum_offsets=_offsets(self._checksum_counts),
+            checksums=self._checksums.array(),
+            context=self._context,
+        )
+
+
+def from_events(
+    run_id: str, member_id: int, events: Sequence[Event], before: Event | None = None
+) -> EventColumns:
+    """Bring consecutive events of one stream into columns; `ColumnBuilder` says what is what.
+
+    Raises
+    ------
+    ValueError
+        If the events are none, or disagree on the number of members.
+    """
+    if not events:
+        raise ValueError("no events")
+    builder = ColumnBuilder(run_id, member_id, len(events[0].state.members), before)
+    builder.add(events)
+    return builder.build()
+
+
+def read_columns(
+    reader: EventReader, run_id: str, member_count: int
+) -> Iterator[tuple[EventColumns, list[Source | None] | None]]:
+    """Give the events of a stream in batches of columns, each with the sources of its events.
+
+    Each batch but the first begins with the last event before it, whose source is left out. The
+    sources are None if no event of the batch has one.
+
+    Parameters
+    ----------
+    reader
+        The strict reader of the stream, from which nothing was read yet.
+    run_id, member_count
+        The run that the stream is of, and how many members its cluster has.
+
+    Raises
+    ------
+    TraceError
+        At the first line that is not an event.
+    """
+    builder = ColumnBuilder(run_id, reader.member_id, member_count)
+    sources: list[Source | None] = []
+    for events in reader.batches():
+        builder.add(events)
+        sources += [event.source for event in events]
+        if len(sources) >= COLUMN_EVENTS:
+            yield builder.build(), sources if any(sources) else None
+            builder = ColumnBuilder(run_id, reader.member_id, member_count, events[-1])
+            sources = []
+    if sources:
+        yield builder.build(), sources if any(sources) else None

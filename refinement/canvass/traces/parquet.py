@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import MESSAGE_TYPES, Vote
 from canvass.traces.arrow import ColumnError, arrow_schema, check_schema, from_table, sources_of
 from canvass.traces.arrow import to_table as columns_to_table
-from canvass.traces.column_builder import from_events
-from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.columns import EventColumns, Ints, from_events
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import (
     ACTION_MESSAGE_CODES,

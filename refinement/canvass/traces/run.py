@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from canvass.traces.aeron_log.source import is_log_name
-from canvass.traces.column_builder import read_columns
-from canvass.traces.columns import EventColumns
+from canvass.traces.columns import EventColumns, read_columns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_RUN_JSON_BYTES, MAX_RUNS
 from canvass.traces.ndjson import EventReader, decode_run

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from canvass.aeron_driver import DriverError, compilation
-from canvass.aeron_driver.class_path import ClassPath
-from canvass.aeron_driver.compilation import compile_driver, without_final
+from canvass.aeron_driver.compilation import ClassPath, compile_driver, without_final
 from canvass.tlc.programs import Java
 
 AGENT = "io/aeron/cluster/ConsensusModuleAgent.class"

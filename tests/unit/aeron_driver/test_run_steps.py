@@ -20,7 +20,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
 from canvass.conformance.diagnose import load
 from canvass.conformance.steps import StepChecker, step_at
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.steps.canonical import canonical
 from canvass.steps.step import Step, input_of
 from canvass.traces.actions import ACTIONS

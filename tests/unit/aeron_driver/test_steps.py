@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from canvass.aeron_driver.comparison import (
+    KNOWN,
     RECORDING_LOG,
     compared_cells,
     field_names,
@@ -15,7 +16,6 @@ from canvass.aeron_driver.comparison import (
     short_state,
 )
 from canvass.aeron_driver.compilation import FIELDS_FILE
-from canvass.aeron_driver.differences import KNOWN
 from canvass.aeron_driver.drivable import (
     HIDDEN,
     OBSTACLES,

@@ -9,7 +9,7 @@ import pytest
 
 from canvass.cli.batch_verify import progress_text
 from canvass.cli.main import run
-from canvass.cli.progress import Stages
+from canvass.cli.output import Stages
 from canvass.corpus.job import JobProgress
 from support.corpora import record_runs
 
@@ -31,7 +31,7 @@ def test_each_stage_of_a_job_is_shown_with_how_far_it_is(
             assert not isinstance(words, str)
             details[self._stage] = words(2.0)
 
-    monkeypatch.setattr("canvass.cli.progress.Stages", Recorded)
+    monkeypatch.setattr("canvass.cli.output.Stages", Recorded)
     corpus = record_runs(tmp_path / "corpus", 2, 40)
     words = ["batch", "verify", str(corpus), "--out", str(tmp_path / "out")]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from support.aeron_runs import SAMPLES
 
 Command = Callable[..., tuple[int, str, str]]

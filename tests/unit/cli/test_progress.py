@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.progress import Stages
+from canvass.cli.output import Stages
 from canvass.cli.verify import VerifyProgress
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import SAMPLES
 from support.core_lookup import core_lookup

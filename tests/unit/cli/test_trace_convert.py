@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.publish import FOLDER, published
 from canvass.traces.run import Corpus

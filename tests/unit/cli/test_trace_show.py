@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 

@@ -12,7 +12,7 @@ import pytest
 
 from canvass.cli.main import run
 from canvass.cluster.rules import Rules
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from support import corruptions
 from support.corruptions import corrupted
 

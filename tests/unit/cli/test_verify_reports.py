@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance import lookup_sources
-from canvass.selftest.driven_runs import record_run
+from canvass.conformance import check
+from canvass.selftest.runs import record_run
 from support import corruptions
 from support.aeron_runs import SAMPLES
 from support.core_lookup import core_lookup
@@ -23,7 +23,7 @@ Command = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core answers in place of TLC."""
-    monkeypatch.setattr(lookup_sources, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(check, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture(scope="module")

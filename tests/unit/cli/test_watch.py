@@ -17,8 +17,7 @@ from rich.console import Console
 
 from canvass.cli import watch
 from canvass.cli.watch import Checked, Display, ExitOn, LiveCheck, Watch, poll, serve
-from canvass.explanation.following import FollowedLogs
-from canvass.explanation.picture import Picture
+from canvass.explanation.picture import FollowedLogs, Picture
 from canvass.traces.aeron_log.logs import read_cluster
 from support.aeron_runs import lines_of
 

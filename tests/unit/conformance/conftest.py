@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 
 
 @pytest.fixture(scope="session")

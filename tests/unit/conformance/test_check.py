@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_corpus, check_run
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support import corruptions

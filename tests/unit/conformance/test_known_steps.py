@@ -12,19 +12,20 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_corpus, units_of
-from canvass.conformance.lookup_sources import (
+from canvass.conformance.check import (
     SHIPPED,
     KnownSteps,
     KnownStepsError,
+    check_corpus,
     grown,
     make_lookup,
+    units_of,
 )
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, StepLookup, spec_digest
 from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.conformance.verdict import Verdict
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step

@@ -15,7 +15,7 @@ from canvass.corpus.task_checker import TaskChecker
 from canvass.corpus.task_files import stage_of, write_rows, write_tasks
 from canvass.graph.artifact import open_keys
 from canvass.graph.build import cached_graph, load_model
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 
 
 @pytest.mark.tlc

@@ -32,7 +32,7 @@ from canvass.corpus.storage import (
 )
 from canvass.corpus.task_checker import TaskChecker
 from canvass.graph.artifact import open_keys
-from canvass.steps.key_table import KeyTable
+from canvass.steps.distinct import KeyTable
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset

@@ -25,7 +25,7 @@ from canvass.corpus.summary import (
     new_clusters,
     read_summary,
 )
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from support.aeron_runs import SAMPLES
 
 HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202e"

@@ -11,8 +11,7 @@ from typing import TypeAlias
 import pytest
 
 from canvass.explanation import picture as picture_module
-from canvass.explanation.following import FollowedLogs
-from canvass.explanation.picture import KeptRecords, News, Picture, render
+from canvass.explanation.picture import FollowedLogs, KeptRecords, News, Picture, render
 from canvass.explanation.report import explain
 from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log.errors import AeronLogError

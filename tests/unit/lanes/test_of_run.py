@@ -10,7 +10,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import load
 from canvass.lanes.model import Diagram, Fate, Mark
 from canvass.lanes.of_run import RunLanes
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from support import corruptions
 from support.corruptions import corrupted
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance import lookup_sources
+from canvass.conformance import check
 from canvass.conformance.check import check_run
 from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
 from canvass.pytest_plugin.session import Coverage, seed_of, share
-from canvass.selftest.driven_runs import record_run
-from canvass.steps.key_table import KeyTable
+from canvass.selftest.runs import record_run
+from canvass.steps.distinct import KeyTable
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
@@ -37,7 +37,7 @@ def office(recorder, seed, kind=Clerk):
 @pytest.fixture(autouse=True)
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core answers in place of TLC."""
-    monkeypatch.setattr(lookup_sources, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(check, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture(autouse=True)
@@ -284,7 +284,7 @@ def test_coverage_of_a_graph_counts_its_steps(
         lookup.graphs = {"small": table}
         return lookup
 
-    monkeypatch.setattr(lookup_sources, "make_lookup", with_graph)
+    monkeypatch.setattr(check, "make_lookup", with_graph)
     corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
 
     ended = pytester.runpytest("--canvass-collect", "--canvass-fail-under-edges", "50.1")

@@ -16,7 +16,7 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_corpus
 from canvass.conformance.verdict import Verdict
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
 from canvass.steps.frames import FIELDS, REGIME_FIELDS, Regime, frame_of
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action

@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.steps.distinct import DistinctKeys
-from canvass.steps.key_table import KeyTable
+from canvass.steps.distinct import DistinctKeys, KeyTable
 
 KEYS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=60)
 

@@ -21,7 +21,7 @@ from canvass.cluster.rules import HAZARDS, Rules
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.steps import leader_rules
-from canvass.steps.key_table import KeyTable
+from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.reduction import RULES, reduced
 from canvass.steps.step import Step

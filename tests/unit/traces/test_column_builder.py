@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import TermEntry
 from canvass.cluster.messages import CommitPosition
-from canvass.traces import column_builder
+from canvass.traces import columns
 from canvass.traces.actions import Action
-from canvass.traces.column_builder import read_columns
-from canvass.traces.columns import EventColumns
+from canvass.traces.columns import EventColumns, read_columns
 from canvass.traces.errors import TraceError
 from canvass.traces.ndjson import EventReader
 from canvass.traces.schema import Event, LogChecksum, Send, encode_lines
@@ -78,7 +77,7 @@ def test_a_wrong_event_is_refused_with_its_line() -> None:
 
 
 def test_batches_begin_with_the_last_event_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column_builder, "COLUMN_EVENTS", 5)
+    monkeypatch.setattr(columns, "COLUMN_EVENTS", 5)
     state = plain_event(0).state
     logged = replace(state, recording_log=(TermEntry(1, 2, 3), TermEntry(4, 5, 6)))
     stream = [

@@ -22,8 +22,7 @@ from canvass.cluster.messages import Vote
 from canvass.traces import layout
 from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
-from canvass.traces.column_builder import from_events
-from canvass.traces.columns import EventColumns
+from canvass.traces.columns import EventColumns, from_events
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.parquet import DatasetFile, DatasetWriter, column_problem
 from canvass.traces.schema import Event, Fact, FactKind, Input

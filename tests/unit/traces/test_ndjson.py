@@ -24,8 +24,7 @@ from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import (
     RATIO_FREE_BYTES,
 )
-from canvass.traces.ndjson import EventReader, EventWriter, Gap, Truncation, decode_run
-from canvass.traces.scanner import scan
+from canvass.traces.ndjson import EventReader, EventWriter, Gap, Truncation, decode_run, scan
 from canvass.traces.schema import Event, Send, Source, encode, encode_lines
 from canvass.traces.streams import Decompressor, StreamFile
 from support.trace_events import plain_event, run_of, streams

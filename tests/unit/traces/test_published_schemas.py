@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from canvass.cluster.rules import Rules
-from canvass.selftest.driven_runs import record_run
+from canvass.selftest.runs import record_run
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.errors import TraceError
 from canvass.traces.ndjson import EventReader, decode_run

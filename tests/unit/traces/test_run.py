@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces import column_builder
+from canvass.traces import columns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.parquet import DatasetWriter
@@ -69,7 +69,7 @@ def test_a_gap_is_reported(tmp_path: Path) -> None:
 def test_a_stream_is_read_in_batches_of_columns_with_its_predecessors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(column_builder, "COLUMN_EVENTS", 100)
+    monkeypatch.setattr(columns, "COLUMN_EVENTS", 100)
     count = 1_000
     folder = make_run(tmp_path / "r", count=1)
     with EventWriter(folder / "member-0.ndjson", 0, append=True, check=False) as writer:
@@ -104,7 +104,7 @@ def test_a_corpus_is_a_run_a_folder_of_runs_or_a_data_set(tmp_path: Path) -> Non
 def test_sources_and_context_rows_survive_conversion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(column_builder, "COLUMN_EVENTS", 5)
+    monkeypatch.setattr(columns, "COLUMN_EVENTS", 5)
     folder = make_run(tmp_path / "runs" / "a", count=1)
     sourced = Source("node0.log", (3, 4), ("state.role",))
     stream = [plain_event(step, source=sourced if step in (10, 11) else None) for step in range(40)]

@@ -28,8 +28,8 @@ from canvass.lanes.of_counterexample import (
     is_cluster,
     value_text,
 )
+from canvass.tlc.changes import SCHEMA, CounterexampleDocument, StepRecord
 from canvass.tlc.convert import to_itf_value
-from canvass.tlc.counterexample_document import SCHEMA, CounterexampleDocument, StepRecord
 from canvass.tlc.printed import PrintedError, read_printed
 
 _MODEL: Final = re.compile(r"\bMCHazard(\d|10)(?!\d)")

@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.arguments import Answer, Arguments, Question
 from canvass.browser.exports import checked_format, export_part, export_path
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.guard import Refusal, bad_request
+from canvass.browser.guard import Answer, Arguments, Question, Refusal, bad_request
 from canvass.browser.labels import edge_words, labels_of
-from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import (
     DEPTH,
     DRAWN_EDGES,
@@ -29,7 +27,7 @@ from canvass.browser.limits import (
     shortened,
 )
 from canvass.browser.member_steps import MemberSteps, Taken
-from canvass.browser.neighbourhood import Extent, draw, drawn_edges, find_near
+from canvass.browser.neighbourhood import Extent, draw, drawn_edges, find_near, layers_from, place
 from canvass.browser.sources import Lazy, Source, Store
 from canvass.conformance.batch import Batch
 from canvass.conformance.diagnose import LoadedRun, load

@@ -29,12 +29,11 @@ from canvass.conformance.diagnose import LoadedRun
 from canvass.conformance.steps import StepChecker, example_of
 from canvass.graph.artifact import Graph, MemberView, open_keys
 from canvass.graph.build import keys_of_edges
-from canvass.steps.key_table import KeyTable
+from canvass.steps.distinct import KeyTable
 from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import LoadedRun
-
 
 MAX_RUNS: Final = 40
 MAX_SECONDS: Final = 60.0

@@ -218,7 +218,7 @@ class Opener:
 
 def usable_graphs(paths: Iterable[Path]) -> list[Path]:
     """Give those of some paths that are graphs of what the spec says today: they know steps."""
-    from canvass.conformance.lookup_sources import make_lookup
+    from canvass.conformance.check import make_lookup
     from canvass.graph import GraphError
 
     found = []

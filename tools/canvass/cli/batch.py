@@ -18,7 +18,7 @@ from canvass.cli.batch_verify import Engines, Report, Request, check_request, ve
 from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, complain, emit, result_console
-from canvass.corpus.engine_choice import EngineName
+from canvass.corpus.engine import EngineName
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _watch(
     request: Request, tables: Place, arrivals: Arrivals, every: float | None, output: Format
 ) -> int:
     """Look for new units again and again, or once; give the exit code of the last look."""
-    from canvass.cli.progress import Stages
+    from canvass.cli.output import Stages
     from canvass.corpus.history import History, HistoryInUse
     from canvass.corpus.summary import empty_summary, exit_code
 

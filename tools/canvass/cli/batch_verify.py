@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from canvass.cli.output import CommandError, json_text
-from canvass.corpus.engine_choice import EngineName, choose_engine
+from canvass.corpus.engine import EngineName, choose_engine
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.cli.progress import Stages
+    from canvass.cli.output import Stages
     from canvass.corpus.engine import Engine
     from canvass.corpus.history import History
     from canvass.corpus.job import JobProgress
@@ -56,7 +56,7 @@ class Report:
 
     def write(self, summary: Summary) -> None:
         """Write summary, pages of examples and the page that shows all."""
-        from canvass.conformance.lookup_sources import make_lookup
+        from canvass.conformance.check import make_lookup
         from canvass.corpus.report import REPORT_FILE, render, write_examples
         from canvass.corpus.storage import UrlPath
         from canvass.corpus.summary import SUMMARY_FILE, new_clusters
@@ -72,7 +72,7 @@ class Report:
 
 def verify(request: Request, out: Place) -> Summary:
     """Verify all units of the corpora; the tables go to a new folder."""
-    from canvass.cli.progress import Stages
+    from canvass.cli.output import Stages
 
     units = _list_units(request)
     with Engines(request.master) as engines, Stages(each=True) as progress:
@@ -101,7 +101,7 @@ def verify_new(
     tuple
         The summary, and the kinds of divergences that the tables had before.
     """
-    from canvass.cli.progress import Stages
+    from canvass.cli.output import Stages
     from canvass.corpus.history import History
 
     history = History(tables)
@@ -174,7 +174,7 @@ def _causes(counts: dict[str, int]) -> str:
 
 def check_request(request: Request) -> None:
     """Refuse what excludes itself, and a graph of another spec."""
-    from canvass.conformance.lookup_sources import make_lookup
+    from canvass.conformance.check import make_lookup
     from canvass.corpus.storage import local_folder
 
     if request.engine is EngineName.PROCESS and request.master is not None:

@@ -60,13 +60,20 @@ def register(app: typer.Typer) -> None:
 
 def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None:
     import canvass.browser
-    from canvass.browser.app import Browser, page_files, page_is_old
+    from canvass.browser.app import (
+        LOOPBACK,
+        Browser,
+        listen,
+        make_server,
+        make_token,
+        page_files,
+        page_is_old,
+    )
     from canvass.browser.guard import Access, leading_to
     from canvass.browser.opening import Opener, prepare, usable_graphs
-    from canvass.browser.serving import LOOPBACK, listen, make_server, make_token
     from canvass.browser.sources import Store
     from canvass.browser.verdicts import Checker
-    from canvass.conformance.lookup_sources import make_lookup
+    from canvass.conformance.check import make_lookup
 
     files = page_files()
     if page_is_old(Path(canvass.browser.__path__[0])):

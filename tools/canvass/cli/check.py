@@ -201,7 +201,7 @@ def register(app: typer.Typer) -> None:
         from canvass.cli.counterexample import export
         from canvass.cli.distance import check_from
         from canvass.cli.models import Settings, run_model, select
-        from canvass.cli.progress import CheckProgress
+        from canvass.cli.output import CheckProgress
         from canvass.distance.search import Bounds
         from canvass.tlc import TlcOptions, find_jar, find_java
 

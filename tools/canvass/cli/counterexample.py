@@ -30,13 +30,15 @@ from canvass.tlc import (
     Violation,
     format_value,
 )
-from canvass.tlc.changes import Change, changes, state_changes
-from canvass.tlc.convert import to_itf_value
-from canvass.tlc.counterexample_document import (
+from canvass.tlc.changes import (
+    Change,
     ChangeRecord,
     CounterexampleDocument,
     StepRecord,
+    changes,
+    state_changes,
 )
+from canvass.tlc.convert import to_itf_value
 
 _JSON: Final = ".json"
 _ITF: Final = ".itf.json"

@@ -14,13 +14,20 @@ import msgspec
 import typer
 
 from canvass.cli.options import Output, need_runs
-from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, Format, complain, emit, say
-from canvass.cli.progress import Stages
+from canvass.cli.output import (
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    CommandError,
+    Format,
+    Stages,
+    complain,
+    emit,
+    say,
+)
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.aeron_driver.class_path import ClassPath
-    from canvass.aeron_driver.compilation import Driver
+    from canvass.aeron_driver.compilation import ClassPath, Driver
     from canvass.aeron_driver.driving import Observer, Steps
     from canvass.aeron_driver.report import DriveReport, Group, Part, TraceReport
     from canvass.aeron_driver.steps import GraphSteps
@@ -84,8 +91,7 @@ def drive(
     Exit code 0: all steps are equal, or a reviewed class explains the difference. 1: other steps
     differ. 2: the driver could not run. 130: interrupted.
     """
-    from canvass.aeron_driver.class_path import ClassPath
-    from canvass.aeron_driver.compilation import compile_driver
+    from canvass.aeron_driver.compilation import ClassPath, compile_driver
     from canvass.conformance.step_lookup import default_cache
 
     if (graph is None) == (not trace):
@@ -138,7 +144,7 @@ def _drive_runs(driver: Driver, paths: list[Path], output: Format) -> int:
 
 def _graph(name: str, steps: int | None, cache: Path) -> Graph:
     """Open the folder of a graph, or build that of a model."""
-    from canvass.cli.progress import CheckProgress
+    from canvass.cli.output import CheckProgress
     from canvass.graph.artifact import open_graph
     from canvass.graph.build import cached_graph, load_model, models
 

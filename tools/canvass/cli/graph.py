@@ -69,7 +69,7 @@ def build(
     The graph is the same on every machine. It replaces a graph that is in the folder.
     """
     from canvass.cli.check import heap_mib
-    from canvass.cli.progress import CheckProgress
+    from canvass.cli.output import CheckProgress
     from canvass.graph.build import build_graph, load_model, models
     from canvass.tlc import TlcOptions
 
@@ -93,7 +93,7 @@ def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> Dum
     """Build the graph of a model of the manifest, or of somebody's own specification."""
     from dataclasses import replace
 
-    from canvass.cli.progress import CheckProgress
+    from canvass.cli.output import CheckProgress
     from canvass.graph.dump_import import build_dump
     from canvass.tlc.workspace import read_config
 

@@ -362,10 +362,9 @@ def grow(
     and about the reduced form that similar steps share. The order of the runs does not matter.
     Exit code 2: a run is malformed, or nothing was read.
     """
-    from canvass.cli.progress import Stages
+    from canvass.cli.output import Stages
     from canvass.cli.verify import VerifyProgress
-    from canvass.conformance.check import units_of
-    from canvass.conformance.lookup_sources import KnownSteps, grown
+    from canvass.conformance.check import KnownSteps, grown, units_of
     from canvass.conformance.verdict import Verdict
 
     base = KnownSteps.read(table) if table.exists() else None

@@ -80,7 +80,7 @@ def aeron(
     limit.
     """
     from canvass.cli.options import need_logs
-    from canvass.cli.progress import Stages
+    from canvass.cli.output import Stages
     from canvass.traces.aeron_log.log_vocabulary import events_named
     from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, import_logs
     from canvass.traces.timeouts import note_timeouts

@@ -22,7 +22,7 @@ from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, Takes, find_file,
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
     from canvass.tlc import CheckResult, Event, Jar, Java, TlcConfig
-    from canvass.tlc.counterexample_document import CounterexampleDocument
+    from canvass.tlc.changes import CounterexampleDocument
 
 
 class Standing(Enum):

@@ -18,10 +18,10 @@ from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
     Format,
+    Stages,
     emit,
     result_console,
 )
-from canvass.cli.progress import Stages
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,10 +16,10 @@ from canvass.cli.output import (
     EXIT_UNEXPECTED,
     CommandError,
     Format,
+    Stages,
     emit,
     result_console,
 )
-from canvass.cli.progress import Stages
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:

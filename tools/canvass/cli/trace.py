@@ -156,10 +156,9 @@ def shrink(
 
     canvass trace shrink RUN --out small && canvass trace show small
     """
-    from canvass.cli.progress import Stages
-    from canvass.conformance.check import check_units
+    from canvass.cli.output import Stages
+    from canvass.conformance.check import check_units, make_lookup
     from canvass.conformance.diagnose import load
-    from canvass.conformance.lookup_sources import make_lookup
     from canvass.conformance.shrink import Shrinker, write_run
     from canvass.traces.run import Corpus
 

@@ -165,9 +165,8 @@ def register(app: typer.Typer) -> None:
         from msgspec.structs import replace
 
         from canvass.cli.options import need_runs
-        from canvass.cli.progress import Stages
-        from canvass.conformance.check import check_in_processes, check_units, units_of
-        from canvass.conformance.lookup_sources import make_lookup
+        from canvass.cli.output import Stages
+        from canvass.conformance.check import check_in_processes, check_units, make_lookup, units_of
         from canvass.conformance.machine_reports import to_junit, to_sarif
         from canvass.conformance.report import to_report
         from canvass.conformance.run_timing import TimingOptions

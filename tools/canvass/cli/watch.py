@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from canvass.conformance.report import Report
-    from canvass.explanation.following import FollowedLogs
-    from canvass.explanation.picture import News, Picture
-
+    from canvass.explanation.picture import FollowedLogs, News, Picture
 
 MAX_BYTES: Final = 32 << 20
 """Of one member, a log of some 150,000 lines."""
@@ -309,8 +307,7 @@ def watch(
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
     from canvass.cli.options import Kind, kind_of
-    from canvass.explanation.following import FollowedLogs
-    from canvass.explanation.picture import Picture
+    from canvass.explanation.picture import FollowedLogs, Picture
     from canvass.traces.timeouts import beside
 
     settings = beside(logs) | read_settings(setting)

@@ -1,7 +1,9 @@
 """What changed between two values or two states: nested, as small as it can be said.
 
 A record, function or sequence is entered; a set or queue says what came and what went. Nothing here
-knows what the values mean, and nothing is printed.
+knows what the values mean, and nothing is printed. The JSON document of a counterexample has them:
+``canvass check`` writes it, ``canvass browse`` reads it. Fields that no reader needs have defaults,
+so that other tools can write a short document.
 """
 
 from __future__ import annotations
@@ -9,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, Final
+
+from msgspec import UNSET, Struct, UnsetType
 
 from canvass.tlc.values import Function, Record, Seq, Set, Value, format_value, same
 
@@ -148,3 +153,58 @@ def _removed(path: tuple[str, ...], value: Value) -> Change:
 def _short(value: Value) -> str:
     """A string without its quotes: there is nothing around it that it could be taken for."""
     return value if isinstance(value, str) else format_value(value)
+
+
+SCHEMA: Final = "canvass.counterexample/1"
+
+
+class ChangeRecord(Struct, frozen=True, kw_only=True):
+    """A change of a step: the place as TLA+ writes it, and its values in ITF, where it has them."""
+
+    path: str
+    kind: ChangeKind
+    before: Any = UNSET
+    after: Any = UNSET
+
+
+class StepRecord(Struct, frozen=True, kw_only=True):
+    """A step of a counterexample, with the state that it leads to.
+
+    Attributes
+    ----------
+    number
+        From 1.
+    action, arguments, location
+        As TLC reports them; null where it does not.
+    acting
+        The member that takes the step, or the channel that loses a message.
+    changes
+        Null for the first state, and if a value cannot be listed.
+    state
+        Variable by name, in ITF; null if a value cannot be listed.
+    text
+        The state as TLC prints it, only if ``state`` is null.
+    """
+
+    number: int = 0
+    action: str | None = None
+    arguments: str | None = None
+    location: str | None = None
+    acting: str | None = None
+    changes: tuple[ChangeRecord, ...] | None = None
+    state: dict[str, Any] | None = None
+    text: str | UnsetType = UNSET
+
+
+class CounterexampleDocument(Struct, frozen=True, kw_only=True):
+    """A counterexample; ``loop`` is the number of the step that follows the last one again."""
+
+    schema: str = SCHEMA
+    model: str
+    outcome: str = ""
+    violated: str | None = None
+    message: str = ""
+    explanation: tuple[str, ...] = ()
+    loop: int | None = None
+    stuttering: bool = False
+    steps: tuple[StepRecord, ...]
