@@ -7,15 +7,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from support.chromium import UNBUILT, WITHOUT
 
 # A push draws the same examples every time, so that a red run is about the change (all but a few:
 # hypothesis also tries constants of the modules that a worker has imported by then).
-settings.register_profile("push", derandomize=True, deadline=None, database=None)
-settings.register_profile("night", max_examples=2000, deadline=None)
+# No clock decides: neither the deadline of an example nor how long the first ones take to draw.
+settings.register_profile("clockless", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "push", settings.get_profile("clockless"), derandomize=True, database=None
+)
+settings.register_profile("night", settings.get_profile("clockless"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
 
 # What one test of these folders has started or found out (Spark, a browser, TLC's results), the

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 ROOT = Path(__file__).resolve().parents[2]
 
 MAX_LINES = 600
@@ -103,6 +105,11 @@ def test_no_python_file_is_over_the_limit_or_over_its_recorded_length() -> None:
 
     assert over == {name: over.get(name, 0) for name in OVER_MAX_LINES}
     assert all(over[name] <= limit for name, limit in OVER_MAX_LINES.items())
+
+
+def test_no_clock_decides_what_hypothesis_says_of_a_property() -> None:
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check
 
 
 def test_make_bench_runs_every_script_in_benchmarks_and_no_helper() -> None:

@@ -52,7 +52,7 @@ _Next: TypeAlias = Callable[[], str]
 _END: Final = ""
 
 # Atoms by their text. Cleared when full: texts are few in practice, yet may come from outside.
-_ATOMS: dict[str, Value] = {"TRUE": True, "FALSE": False}
+_ATOMS: dict[str, Value] = {}
 _ATOMS_MAX: Final = 1 << 16
 
 
@@ -174,7 +174,6 @@ def _atom(token: str) -> Value:
     atom = _new_atom(token)
     if len(_ATOMS) >= _ATOMS_MAX:
         _ATOMS.clear()
-        _ATOMS.update(TRUE=True, FALSE=False)
     _ATOMS[token] = atom
     return atom
 
@@ -184,6 +183,8 @@ def _new_atom(token: str) -> Value:
         return _ESCAPE.sub(_unescape, token[1:-1])
     if _INTEGER.match(token):
         return check_integer(_decimal(token))
+    if token in ("TRUE", "FALSE"):
+        return token == "TRUE"
     if IDENTIFIER.match(token):
         return ModelValue(token)
     bounds = _INTERVAL.match(token)
