@@ -21,8 +21,8 @@ from canvass.aeron_driver.compilation import (
     Driver,
     compile_driver,
 )
+from canvass.aeron_driver.drivable import GraphSteps
 from canvass.aeron_driver.driving import drive, edge_steps
-from canvass.aeron_driver.steps import GraphSteps
 from canvass.graph.artifact import Graph
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE

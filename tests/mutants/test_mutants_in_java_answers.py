@@ -15,9 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from canvass.aeron_driver.comparison import explain
-from canvass.aeron_driver.drivable import Requests
+from canvass.aeron_driver.drivable import GraphSteps, Requests
 from canvass.aeron_driver.driving import Steps
-from canvass.aeron_driver.steps import GraphSteps
 from canvass.selftest.edges import EdgeKill, Trials, find_kill
 from canvass.selftest.kill_matrix import MODELS, MUTANTS, actions_reached, load
 from canvass.traces.actions import ACTIONS, Action

@@ -16,6 +16,7 @@ import numpy as np
 
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.compilation import ClassPath, compile_driver
+from canvass.aeron_driver.drivable import GraphSteps
 from canvass.aeron_driver.driving import (
     Steps,
     disabled_steps,
@@ -24,7 +25,6 @@ from canvass.aeron_driver.driving import (
     joined,
     without_obstacles,
 )
-from canvass.aeron_driver.steps import GraphSteps
 from canvass.conformance.step_lookup import default_cache
 from canvass.graph.artifact import Graph
 from canvass.graph.build import cached_graph, load_model

@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.comparison import RECORDING_LOG, explain, field_names
-from canvass.aeron_driver.drivable import Requests
+from canvass.aeron_driver.drivable import GraphSteps, Requests, Rows
 from canvass.aeron_driver.driving import (
     Outcomes,
     Steps,
     joined,
 )
-from canvass.aeron_driver.steps import GraphSteps, Rows
 from canvass.graph.artifact import Graph
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.step import hash_cells

@@ -29,8 +29,11 @@ from canvass.aeron_driver.drivable import (
     DISABLED_OBSTACLES,
     ELECTION_ACTIONS,
     OBSTACLES,
+    DrivableSteps,
+    GraphSteps,
     Obstacle,
     Requests,
+    Rows,
     masks,
     names_of,
     obstacle_of,
@@ -44,7 +47,6 @@ from canvass.aeron_driver.report import (
     Part,
     Reason,
 )
-from canvass.aeron_driver.steps import DrivableSteps, GraphSteps, Rows
 from canvass.aeron_driver.stream import THROWN, Answers, Cells, StreamLayout, running
 from canvass.conformance.operators import operator_place
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action

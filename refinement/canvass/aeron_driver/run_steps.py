@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.compilation import Driver
+from canvass.aeron_driver.drivable import DrivableSteps
 from canvass.aeron_driver.driving import Progress, drive, edge_steps
 from canvass.aeron_driver.report import Group, Part, Reason, RulesPart, TraceReport
-from canvass.aeron_driver.steps import DrivableSteps
 from canvass.cluster.member import NO_INPUT, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules

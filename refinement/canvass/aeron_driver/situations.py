@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from canvass.aeron_driver.comparison import SENDS, fields_of, sends_of
 from canvass.aeron_driver.compilation import Driver
-from canvass.aeron_driver.drivable import HIDDEN
+from canvass.aeron_driver.drivable import HIDDEN, DrivableSteps
 from canvass.aeron_driver.driving import edge_steps, outcomes_of
 from canvass.aeron_driver.report import FieldDifference, Situation
 from canvass.aeron_driver.run_steps import DistinctSteps, table_of
-from canvass.aeron_driver.steps import DrivableSteps
 from canvass.aeron_driver.stream import Cells, StreamLayout
 from canvass.cluster.core import ACTIONS as HANDLERS
 from canvass.cluster.member import (

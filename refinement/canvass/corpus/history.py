@@ -48,8 +48,7 @@ from canvass.corpus.storage import (
     storage_errors,
     writing,
 )
-from canvass.corpus.tables import read_table
-from canvass.corpus.task_files import TASK_LOG
+from canvass.corpus.task_files import TASK_LOG, read_table
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind

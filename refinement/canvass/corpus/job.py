@@ -31,15 +31,17 @@ from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
 from canvass.corpus.storage import Place, absolute, entries, remove_folder
-from canvass.corpus.tables import Superseded, TaskResults, write_tables
 from canvass.corpus.task_files import (
     TASK_LOG,
     Stage,
+    Superseded,
+    TaskResults,
     read_task,
     stage_of,
     task_lines,
     write_rows,
     write_steps,
+    write_tables,
     write_tasks,
 )
 from canvass.traces.counts import counted

@@ -20,7 +20,7 @@ from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
 from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.storage import Place
-from canvass.corpus.tables import read_table
+from canvass.corpus.task_files import read_table
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:

@@ -38,8 +38,7 @@ from canvass.graph.folders import (
     write_manifest,
 )
 from canvass.graph.printed import PrintedGraph, arrange
-from canvass.spec.files import HARNESS, module_folders
-from canvass.spec.source import modules_of
+from canvass.spec.files import HARNESS, module_folders, modules_of
 from canvass.steps.distinct import KeyTable
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.oracle import rules_digest

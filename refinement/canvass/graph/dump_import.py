@@ -28,7 +28,7 @@ from canvass.graph.dump_folder import (
 )
 from canvass.graph.folders import ID_BYTES, Rows, file_digest, need_place
 from canvass.graph.values import ValueBuilder
-from canvass.spec.source import modules_of
+from canvass.spec.files import modules_of
 from canvass.tlc import (
     DumpEdge,
     DumpState,

@@ -2,13 +2,20 @@
 
 A checkout keeps the spec in ``spec/`` at its top; the wheel carries the same files beside this
 module. The harness, the modules with which steps and traces are checked, is in ``harness/`` beside
-this module in either. The harness extends the spec, never the other way round. Nothing here reads
-what the files say.
+this module in either. The harness extends the spec, never the other way round. Of what the files
+say only layout is read: the modules that a module uses, and of a definition its place and the
+comment box above it. Definitions begin in the first column, and a box is a run of comment lines
+that ends on the line before a definition. A definition without one of its own has the nearest box
+above it that has its name, as a box may speak of several.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 
 class SpecError(Exception):
@@ -82,3 +89,110 @@ def find_file(name: str, root: Path | None = None) -> Path:
     """
     places = [folder / name for folder in module_folders(root)]
     return next((place for place in places if place.is_file()), places[0])
+
+
+_EXTENDS: Final = re.compile(r"^\s*EXTENDS\s+((?:\w+\s*,\s*)*\w+)", re.MULTILINE)
+_INSTANCE: Final = re.compile(r"\bINSTANCE\s+(\w+)")
+_TEXT_LINE: Final = re.compile(r"^\s*(?:\(\*+(.*?)\*+\)|\\\*(.*))\s*$")
+_RULED: Final = re.compile(r"^[\s*]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Where a name is defined and what is said about it there.
+
+    Parameters
+    ----------
+    module
+        The module's file.
+    line
+        Line of the definition, from 1.
+    comment
+        Text of the comment box, as lines; empty when there is none.
+    """
+
+    module: Path
+    line: int
+    comment: tuple[str, ...]
+
+
+def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
+    """Give a module and what it extends or instantiates, nearest first, without TLA+'s own library.
+
+    Parameters
+    ----------
+    module
+        The ``.tla`` file to begin with.
+    folders
+        Where modules are looked for after the folder of the module that uses them.
+    """
+    found = [module] if module.is_file() else []
+    for file in found:
+        text = file.read_text(encoding="utf-8", errors="replace")
+        named = [word for words in _EXTENDS.findall(text) for word in words.split(",")]
+        for word in (*named, *_INSTANCE.findall(text)):
+            places = (folder / f"{word.strip()}.tla" for folder in (file.parent, *folders))
+            place = next((path for path in places if path.is_file()), None)
+            if place is not None and place.stem not in {known.stem for known in found}:
+                found.append(place)
+    return found
+
+
+def find_definition(root: Path, module: Path, name: str) -> Definition | None:
+    """Find a definition in a module or in what it extends.
+
+    Parameters
+    ----------
+    root
+        The spec folder, where modules are looked for after the module's own folder.
+    module
+        The ``.tla`` file to begin with.
+    name
+        An operator without parameters, as configurations name properties.
+
+    Returns
+    -------
+    Definition or None
+        The first in the order in which the modules extend each other; null when there is none.
+    """
+    wanted = re.compile(rf"^(?:LOCAL\s+)?{re.escape(name)}\s*==")
+    for file in modules_of(module, module_folders(root)):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        for number, line in enumerate(lines):
+            if wanted.match(line):
+                return Definition(file, number + 1, _comment(lines, number, name))
+    return None
+
+
+def _comment(lines: list[str], number: int, name: str) -> tuple[str, ...]:
+    """Read the box that ends above a line, or else the nearest box above that has the name."""
+    above = _box_ending_at(lines, number)
+    if above:
+        return above
+    mentioned = re.compile(rf"\b{re.escape(name)}\b")
+    for end in range(number, 0, -1):
+        if _TEXT_LINE.match(lines[end - 1]) and not (
+            end < len(lines) and _TEXT_LINE.match(lines[end])
+        ):
+            box = _box_ending_at(lines, end)
+            if any(mentioned.search(line) for line in box):
+                return box
+    return ()
+
+
+def _box_ending_at(lines: list[str], end: int) -> tuple[str, ...]:
+    """Read the comment lines directly above line `end` (from 0), without the ruled ones."""
+    start = end
+    while start > 0 and _TEXT_LINE.match(lines[start - 1]):
+        start -= 1
+    text = []
+    for line in lines[start:end]:
+        found = _TEXT_LINE.match(line)
+        said = (found[1] if found[1] is not None else found[2]) if found else ""
+        if not _RULED.match(said):
+            text.append(said.strip())
+        elif text and text[-1] and "*" not in said:
+            text.append("")
+    while text and not text[-1]:
+        text.pop()
+    return tuple(text)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from canvass.aeron_driver import DriverError
+from canvass.aeron_driver.drivable import GraphSteps
 from canvass.aeron_driver.driving import Outcomes
-from canvass.aeron_driver.steps import GraphSteps
 from canvass.aeron_driver.stream import Answers
 from canvass.graph.artifact import Graph
 from canvass.graph.build import keys_of_edges

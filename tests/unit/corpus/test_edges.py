@@ -10,9 +10,8 @@ import pytest
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.plan import list_units
-from canvass.corpus.tables import TaskResults, write_tables
 from canvass.corpus.task_checker import TaskChecker
-from canvass.corpus.task_files import stage_of, write_rows, write_tasks
+from canvass.corpus.task_files import TaskResults, stage_of, write_rows, write_tables, write_tasks
 from canvass.graph.artifact import open_keys
 from canvass.graph.build import cached_graph, load_model
 from canvass.selftest.runs import record_run

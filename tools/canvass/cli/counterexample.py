@@ -20,7 +20,7 @@ from canvass.cli.output import CommandError, complain, json_text
 from canvass.cluster.messages import NULL_VALUE
 from canvass.lanes.of_counterexample import Tree, cluster_diagram, value_text
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
-from canvass.spec.source import find_definition
+from canvass.spec.files import find_definition
 from canvass.tlc import (
     Function,
     Record,

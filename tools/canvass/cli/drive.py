@@ -28,9 +28,9 @@ from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.aeron_driver.compilation import ClassPath, Driver
+    from canvass.aeron_driver.drivable import GraphSteps
     from canvass.aeron_driver.driving import Observer, Steps
     from canvass.aeron_driver.report import DriveReport, Group, Part, TraceReport
-    from canvass.aeron_driver.steps import GraphSteps
     from canvass.graph.artifact import Graph
 
 SHOWN_GROUPS: Final = 12
@@ -166,9 +166,9 @@ def _graph(name: str, steps: int | None, cache: Path) -> Graph:
 def _drive(driver: Driver, graph: Graph, *, disabled: bool, seed: int | None) -> DriveReport:
     import numpy as np
 
+    from canvass.aeron_driver.drivable import GraphSteps
     from canvass.aeron_driver.driving import Outcomes, disabled_steps, drive_varied, edge_steps
     from canvass.aeron_driver.report import DriveReport
-    from canvass.aeron_driver.steps import GraphSteps
 
     steps = GraphSteps(graph)
     departing = []

@@ -13,8 +13,15 @@ from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.summary import SharedId, Summary, exit_code, summarise
-from canvass.corpus.tables import Superseded, TaskResults, write_tables
-from canvass.corpus.task_files import Stage, stage_of, write_rows, write_tasks
+from canvass.corpus.task_files import (
+    Stage,
+    Superseded,
+    TaskResults,
+    stage_of,
+    write_rows,
+    write_tables,
+    write_tasks,
+)
 
 
 def verdict(source: str, run_id: str | None, verdict: str = "CONFORMS", events: int = 7) -> Row:

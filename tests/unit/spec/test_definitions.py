@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.spec.source import find_definition
+from canvass.spec.files import find_definition
 from support.tiny_spec import write_tiny_spec
 
 
