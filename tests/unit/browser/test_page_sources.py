@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.browser.app import page_is_old
+from canvass.cli.browse import page_is_old
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "tools" / "canvass" / "browser" / "ui"

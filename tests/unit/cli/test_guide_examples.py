@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from canvass.cli.main import run
-from canvass.conformance import lookup_sources
+from canvass.conformance import check
 from support.core_lookup import core_lookup
 from support.guide_examples import ROOT, absent, block
 
@@ -100,7 +100,7 @@ def test_the_readme_counts_the_steps_that_its_simulation_asks_about(
     readme = (ROOT / "README.md").read_text()
     command = next(line for line in readme.splitlines() if "canvass simulate --members" in line)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(lookup_sources, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(check, "make_lookup", lambda *_, **__: core_lookup())
 
     assert run(shlex.split(command)[1:]) == 0
     capsys.readouterr()

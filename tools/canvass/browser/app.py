@@ -15,7 +15,6 @@ connections.
 from __future__ import annotations
 
 import asyncio
-import runpy
 import secrets
 import socket
 from collections.abc import Callable
@@ -23,7 +22,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import count
-from pathlib import Path
 from typing import Any, Final
 
 import anyio.to_thread
@@ -348,20 +346,6 @@ def page_files() -> dict[str, PageFile]:
         if kind is not None and file.name != INDEX:
             found[f"/assets/{file.name}"] = PageFile(file.read_bytes(), kind)
     return found
-
-
-def page_is_old(package: Path) -> bool:
-    """Whether the page was built from other sources than a checkout has now.
-
-    Parameters
-    ----------
-    package
-        The folder with the page and, in a checkout, its sources; `tools/page.py` builds the page.
-    """
-    if not (package / "ui").is_dir():
-        return False
-    build = runpy.run_path(str(package.parents[1] / "page.py"))
-    return not build["up_to_date"]()
 
 
 JSON: Final = "application/json"

@@ -58,6 +58,22 @@ def register(app: typer.Typer) -> None:
         _serve(paths or [], port, output, opens=not no_open)
 
 
+def page_is_old(package: Path) -> bool:
+    """Whether the page was built from other sources than a checkout has now.
+
+    Parameters
+    ----------
+    package
+        The folder with the page and, in a checkout, its sources; `tools/page.py` builds the page.
+    """
+    if not (package / "ui").is_dir():
+        return False
+    import runpy
+
+    build = runpy.run_path(str(package.parents[1] / "page.py"))
+    return not build["up_to_date"]()
+
+
 def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None:
     import canvass.browser
     from canvass.browser.app import (
@@ -67,7 +83,6 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
         make_server,
         make_token,
         page_files,
-        page_is_old,
     )
     from canvass.browser.guard import Access, leading_to
     from canvass.browser.opening import Opener, prepare, usable_graphs
