@@ -37,7 +37,7 @@ from canvass.traces.alignment.live import (
     streams_from,
     term_of,
 )
-from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, Move, receive
+from canvass.traces.alignment.moves import END_OF_LIFE, Move, receive
 from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper, leads_closed
 from canvass.traces.alignment.windows import SLOTS, Windows, positions_in
 
@@ -90,7 +90,6 @@ class DrivenCluster:
         self._unsent = {(j, r.step): i for i, j, r in matching.unmatched}
         self._hidden = frozenset().union(*(one.hidden for one in windows.values()))
         self._needs = self._needed_publications()
-        self._assumed = self._assumed_commits()
         self.conflicts: list[Conflict] = []
         self._is_patient = True
         if carried is not None:
@@ -139,16 +138,6 @@ class DrivenCluster:
                         key = j, term_of(s)
                         needs[key] = max(needs.get(key, -1), m.log_position)
         return needs
-
-    def _assumed_commits(self) -> dict[tuple[int, int], list[int]]:
-        """Where lines show that leaders had committed in each term, and no further."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for i, one in self.windows.items():
-            for step in one.steps:
-                if step.action == ASSUME_COMMIT:
-                    key = i, step.state.module_leadership_term_id
-                    found.setdefault(key, []).append(step.given.position)
-        return found
 
     def _on_send(self, i: int, to: int, m: Message, number: int) -> None:
         """Match a message that leaves with the next receipt of its channel."""
@@ -368,19 +357,9 @@ class DrivenCluster:
         return leads_closed(leader.state, term) and position <= upper
 
     def _write_first(self, live: LiveMember, position: int) -> None:
-        """Let the leader write what a member is about to record.
-
-        If no line shows reports, the member reports each position up to which the leader is known
-        to commit: of more the leader hears later.
-        """
+        """Let the leader write what a member is about to record."""
         leader = self.members.get(streams_from(live.member_id, live.state))
         term = term_of(live.state)
-        if leader is not None and "AppendPosition" in self._hidden:
-            for assumed in self._assumed.get((leader.member_id, term), ()):
-                if live.state.recorded_position <= assumed < position:
-                    reported = live.reports(leader.member_id, AppendPosition, assumed)
-                    if reported is not None:
-                        self._adopt(live, reported[0])
         behind = leader is not None and leader.published.get(term, -1) < position
         if leader is not None and behind and leads_closed(leader.state, term):
             leader.try_step("AppendEntry", Input(position=position))
