@@ -21,6 +21,7 @@ from canvass.cluster.messages import (
     CanvassPosition,
     CommitPosition,
     Message,
+    NewLeadershipTerm,
     StopCatchup,
     TerminationPosition,
     Vote,
@@ -100,6 +101,8 @@ class Moves:
         self._others = [j for j in range(rules.member_count) if j != lines.member_id]
         found = enumerate(lines.records)
         self._changes = [k for k, record in found if isinstance(record, _CHANGES)]
+        messages = enumerate(lines.messages)
+        self._announcements = [k for k, m in messages if isinstance(m, NewLeadershipTerm)]
         self._shows_termination = lines.vocabulary.prints(records.StateChange)
         self._shows_replay = lines.vocabulary.prints(records.ReplayNewLeadershipTerm)
         self._terminates = {k for k, record in enumerate(lines.records) if is_termination(record)}
@@ -337,7 +340,7 @@ class Moves:
         if "CanvassPosition" in hidden:
             yield from self._canvasses(s, k)
         if "CommitPosition" in hidden and s.leader_member_id not in (self.member_id, -1):
-            yield from self._commits(s, positions | commits)
+            yield from self._commits(s, k, positions | commits)
 
     def _votes(self, s: Member, k: int) -> list[Vote]:
         """Votes for a candidate that the log does not show, and that have not been received.
@@ -360,8 +363,10 @@ class Moves:
         won = ElectionState.LEADER_LOG_REPLICATION.value
         return isinstance(record, records.ElectionStateChange) and record.new_state == won
 
-    def _commits(self, s: Member, positions: set[int]) -> Iterator[Move]:
-        """Commit positions of the leader that the member follows."""
+    def _commits(self, s: Member, k: int, positions: set[int]) -> Iterator[Move]:
+        """Commit positions of the leader that the member follows: in an election first what it has
+        announced last, which it sends with the announcement.
+        """
         at, leader = s.election_state, s.leader_member_id
         if at is ElectionState.CLOSED:
             for position in sorted(positions):
@@ -373,10 +378,19 @@ class Moves:
                 # The term of the leader's consensus module, which replays.
                 first = self.facts.module_terms.get((leader, s.leadership_term_id), NULL_VALUE)
                 terms = range(first, s.leadership_term_id + 1)
-            for position in sorted(positions | {s.append_position}, reverse=True):
+            several = sorted(positions | {s.append_position}, reverse=True)
+            for position in dict.fromkeys([self._announced(leader, k), *several]):
                 if position > s.notified_commit_position:
                     for term in terms:
                         yield receive(CommitPosition(term, position, leader))
+
+    def _announced(self, leader: int, k: int) -> int:
+        """The commit position in the last announcement before line ``k``, if it is of a leader."""
+        at = bisect_left(self._announcements, k)
+        last = self.lines.messages[self._announcements[at - 1]] if at else None
+        if isinstance(last, NewLeadershipTerm) and last.leader_member_id == leader:
+            return last.commit_position
+        return NULL_VALUE
 
     def _canvasses(self, s: Member, k: int) -> Iterator[Move]:
         """Canvass positions of others, as their own election lines have them; in CANVASS also the
