@@ -175,6 +175,22 @@ class DrivenCluster:
             another or (canvasses and self._is_patient)
         )
 
+    def _is_last_chance(self, live: LiveMember) -> bool:
+        """Whether a member that canvasses can send now, and not after its next step, what a process
+        receives that its receiver has not started.
+        """
+        i, t = live.member_id, live.frontier
+        if live.state.election_state is not ElectionState.CANVASS:
+            return False
+        for j, channel in self._outgoing[i]:
+            head = channel.head
+            if head is None or channel.earliest > t or not self._comes_later(i, j, head):
+                continue
+            sends_after = live.windows.sends_after
+            if sends_after(t, j, head.message) and not sends_after(t + 1, j, head.message):
+                return True
+        return False
+
     def _in_flight(self, i: int, j: int, repeated: Message | None = None) -> bool:
         """Whether messages of ``j`` are on their way that ``i`` receives in steps to come.
 

@@ -150,6 +150,8 @@ def wall_times(records: Sequence[Line], offset: int | None = None) -> list[int]:
 
 NODE_STARTED: Final = "node started"
 """The reason of the election that begins a process incarnation."""
+ROLLED_BACK: Final = "rollback"
+"""The reason of a change of the module's state that an election takes back, from 1.51.0 on."""
 
 _LEADERLESS: Final = frozenset(
     {"CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"}
@@ -225,8 +227,16 @@ class MemberLines:
 
 
 def is_snapshot_end(record: Line) -> bool:
-    """Whether a line says that a snapshot has been taken."""
-    return isinstance(record, StateChange) and record.old_state == "SNAPSHOT"
+    """Whether a line says that a snapshot has been taken.
+
+    A leader that enters an election with the request for a snapshot not committed takes the request
+    back. Source: ``ConsensusModuleAgent.restoreUncommittedEntries``.
+    """
+    return (
+        isinstance(record, StateChange)
+        and record.old_state == "SNAPSHOT"
+        and record.reason != ROLLED_BACK
+    )
 
 
 def is_termination(record: Line) -> bool:

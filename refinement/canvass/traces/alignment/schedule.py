@@ -73,7 +73,16 @@ with the message, if it is new. Messages have no order.
 
 
 class Schedule(DrivenCluster):
-    """Drives the members of one cluster to the ends of their trajectories."""
+    """Drives the members of one cluster to the ends of their trajectories.
+
+    Attributes
+    ----------
+    waits_for_starts
+        Whether a member does not leave CANVASS before a process has started that can receive what
+        it sends there, although the log has a later place for it too.
+    """
+
+    waits_for_starts = False
 
     def run(self, ends: Mapping[int, int] | None = None) -> bool:
         """Drive all members to the ends of their trajectories; false if they cannot get there.
@@ -146,6 +155,8 @@ class Schedule(DrivenCluster):
         if (i, after) in self._held:
             return False
         if any(channel.latest < after for _, channel in self._outgoing[i]):
+            return False
+        if self.waits_for_starts and self._is_patient and self._is_last_chance(live):
             return False
         if self._unsent_yet(i, after) is not None:
             # Its sender need not wait for what it logs later.

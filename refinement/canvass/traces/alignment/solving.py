@@ -185,18 +185,27 @@ def solve(replays: dict[int, Replay], segment: Segment) -> Solution:
         )
         if not decided:
             break
-        best = _driven(
-            {i: Windows(one.trajectory, one.moves) for i, one in best.windows.items()}, segment
-        )
+        best = _driven(_again(best), segment)
+    if best.schedule.conflicts:
+        found = _driven(_again(best), segment, waits_for_starts=True)
+        best = max(best, found, key=lambda one: one.quality)
     return best
 
 
-def _driven(windows: dict[int, Windows], segment: Segment) -> Solution:
+def _again(found: Solution) -> dict[int, Windows]:
+    """The windows of the same trajectories, with nothing found in them yet."""
+    return {i: Windows(one.trajectory, one.moves) for i, one in found.windows.items()}
+
+
+def _driven(
+    windows: dict[int, Windows], segment: Segment, *, waits_for_starts: bool = False
+) -> Solution:
     """Match the receipts of trajectories, and drive the members."""
     carried, ends = segment.carried, segment.steps(windows)
     matching = match(windows, carried.sent if carried is not None else None)
     matching.postpone(ends, segment.unread, is_first=carried is not None)
     found = Solution(dict(windows), matching, Schedule(windows, matching, carried))
+    found.schedule.waits_for_starts = waits_for_starts
     found.schedule.run(ends)
     return found
 
@@ -325,9 +334,7 @@ def _begun_at_once(best: Solution, segment: Segment) -> Solution:
         trajectory = begun_at_once(one.trajectory, one.moves)
         if trajectory is None:
             continue
-        windows = {j: Windows(other.trajectory, other.moves) for j, other in best.windows.items()}
-        windows[i] = Windows(trajectory, one.moves)
-        found = _driven(windows, segment)
+        found = _driven(_again(best) | {i: Windows(trajectory, one.moves)}, segment)
         if found.quality > best.quality:
             best = found
     return best
