@@ -23,7 +23,7 @@ CONSTANTS
     MaxSteps   \* behaviours are searched up to this length
 
 FromInit ==
-    Starts(From) /\ auxCrashes = 0
+    Starts(From) /\ auxFaults = 0
 
 (***************************************************************************)
 (* NearEnough: of a step, and so an ACTION_CONSTRAINT.  Of a state, TLC    *)

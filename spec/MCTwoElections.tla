@@ -14,14 +14,16 @@
 (* From there everything is explored: what is recorded where, reported and *)
 (* committed; members of Impatient lose their leader at any time and as    *)
 (* often as they like, and come back to it; those of Candidates stand, in  *)
-(* term 1; up to MaxCrashes times a member of Fragile crashes, at any      *)
+(* term 1; up to MaxFaults times a member of Fragile crashes, at any       *)
 (* point, and starts again; the old leader lives on or learns of the new   *)
 (* one; the new one opens its term and writes its first entry, which is    *)
 (* committed and applied.  With ClientEntries leaders write further        *)
 (* entries, up to MaxPosition in all.                                      *)
 (*                                                                         *)
 (* MCTwoTerms begins at the first start, and at any step its leaders hear  *)
-(* of any members (MovingSets).                                            *)
+(* of any members (MovingSets).  MCTwoTermsFailing begins there too; in    *)
+(* the place of a crash the election of a member fails in LEADER_READY or  *)
+(* FOLLOWER_READY, also in the cycle that should close it (TEBoundError).  *)
 (*                                                                         *)
 (* Each step is one of Cluster.tla, within the bounds of the               *)
 (* configuration, after which messages are lost; but for one, which point  *)
@@ -45,7 +47,8 @@
 (*    are sent and arrive meanwhile; with two, one may be.  HZ3 and HZ8    *)
 (*    are about a slow message.                                            *)
 (*                                                                         *)
-(* 3. Local steps come first (TEUrgent).  Each of them reads and changes   *)
+(* 3. Local steps come first (TEUrgent), but for FOLLOWER_READY while an   *)
+(*    election may fail there.  Each of them reads and changes             *)
 (*    nothing but the member's own state, or reads of its leader only that *)
 (*    it leads.  What it sends can be sent before or after as well: the    *)
 (*    report of FOLLOWER_READY is repeated by UpdateFollowerPosition, what *)
@@ -67,19 +70,20 @@
 (*    messages come: this is more than the protocol allows, and nothing    *)
 (*    less.                                                                *)
 (*                                                                         *)
-(* 5. Left out by choice: errors other than crashes, lost leaders and      *)
-(*    truncations; graceful closes; snapshots; terminations.               *)
+(* 5. Left out by choice: errors other than crashes, lost leaders,         *)
+(*    truncations and those of TEBoundError; graceful closes; snapshots;   *)
+(*    terminations.                                                        *)
 (***************************************************************************)
 EXTENDS MCRefinement
 
 CONSTANTS
     Start,          \* "first", "led", "lost" or "won"
     ClientEntries,  \* do leaders write more than the first entries of their terms?
-    MaxCrashes,
+    MaxFaults,      \* at most so many crashes and failed elections
     MaxUnderWay
 
 VARIABLE
-    auxCrashes      \* how often a member has crashed
+    auxFaults       \* how often a member has crashed, or an election failed
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -135,7 +139,8 @@ TEUrgent(i) ==
     LET s == member[i]
     IN  CASE s.electionState = "CLOSED" -> IF s.role = "FOLLOWER" THEN Consumes(i) ELSE Notes(i)
           [] s.electionState \in {"INIT", "NOMINATE", "LEADER_REPLAY", "LEADER_INIT",
-                                  "FOLLOWER_LOG_INIT", "FOLLOWER_READY"} -> TRUE
+                                  "FOLLOWER_LOG_INIT"} -> TRUE
+          [] s.electionState = "FOLLOWER_READY" -> ~BoundError(i)
           [] s.electionState = "FOLLOWER_REPLAY" -> Replays(s)
           [] s.electionState = "FOLLOWER_LOG_REPLICATION" -> ~s.logReplication
           [] s.electionState \in {"FOLLOWER_LOG_AWAIT", "FOLLOWER_CATCHUP_AWAIT"} -> Connects(i, s)
@@ -155,7 +160,7 @@ TETake(i, action, x, ch) ==
             /\ \E c \in Transmissions(ch, i, o.sends) : channel' = c
             /\ log' = [log EXCEPT ![i] = entries]
             /\ hist' = Remember(hist, i, member[i], o.next, o.sends, entries)
-            /\ auxCrashes' = IF action = "Restart" THEN auxCrashes + 1 ELSE auxCrashes
+            /\ auxFaults' = auxFaults + IF action \in {"Restart", "ElectionError"} THEN 1 ELSE 0
 
 TETakeCanvass(i) ==
     /\ At(member[i], "CANVASS")
@@ -164,7 +169,7 @@ TETakeCanvass(i) ==
        ELSE /\ MayAct(i)
             /\ \E c \in Transmissions(channel, i, PublishCanvassPosition(i, member[i])) :
                   channel' = c
-            /\ UNCHANGED <<member, log, hist, auxCrashes>>
+            /\ UNCHANGED <<member, log, hist, auxFaults>>
 
 TETakeUpdateLeaderPosition(i) ==
     /\ Closed(member[i], "LEADER")
@@ -184,7 +189,8 @@ TETakeEnterElection(i) ==
     /\ NoUrgency /\ BoundEnterElection(i)
     /\ Tick(i, "EnterElection", NoInput)
 
-TEBoundRestart(i) == i \in Fragile /\ auxCrashes < MaxCrashes
+TEBoundRestart(i) == i \in Fragile /\ auxFaults < MaxFaults
+TEBoundError(i) == TEBoundRestart(i) /\ member[i].electionState \in {"LEADER_READY", "FOLLOWER_READY"}
 TEAnyInterval(i) == TRUE
 TEAcceptedSets(i) == {{j} : j \in Members \ {i}}
 TEAnswerSets(j) == ActiveSets(j)
@@ -207,7 +213,7 @@ TEInit ==
                       [] Start = "led"  -> FirstLeadership
                       [] Start = "lost" -> LosesItsFollowers
                       [] Start = "won"  -> SecondLeadership))
-    /\ auxCrashes = 0
+    /\ auxFaults = 0
 
 (***************************************************************************)
 (* INV: UrgentMayMove.  Not of the protocol but of the reduction: whoever  *)
@@ -216,10 +222,12 @@ TEInit ==
 UrgentMayMove == NoUrgency \/ ENABLED Next
 
 (***************************************************************************)
-(* A goal: after a crash all three are closed in the second term, and have *)
-(* applied the first entries of both.                                      *)
+(* Goals: after a crash or a failed election all three are closed; so in   *)
+(* the second term, and have applied the first entries of both.            *)
 (***************************************************************************)
+NeverRecovered == ~(auxFaults > 0 /\ \A i \in Members : ClosedElection(i))
+
 NeverSettled ==
-    ~(/\ auxCrashes > 0
+    ~(/\ auxFaults > 0
       /\ \A i \in Members : ClosedElection(i) /\ CommittedPrefix(i) = <<0, 1>>)
 =============================================================================

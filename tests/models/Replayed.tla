@@ -5,16 +5,16 @@
 (***************************************************************************)
 EXTENDS MCStepsOfCluster
 
-CONSTANT Behaviour    \* a sequence of [member, channel, log, hist, auxCrashes]
+CONSTANT Behaviour    \* a sequence of [member, channel, log, hist, auxFaults]
 
 VARIABLE auxStep
 
 ReplayedInit ==
-    /\ Starts(Behaviour[1]) /\ auxCrashes = Behaviour[1].auxCrashes
+    /\ Starts(Behaviour[1]) /\ auxFaults = Behaviour[1].auxFaults
     /\ auxStep = 1
 
 ReplayedNext ==
     /\ auxStep < Len(Behaviour)
     /\ auxStep' = auxStep + 1
-    /\ Becomes(Behaviour[auxStep + 1]) /\ auxCrashes' = Behaviour[auxStep + 1].auxCrashes
+    /\ Becomes(Behaviour[auxStep + 1]) /\ auxFaults' = Behaviour[auxStep + 1].auxFaults
 =============================================================================

@@ -50,11 +50,12 @@ def test_switched_off_each_is_what_cluster_says() -> None:
 
 def test_no_model_reduces_in_another_way() -> None:
     """What the models of the reduction replace besides, only limits what MCStepsOfCluster has; but
-    a restart, which may keep what is under way, is Cluster's own.
+    a restart, which may keep what is under way, and an election's error are Cluster's own.
     """
     common = replaced("MCTwoTermsHardened") | {"From": "Near"}
     narrower = {("BoundTerm", "MCBoundTerm"), ("ActiveSets", "AllActive")}
-    narrower |= {("BoundLate", "TEBoundRestart")}
+    narrower |= {("BoundRestart", "Never")}
+    narrower |= {("BoundLate", "TEBoundRestart"), ("BoundError", "TEBoundError")}
     for name, model in MODELS.items():
         if model.module in {"MCTwoElections", "MCFrom"}:
             assert replaced(name).items() - common.items() <= narrower, name

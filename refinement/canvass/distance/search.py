@@ -273,7 +273,7 @@ def search(
     small, _ = moment.without_idle_talk().small()
     constants = small.constants() | {
         "MaxSteps": bounds.steps + 1,
-        "MaxCrashes": bounds.crashes,
+        "MaxFaults": bounds.crashes,
         "MaxUnderWay": bounds.under_way + len(small.under_way),
     }
     result = check(
