@@ -13,7 +13,12 @@ from functools import cache
 from pathlib import Path
 
 from canvass.cluster.core import step as core_step
-from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
+from canvass.traces.aeron_log.logs import (
+    ClusterLogs,
+    MemberLog,
+    members_named,
+    read_cluster,
+)
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.importer import ImportSummary, summarise
@@ -119,7 +124,13 @@ def import_records(logs: ClusterLogs, out: Path) -> ImportSummary:
     with closing(RunWriter(out)) as run:
         found = align(logs, run.write)
         revision, count = found.rules.revision, found.rules.member_count
-        run.finish(run_id="records", revision=revision, member_count=count, initial="empty")
+        run.finish(
+            run_id="records",
+            revision=revision,
+            member_count=count,
+            initial="empty",
+            without_steps=found.without_steps,
+        )
     return summarise(found, "records", 1)
 
 
@@ -153,7 +164,8 @@ def write_logs(folder: Path, logs: Mapping[int, list[str]]) -> Path:
 def logs_of_nodes(lines: Mapping[int, list[LogRecord]]) -> ClusterLogs:
     """The logs that a made-up cluster has written."""
     members = {
-        i: MemberLog(i, (Path(f"member-{i}.log"),), list(found)) for i, found in lines.items()
+        i: MemberLog(i, (Path(f"member-{i}.log"),), list(found), named=members_named(found))
+        for i, found in lines.items()
     }
     return ClusterLogs(members, (), ())
 

@@ -41,6 +41,7 @@ from canvass.corpus.split import RangeReader
 from canvass.corpus.storage import Place, writing
 from canvass.steps.step import Step
 from canvass.traces.columns import Ints
+from canvass.traces.errors import Code, TraceError
 from canvass.traces.ndjson import MAX_GAPS
 from canvass.traces.parquet import DatasetFile, FactFinder
 from canvass.traces.run import RunFolder
@@ -345,6 +346,9 @@ def _screen_stream(unit: Unit, part: Part, screening: Screening) -> ScreenedPart
     screening.flush()
     reader = opened.reader
     lines = reader.lines - opened.context
+    problem = folder.run.steps_problem(part.member, lines)
+    if problem:
+        raise TraceError(Code.BAD_EVENT, str(folder.streams[part.member]), 1, 1, problem)
     return ScreenedPart(
         split=[state],
         facts={state.run_id: tuple(_stream_facts(opened, state.run_id))},
@@ -480,15 +484,16 @@ def _facts(unit: Unit, run_id: str, parts: Sequence[PartOfRun]) -> tuple[Run, tu
     facts = list(folder.facts)
     for member in folder.streams:
         facts += _facts_of_stream(
-            run_id,
+            folder.run,
             member,
             [p for place, p in zip(unit.joined, parts, strict=True) if place.member == member],
         )
     return folder.run, tuple(facts)
 
 
-def _facts_of_stream(run_id: str, member: int, parts: Sequence[PartOfRun]) -> list[Fact]:
+def _facts_of_stream(run: Run, member: int, parts: Sequence[PartOfRun]) -> list[Fact]:
     """Count the lines of a stream on from part to part."""
+    run_id = run.run_id
     facts: list[Fact] = []
     before = 0
     for part in parts:
@@ -497,7 +502,7 @@ def _facts_of_stream(run_id: str, member: int, parts: Sequence[PartOfRun]) -> li
             if fact.kind is FactKind.TRUNCATED or len(facts) < MAX_GAPS:
                 facts.append(moved)
         before += part.lines
-    if not before:
+    if not before and member not in run.without_steps:
         facts.append(Fact(FactKind.EMPTY_STREAM, run_id, member))
     return facts
 

@@ -413,6 +413,14 @@ class DatasetFile:
         unknown = [run for run in columns.runs if run not in self.runs]
         if unknown:
             raise self._error(Code.BAD_SCHEMA, f"run {unknown[0]} is not in the metadata")
+        for at, run_id in enumerate(columns.runs):
+            run = self.runs[run_id].run
+            for member_id in run.without_steps:
+                own = (columns.run == at) & (columns.member == member_id)
+                steps_problem = run.steps_problem(member_id, int(np.count_nonzero(own)))
+                if steps_problem:
+                    reason = f"row group {number}, run {run_id}: {steps_problem}"
+                    raise self._error(Code.BAD_EVENT, reason)
         return columns
 
     def load(self) -> Iterator[tuple[RunEntry, dict[int, list[Event]], list[Fact]]]:
@@ -502,6 +510,7 @@ class FactFinder:
         """
         run_id = entry.run.run_id
         seen = self._seen.get(run_id, set()) | {fact.member_id for fact in entry.facts}
+        seen |= set(entry.run.without_steps)
         known = {(fact.kind, fact.member_id, fact.step) for fact in entry.facts}
         return [
             *entry.facts,

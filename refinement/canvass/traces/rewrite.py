@@ -165,6 +165,8 @@ def _write(loaded: LoadedRun, folder: Path, suffix: str) -> None:
     (folder / RUN_FILE).write_bytes(encode(loaded.run) + b"\n")
     kinds = {(fact.member_id, fact.kind) for fact in loaded.facts}
     empty = {member for member, kind in kinds if kind is FactKind.EMPTY_STREAM}
+    absent = {member for member, kind in kinds if kind is FactKind.MISSING_STREAM}
+    empty |= set(loaded.run.without_steps) - absent
     cut = {member for member, kind in kinds if kind is FactKind.TRUNCATED}
     for member in sorted({*(m for m, events in loaded.events.items() if events), *empty, *cut}):
         name = f"member-{member}.ndjson{'' if member in cut else suffix}"

@@ -97,7 +97,8 @@ class RunFolder:
         Raises
         ------
         TraceError
-            At the first line that is not an event; `KeyError` if the member has no stream.
+            At the first line that is not an event, and at the end if there must be no event;
+            `KeyError` if the member has no stream.
         """
         with self._reader(member_id) as reader:
             yield from reader.batches()
@@ -119,7 +120,10 @@ class RunFolder:
         if cut is not None:
             kind, detail = FactKind.TRUNCATED, cut.reason
             self.facts.append(Fact(kind, run_id, member_id, line=cut.line, detail=detail))
-        if not reader.lines:
+        problem = self.run.steps_problem(member_id, reader.lines)
+        if problem:
+            raise TraceError(Code.BAD_EVENT, str(self.streams[member_id]), 1, 1, problem)
+        if not reader.lines and member_id not in self.run.without_steps:
             self.facts.append(Fact(FactKind.EMPTY_STREAM, run_id, member_id))
 
     def columns(self) -> Iterator[EventColumns]:

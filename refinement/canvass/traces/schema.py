@@ -42,7 +42,7 @@ class FactKind(str, Enum):
     MISSING_STREAM = "MISSING_STREAM"
     """A member has no stream."""
     EMPTY_STREAM = "EMPTY_STREAM"
-    """A member's stream has no event."""
+    """A member's stream has no event, and ``run.json`` does not say that it took no step."""
     LATE_START = "LATE_START"
     """A member's stream does not begin with step 0."""
     GAP = "GAP"
@@ -97,10 +97,30 @@ class Run(_Part, frozen=True):
     appointed_leader_id: Annotated[int, Meta(ge=NULL_VALUE, lt=MAX_MEMBERS)] = NULL_VALUE
     initial: Literal["empty", "unknown"] = "empty"
     """Whether every member starts with an empty log and recording log."""
+    without_steps: MemberSet = ()
+    """The members that took no step, so that their streams are meant to be empty."""
     source: dict[str, Any] = {}
     """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. No verdict depends on
     it. ``timeouts`` in it are the cluster's, for timing warnings (`canvass.traces.timeouts`).
     """
+
+    def __post_init__(self) -> None:
+        """Check the members that are named.
+
+        Raises
+        ------
+        ValueError
+            If they are no set of the run's members.
+        """
+        named = self.without_steps
+        if named and (named not in MEMBER_SETS or named[-1] >= self.member_count):
+            raise ValueError("withoutSteps is no ascending set of members of the run")
+
+    def steps_problem(self, member_id: int, steps: int) -> str | None:
+        """Say what is wrong with so many steps of a member in its stream, or None."""
+        if steps and member_id in self.without_steps:
+            return f"run.json says that member {member_id} took 0 steps, and here are {steps}"
+        return None
 
     @classmethod
     def of(

@@ -156,7 +156,19 @@ def test_a_member_that_never_came_to_its_election_is_a_member(tmp_path: Path) ->
 
     assert summary.members[2].steps == 0
     assert summary.member_count == 3
-    assert (result.verdict.value, result.divergences) == ("INCOMPLETE", ())
+    assert RunFolder(tmp_path / "run").run.without_steps == (2,)
+    assert (result.verdict.value, result.divergences) == ("CONFORMS", ())
+
+
+def test_a_member_whose_lines_of_elections_are_lost_took_steps(tmp_path: Path) -> None:
+    """What is left shows no step of it; but others received what it sent."""
+    lines = captured(SAMPLES[1])
+    acks: list[LogRecord] = [one for one in lines[2] if isinstance(one, records.ServiceAck)]
+    import_records(logs_of_nodes({**lines, 2: acks}), tmp_path / "run")
+
+    assert acks
+    assert RunFolder(tmp_path / "run").run.without_steps == ()
+    assert checked(tmp_path / "run").verdict.value == "INCOMPLETE"
 
 
 def test_a_member_that_others_have_heard_of_and_that_has_no_line_has_lost_its_log(

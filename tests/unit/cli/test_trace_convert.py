@@ -15,6 +15,7 @@ from canvass.selftest.runs import record_run
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.publish import FOLDER, published
 from canvass.traces.run import Corpus
+from canvass.traces.schema import FactKind
 from support import corruptions
 from support.corruptions import corrupted, read_streams
 
@@ -65,6 +66,11 @@ def test_a_corpus_with_everything_missing_keeps_what_is_missing(
         folder = corrupted(run_folder, corpus / name, lambda _: None)
         text = (folder / "run.json").read_text()
         (folder / "run.json").write_text(text.replace('"one"', f'"{name}"'))
+    stated = corrupted(run_folder, corpus / "stated", lambda _: None)
+    text = (stated / "run.json").read_text()
+    (stated / "run.json").write_text(text.replace('"one"', '"stated","withoutSteps":[0,1]'))
+    (stated / "member-0.ndjson").write_bytes(b"")
+    (stated / "member-1.ndjson").unlink()
     cut = corpus / "cut" / "member-1.ndjson"
     cut.write_bytes(cut.read_bytes()[:-40])
     (corpus / "absent" / "member-2.ndjson").unlink()
@@ -88,6 +94,7 @@ def test_a_corpus_with_everything_missing_keeps_what_is_missing(
         }
     assert found["corpus"]["gap"][1]
     assert found["corpus"]["cut"][1]
+    assert found["corpus"]["stated"][1] == {(FactKind.MISSING_STREAM, 1)}
     assert found["set"] == found["back"] == found["again"] == found["corpus"]
     assert any(path.suffix == ".zst" for path in (tmp_path / "back" / "whole").iterdir())
 

@@ -18,9 +18,11 @@ from canvass.corpus.plan import Unit, UnitKind, list_units
 from canvass.corpus.rows import Row, RowKind, key_of
 from canvass.corpus.split import split_large
 from canvass.corpus.task_checker import TaskChecker
+from canvass.traces.alignment.importer import import_logs
 from canvass.traces.parquet import RUNS_KEY, DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from canvass.traces.schema import Run
+from support.aeron_runs import KILLED_WITHIN_A_STEP
 from support.corpora import record_runs
 from support.long_runs import write_long_run
 from support.spoilt_runs import corrupt, edit, edit_event, forged_commit
@@ -150,6 +152,29 @@ def test_compressed_streams_are_parts_each(spoilt: tuple[Path, Path], tmp_path: 
 
     assert (verdicts, divergences) == check_whole_runs(packed, cache)
     assert max(row.part or 0 for row in rows) == 2
+
+
+def test_a_member_without_steps_has_the_same_verdict_in_parts(
+    spoilt: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """In folders and in a data set; and where the run says so of a member that has some."""
+    _, cache = spoilt
+    true = tmp_path / "true" / "run"
+    import_logs([KILLED_WITHIN_A_STEP], true)
+    check_units([true], StepLookup(cache=cache))
+    with DatasetWriter(tmp_path / "set", events_per_row_group=100) as writer:
+        write_dataset(Corpus(true), writer)
+    false = shutil.copytree(true, tmp_path / "false" / "run")
+    text = (false / "run.json").read_text()
+    (false / "run.json").write_text(text.replace("[2]", "[1,2]"))
+
+    for name, verdict in (("true", "CONFORMS"), ("set", "CONFORMS"), ("false", "MALFORMED")):
+        units = list_units([tmp_path / name])
+        verdicts, divergences, _ = check_in_parts(
+            units, units[0].cost // 3, cache, tmp_path / f"{name}-parts"
+        )
+        assert [one for one, *_ in verdicts.values()] == [verdict]
+        assert (verdicts, divergences) == check_whole_runs(tmp_path / name, cache)
 
 
 @pytest.fixture(scope="module")

@@ -59,6 +59,75 @@ def test_what_is_missing_is_reported(tmp_path: Path) -> None:
     ]
 
 
+def run_without(folder: Path, *members: int) -> Path:
+    """A run whose ``run.json`` says that some members took no step."""
+    make_run(folder)
+    (folder / "run.json").write_bytes(encode(run_of("run-1", without_steps=members)))
+    return folder
+
+
+def test_a_stream_is_meant_to_be_empty_where_the_run_says_so(tmp_path: Path) -> None:
+    folder = run_without(tmp_path / "r", 0, 1)
+    (folder / "member-0.ndjson").write_bytes(b"")
+    (folder / "member-1.ndjson").write_bytes(b"")
+    (folder / "member-2.ndjson").write_bytes(b"")
+
+    assert RunFolder(folder).load().facts == (Fact(FactKind.EMPTY_STREAM, "run-1", 2),)
+
+
+def test_the_stream_of_a_member_without_steps_may_be_lost_or_torn(tmp_path: Path) -> None:
+    folder = run_without(tmp_path / "r", 0, 1, 2)
+    (folder / "member-0.ndjson").unlink()
+    (folder / "member-1.ndjson").write_bytes(encode_lines([plain_event(0)])[:-20])
+    (folder / "member-2.ndjson").unlink()
+    (folder / "member-2.ndjson.gz").write_bytes(b"")
+
+    assert [(fact.kind, fact.member_id) for fact in RunFolder(folder).load().facts] == [
+        (FactKind.MISSING_STREAM, 0),
+        (FactKind.TRUNCATED, 1),
+        (FactKind.TRUNCATED, 2),
+    ]
+
+
+def test_steps_of_a_member_without_steps_are_refused(tmp_path: Path) -> None:
+    folder = run_without(tmp_path / "r", 1)
+    refused = "run.json says that member 1 took 0 steps, and here are 4"
+
+    found = refusal(folder)
+    with pytest.raises(TraceError, match=refused):
+        list(RunFolder(folder).columns())
+
+    assert found.code is Code.BAD_EVENT
+    assert str(found).startswith(f"{folder / 'member-1.ndjson'}:1:1: ")
+    assert refused in str(found)
+
+
+def test_a_data_set_is_refused_where_a_member_without_steps_has_some(tmp_path: Path) -> None:
+    run = run_of("run-1", without_steps=(1,))
+    with DatasetWriter(tmp_path / "set") as writer:
+        writer.begin(run)
+        for member_id in (0, 1):
+            writer.add(member_id, [plain_event(step) for step in range(3)])
+        writer.end()
+
+    found = refusal(tmp_path / "set")
+
+    assert found.code is Code.BAD_EVENT
+    assert str(found).startswith(str(tmp_path / "set" / "events-3-00000.parquet"))
+    assert "run run-1: run.json says that member 1 took 0 steps, and here are 3" in str(found)
+
+
+@pytest.mark.parametrize("members", ["[3]", "[1,0]", "[1,1]", "[-1]"])
+def test_members_without_steps_are_an_ascending_set_of_members(
+    members: str, tmp_path: Path
+) -> None:
+    folder = make_run(tmp_path / "r")
+    text = encode(run_of("run-1")).decode()
+    (folder / "run.json").write_text(f'{text[:-1]},"withoutSteps":{members}}}')
+
+    assert refusal(folder).code is Code.BAD_VALUE
+
+
 def test_a_gap_is_reported(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "r")
     (folder / "member-0.ndjson").write_bytes(encode_lines([plain_event(0), plain_event(5)]))

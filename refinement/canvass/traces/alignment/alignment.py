@@ -92,6 +92,13 @@ class Alignment:
     false_lines: list[Place] = field(default_factory=list)
     stopped: list[Place] = field(default_factory=list)
 
+    @property
+    def without_steps(self) -> tuple[int, ...]:
+        """The members that never came to an election, as nobody's lines show anything of them."""
+        heard = frozenset[int]().union(*(log.named for log in self.logs.members.values()))
+        logs = sorted(self.logs.members.items())
+        return tuple(i for i, log in logs if i >= 0 and i not in heard and _shows_nothing(log))
+
 
 def align(
     logs: ClusterLogs,
@@ -298,6 +305,12 @@ def _lacks_elections(log: MemberLog) -> bool:
     """
     kinds = {EVENT_TYPES[name].record for name in log.counts.events}
     return bool(kinds & (PRINTED_STEPS | RECEIPTS)) and ElectionStateChange not in kinds
+
+
+def _shows_nothing(log: MemberLog) -> bool:
+    """Whether a log was read, and has no line of the model."""
+    kinds = {type(record) for record in log.records}
+    return not log.counts.unreadable and not kinds & (PRINTED_STEPS | RECEIPTS)
 
 
 def _highest_member(logs: ClusterLogs) -> int:

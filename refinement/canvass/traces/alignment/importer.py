@@ -91,6 +91,7 @@ def import_logs(
                 revision=found.rules.revision,
                 member_count=found.rules.member_count,
                 initial="empty",
+                without_steps=found.without_steps,
             )
     finally:
         if collecting:

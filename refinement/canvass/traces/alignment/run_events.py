@@ -277,7 +277,15 @@ class RunWriter:
         for writer in self._writers.values():
             writer.close()
 
-    def finish(self, *, run_id: str, revision: str, member_count: int, initial: str) -> None:
+    def finish(
+        self,
+        *,
+        run_id: str,
+        revision: str,
+        member_count: int,
+        initial: str,
+        without_steps: tuple[int, ...] = (),
+    ) -> None:
         """Write what the run is."""
         files = {str(i): list(member.counts.files) for i, member in self._members.items()}
         run = Run(
@@ -286,6 +294,7 @@ class RunWriter:
             revision=revision,  # type: ignore[arg-type]
             member_count=member_count,
             initial=initial,  # type: ignore[arg-type]
+            without_steps=without_steps,
             source={"kind": "aeron-log", "files": files},
         )
         (self._out / "run.json").write_bytes(encode(run) + b"\n")
