@@ -353,6 +353,8 @@ def _batches(units: Sequence[_Unit]) -> Iterator[tuple[Rules, list[_Unit]]]:
 
 def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
     divergences = () if answer.conforms else divergences_of(trace, answer)
+    if not (answer.conforms or divergences):
+        raise EngineError(f"TLC found no behaviour for {trace.path}, and nothing that it lacks")
     return RunVerdict(
         run_id=trace.run.run_id,
         path=str(trace.path),

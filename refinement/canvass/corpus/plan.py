@@ -44,7 +44,7 @@ from canvass.corpus.storage import (
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_METADATA_BYTES, MAX_RUNS
-from canvass.traces.run import RUN_FILE
+from canvass.traces.run import RUN_FILE, STRAY_STREAM, is_stream_name
 
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
 """How many bytes of plain NDJSON hold as many events as one byte of such a file does, about."""
@@ -184,8 +184,8 @@ class _Lister:
         if place.suffix == ".parquet" and place.is_file():
             return [_file_unit(place)]
         found = self._entries(place)
-        if any(entry.name == RUN_FILE or is_log_name(entry.name) for entry in found):
-            return [_folder_unit(place, found)]
+        if _is_unit(found):
+            return [self._folder_unit(place, found)]
         units = [unit for entry in found for unit in self._units_at(entry, place)]
         kinds = {unit.kind for unit in units if not unit.partition}
         if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
@@ -206,11 +206,23 @@ class _Lister:
         if entry.folder:
             if not _RUN_FOLDER.fullmatch(entry.name):
                 return [_refused(place, "no name for a run folder")]
-            found: list[Entry] | None = None
-            with suppress(TraceError):
-                found = self._entries(place)
-            return [_folder_unit(place, found, entry.modified_ns)]
+            return [self._folder_unit(place, self._entries_or_none(place), entry.modified_ns)]
+        if is_stream_name(entry.name):
+            return [_refused(place, STRAY_STREAM)]
         return [_file_unit(place, entry)] if entry.name.endswith(".parquet") else []
+
+    def _folder_unit(self, place: Place, found: list[Entry] | None, changed_ns: int = 0) -> Unit:
+        """Give the unit of a folder; one that holds others as well is refused, not half read."""
+        inner = (entry.name for entry in found or () if entry.folder and not entry.link)
+        for name in inner if _is_unit(found or ()) else ():
+            if _is_unit(self._entries_or_none(place / name) or ()):
+                return _refused(place, f"a run or event logs, and others in {name}")
+        return _folder_unit(place, found, changed_ns)
+
+    def _entries_or_none(self, place: Place) -> list[Entry] | None:
+        with suppress(TraceError):
+            return self._entries(place)
+        return None
 
     def _entries(self, place: Place) -> list[Entry]:
         if isinstance(place, UrlPath):
@@ -222,6 +234,11 @@ class _Lister:
         if len(found) > MAX_RUNS:
             raise TraceError(Code.TOO_LARGE, str(place), 0, 0, f"more than {MAX_RUNS} files")
         return found
+
+
+def _is_unit(found: Iterable[Entry]) -> bool:
+    """Whether a folder is one unit: a run, or the logs of a cluster."""
+    return any(entry.name == RUN_FILE or is_log_name(entry.name) for entry in found)
 
 
 def _local_entries(path: Place) -> list[Entry]:

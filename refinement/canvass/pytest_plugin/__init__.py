@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SESSION = pytest.StashKey[Session]()
 _FAILED = pytest.StashKey[bool]()
+_RUN_FIXTURE = "canvass_run"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -100,16 +101,26 @@ def canvass_run(request: pytest.FixtureRequest) -> Checked:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Call a test with the marker once for each run."""
     marker = metafunc.definition.get_closest_marker("canvass_runs")
-    if marker is None or "canvass_run" not in metafunc.fixturenames:
+    if marker is None:
         return
+    if _RUN_FIXTURE not in metafunc.fixturenames:
+        metafunc.fixturenames.append(_RUN_FIXTURE)
     expect = marker.kwargs.get("expect", "CONFORMS")
     runs = _runs_named(metafunc.config.rootpath, marker.args)
     metafunc.parametrize(
-        "canvass_run",
+        _RUN_FIXTURE,
         [(path, expect) for path in runs],
         ids=[path.name for path in runs],
         indirect=True,
     )
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Have the run of a test checked, whether the test asks for the result or not."""
+    called_for = getattr(getattr(item, "callspec", None), "params", {})
+    names: list[str] = getattr(item, "fixturenames", [])
+    if _RUN_FIXTURE in called_for and _RUN_FIXTURE not in names:
+        names.append(_RUN_FIXTURE)
 
 
 def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:

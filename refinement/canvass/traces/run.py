@@ -26,6 +26,7 @@ from canvass.traces.streams import StreamFile, read_small
 
 RUN_FILE: Final = "run.json"
 _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
+STRAY_STREAM: Final = f"a member's stream without {RUN_FILE}"
 _RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
@@ -70,6 +71,9 @@ class RunFolder:
         if all(entry.name != RUN_FILE for entry in entries):
             raise TraceError(Code.NOT_FOUND, name, 0, 0, _lacking(entries))
         self.run = decode_run(read_small(path / RUN_FILE, name, MAX_RUN_JSON_BYTES), name)
+        nested = next((entry.name for entry in entries if _holds_run(entry)), None)
+        if nested is not None:
+            raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, f"a run, and another one in {nested}")
         self.streams: dict[int, Path] = {}
         for entry in entries:
             if entry.name.startswith("member-"):
@@ -152,6 +156,16 @@ class RunFolder:
         return LoadedRun(self.run, events, tuple(self.facts))
 
 
+def _holds_run(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry of a folder is itself a folder with a run."""
+    return entry.is_dir(follow_symlinks=False) and (Path(entry.path) / RUN_FILE).exists()
+
+
+def is_stream_name(name: str) -> bool:
+    """Tell whether a file has the name of a member's stream."""
+    return _STREAM.fullmatch(name) is not None
+
+
 def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
     """Say what a folder without ``run.json`` is."""
     if any(is_log_name(entry.name) for entry in entries):
@@ -191,10 +205,12 @@ def _is_file(path: Path) -> bool:
 
 
 def _unit(parent: Path, entry: os.DirEntry[str]) -> Path | TraceError | None:
-    """Give what an entry of a folder of runs is; None if it is neither folder nor data set."""
+    """Give what an entry of a folder of runs is; None for files that are no streams."""
     path = parent / entry.name
     if entry.is_symlink():
         return TraceError(Code.BAD_NAME, str(path), 0, 0, "a symbolic link")
+    if is_stream_name(entry.name):
+        return TraceError(Code.BAD_NAME, str(path), 0, 0, STRAY_STREAM)
     if not entry.is_dir(follow_symlinks=False):
         return path if entry.name.endswith(".parquet") else None
     if _RUN_FOLDER.fullmatch(entry.name):
@@ -222,7 +238,7 @@ class Corpus:
     ------
     TraceError
         If there is nothing to check, or run folders stand beside Parquet files. Nothing is passed
-        over in silence but hidden names and plain files beside run folders.
+        over in silence but hidden names and, beside run folders, files that are no streams.
     """
 
     def __init__(self, path: Path) -> None:
@@ -240,10 +256,10 @@ class Corpus:
         self.units += [unit for entry in entries if (unit := _unit(path, entry)) is not None]
         if self.folders and self.files:
             raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, "run folders and Parquet files")
+        if not self.folders and not self.files and any(is_stream_name(e.name) for e in entries):
+            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, f"no {RUN_FILE} beside the streams")
         if not self.units:
-            streams = any(_STREAM.fullmatch(entry.name) for entry in entries)
-            what = f"no {RUN_FILE} beside the streams" if streams else "neither runs nor a data set"
-            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, what)
+            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "neither runs nor a data set")
 
     @property
     def folders(self) -> list[Path]:

@@ -27,6 +27,16 @@ def result(outcome: Outcome = Outcome.SUCCESS, violated: str | None = None) -> C
 COUNTED = {"distinctStates": 9, "depth": 5}
 
 
+def test_a_model_without_any_state_was_not_checked() -> None:
+    """TLC says that it found no error, and so it would whatever the model claims."""
+    nothing = CheckResult(outcome=Outcome.SUCCESS, message="No error", generated=0, distinct=0)
+
+    compared = compare(entry(), nothing, workers=1)
+
+    assert compared.standing is Standing.NOT_CHECKED
+    assert "initial predicate" in compared.reason
+
+
 @pytest.mark.parametrize(
     ("expected", "found", "workers", "standing", "reason"),
     [

@@ -97,6 +97,32 @@ def test_a_folder_of_both_forms_is_an_error(tmp_path: Path) -> None:
     assert caught.value.code is Code.AMBIGUOUS
 
 
+@pytest.mark.parametrize("outer", ["run.json", "member-0.log"])
+@pytest.mark.parametrize("inner", ["run.json", "member-0.log.gz"])
+@pytest.mark.parametrize("within", [False, True])
+def test_a_unit_that_holds_others_is_refused_as_they_would_not_be_checked(
+    tmp_path: Path, outer: str, inner: str, within: bool
+) -> None:
+    folder = tmp_path / "corpus" if within else tmp_path
+    (folder / "inner").mkdir(parents=True)
+    (folder / outer).write_bytes(b"x")
+    (folder / "inner" / inner).write_bytes(b"x")
+
+    (unit,) = list_units([tmp_path])
+
+    assert (unit.kind, unit.path) == (UnitKind.REFUSED, str(folder))
+    assert "inner" in unit.reason
+
+
+def test_a_stream_outside_of_a_run_is_refused(tmp_path: Path) -> None:
+    make_run(tmp_path / "a")
+    (tmp_path / "member-0.ndjson.gz").write_bytes(b"")
+    (tmp_path / "notes.txt").write_bytes(b"")
+
+    expected = [(UnitKind.RUN, "a"), (UnitKind.REFUSED, "member-0.ndjson.gz")]
+    assert kinds(list_units([tmp_path])) == expected
+
+
 UNITS = st.lists(st.integers(0, 10_000), max_size=40).map(
     lambda costs: [Unit(UnitKind.RUN, str(at), cost) for at, cost in enumerate(costs)]
 )

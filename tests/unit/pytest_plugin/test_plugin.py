@@ -214,6 +214,22 @@ def test_the_marker_calls_a_test_once_for_each_run(pytester: pytest.Pytester, go
     ended.stdout.fnmatch_lines(["INCOMPLETE: GAP of member *"])
 
 
+def test_the_marker_checks_runs_that_the_test_does_not_look_at(
+    pytester: pytest.Pytester, good: Path
+) -> None:
+    corpus = pytester.mkdir("corpus")
+    corrupted(good, corpus / "bad", corruptions.commit_too_far)
+    corrupted(good, corpus / "good", lambda _: None)
+    pytester.makepyfile(
+        "import pytest\n@pytest.mark.canvass_runs('corpus')\ndef test_all():\n    pass\n"
+    )
+
+    ended = pytester.runpytest("-v")
+
+    ended.assert_outcomes(passed=1, errors=1)
+    ended.stdout.fnmatch_lines(["*test_all?bad? ERROR*"])
+
+
 @pytest.mark.parametrize("named", ["'nowhere'", "", "'empty'"])
 def test_a_marker_that_names_no_run_is_an_error(pytester: pytest.Pytester, named: str) -> None:
     pytester.mkdir("empty")

@@ -269,6 +269,22 @@ def test_runs_beside_parquet_files_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path).code is Code.AMBIGUOUS
 
 
+def test_a_run_with_a_run_in_it_is_refused(tmp_path: Path) -> None:
+    make_run(make_run(tmp_path / "outer") / "inner", "run-2")
+
+    error = refusal(tmp_path / "outer")
+
+    assert error.code is Code.AMBIGUOUS
+    assert "inner" in error.reason
+
+
+def test_a_stream_beside_runs_is_refused(tmp_path: Path) -> None:
+    make_run(tmp_path / "a")
+    (tmp_path / "member-1.ndjson").write_bytes(b"")
+
+    assert refusal(tmp_path).code is Code.BAD_NAME
+
+
 @pytest.mark.parametrize("name", ["a b", "-rf", "a\n", "\u202e", "x" * 129, "\u00e9"])
 def test_a_folder_with_a_hostile_name_is_refused(tmp_path: Path, name: str) -> None:
     make_run(tmp_path / name)

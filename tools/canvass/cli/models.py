@@ -42,6 +42,9 @@ class Comparison:
     reason: str = ""
 
 
+NO_STATE = "no state satisfies the initial predicate: nothing was checked"
+
+
 def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparison:
     """Hold a result to the manifest.
 
@@ -62,6 +65,8 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparis
     """
     if not (result.ok or result.outcome.is_violation):
         return Comparison(Standing.NOT_CHECKED, result.message)
+    if result.ok and result.generated == 0:
+        return Comparison(Standing.NOT_CHECKED, NO_STATE)
 
     found = result.outcome.value
     if found != entry.expected.value:
