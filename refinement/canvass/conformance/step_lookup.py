@@ -27,6 +27,7 @@ from canvass.steps.oracle import Answer
 from canvass.steps.oracle import ask as ask_tlc
 from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
+from canvass.steps.tables import tables_as_bytes
 
 REFUSED: Final = 0
 ALLOWED: Final = 1
@@ -36,8 +37,8 @@ IN_GRAPH: Final = 2
 
 NO_STEPS: Final = KeyTable.build(np.empty((0, 2), np.uint64), np.empty(0, np.int64))
 
-_CACHE_VERSION: Final = 1
-"""Part of the cache's name: raised when the canonical form or its key changes."""
+_KEY_VERSION: Final = 1
+"""Raised when the canonical form or its key changes in another way than by its tables."""
 
 
 Ask = Callable[[Rules, Sequence[Step]], Sequence[Answer]]
@@ -66,8 +67,13 @@ ORACLE_MODULES: Final = (*RULE_MODULES, "Encoding", "StepOracle")
 
 
 def spec_digest() -> str:
-    """Name the spec's rules by their content."""
-    found = hashlib.sha256()
+    """Name all that an answer rests on: the spec's rules, and what the canonical form keeps.
+
+    An answer is kept under the key of a canonical form. If the form keeps more, a step that it did
+    not tell from another one must not get the answer of that one.
+    """
+    found = hashlib.sha256(str(_KEY_VERSION).encode())
+    found.update(tables_as_bytes())
     for name in ORACLE_MODULES:
         found.update(find_file(f"{name}.tla").read_bytes())
     return found.hexdigest()
@@ -81,7 +87,7 @@ def default_cache() -> Path:
 
 def cache_file(folder: Path, digest: str) -> Path:
     """Name the file of the answers that rest on a spec."""
-    return folder / f"steps-{_CACHE_VERSION}-{digest[:32]}.npz"
+    return folder / f"steps-{digest[:32]}.npz"
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ from canvass.spec.files import HARNESS, module_folders, modules_of
 from canvass.steps.distinct import KeyTable
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.oracle import rules_digest
-from canvass.steps.tables import tables
+from canvass.steps.tables import tables_as_bytes
 from canvass.tlc import (
     Event,
     Jar,
@@ -103,8 +103,7 @@ class Model:
         the files hold the keys of canonical forms.
         """
         found = hashlib.sha256(SCHEMA.encode() + self.printing().text().encode())
-        for table in tables():
-            found.update(repr(table.shape).encode() + table.tobytes())
+        found.update(tables_as_bytes())
         for path in _modules():
             found.update(path.read_bytes())
         return found.hexdigest()

@@ -124,3 +124,8 @@ def tables() -> Tables:
             [state in LEADER_STATES for state in STATE_ENUMS["election_state"]], dtype=np.int64
         ),
     )
+
+
+def tables_as_bytes() -> bytes:
+    """Give all tables as bytes, for digests of what rests on the canonical form."""
+    return b"".join(repr(table.shape).encode() + table.tobytes() for table in tables())

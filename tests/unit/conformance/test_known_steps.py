@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import lzma
 import random
 from collections.abc import Sequence
@@ -27,8 +28,11 @@ from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.conformance.verdict import Verdict
 from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
+from canvass.steps import tables as step_tables
+from canvass.steps.frames import Regime, frame_of
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
+from canvass.traces.actions import Action
 from support.core_lookup import ask_core
 
 CAPTURED = Path(__file__).parents[2] / "captures" / "steps.msgpack.xz"
@@ -40,6 +44,23 @@ def test_the_steps_that_ship_are_those_of_this_spec() -> None:
 
     assert table.digest == spec_digest(), "the spec's rules have changed: make known-steps"
     assert len(table.keys) > 10_000
+
+
+def test_answers_of_another_canonical_form_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key says only what the form keeps: another form has other steps under it."""
+    before = spec_digest()
+    kept = frame_of(Action.ON_VOTE, Regime.ELECTION_OTHER)
+    less = dataclasses.replace(kept, reads=frozenset())
+    monkeypatch.setattr(
+        step_tables, "frame_of", lambda *of: less if frame_of(*of) is kept else frame_of(*of)
+    )
+    step_tables.tables.cache_clear()
+    try:
+        assert spec_digest() != before
+    finally:
+        monkeypatch.undo()
+        step_tables.tables.cache_clear()
+    assert spec_digest() == before
 
 
 def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used(
