@@ -188,6 +188,23 @@ class LiveMember:
             self.adopt(action, given, outcome)
         return outcome is not None
 
+    def record_own(self, recorded: int) -> Steps | None:
+        """The steps by which a leader writes and records up to a position."""
+        path: Steps = []
+        s, given = self.state, Input(position=recorded)
+        for action, now in (
+            ("AppendEntry", s.publication_position),
+            ("RecordLog", s.recorded_position),
+        ):
+            if recorded <= now:
+                continue
+            outcome = self.windows.moves.take(s, action, given)
+            if outcome is None:
+                return None
+            path.append((action, given, outcome))
+            s = outcome.next
+        return path
+
     def find(self, to: int, wanted: Receipt, receipts: Callable[[], Iterable[Move]]) -> Steps:
         """The shortest silent steps after which the message of a receipt goes to a member.
 

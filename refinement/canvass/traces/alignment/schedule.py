@@ -438,7 +438,7 @@ class Schedule(DrivenCluster):
         for recorded in sorted(options):
             if recorded < s.recorded_position or recorded > high_recorded or recorded <= reached:
                 continue  # A leader commits no more than it has recorded itself.
-            path = self._record_own(live, recorded)
+            path = live.record_own(recorded)
             if path is None:
                 continue
             at = path[-1][2].next if path else s
@@ -467,7 +467,7 @@ class Schedule(DrivenCluster):
         one need not be what the leader has there. If it counts one all the same, others of its term
         have recorded as much, where that is possible.
         """
-        own = self._record_own(live, target)
+        own = live.record_own(target)
         if own is None or target > live.upper.committed:
             return False
         counted = {live.member_id}
@@ -517,24 +517,6 @@ class Schedule(DrivenCluster):
                 found.append(((skips, is_older, m is not None, record.log_position, j), m))
         return min(found, key=itemgetter(0), default=None)
 
-    def _record_own(self, live: LiveMember, recorded: int) -> Steps | None:
-        """The steps by which a leader writes and records up to a position."""
-        path: Steps = []
-        s = live.state
-        given = Input(position=recorded)
-        for action, now in (
-            ("AppendEntry", s.publication_position),
-            ("RecordLog", s.recorded_position),
-        ):
-            if recorded <= now:
-                continue
-            outcome = live.windows.moves.take(s, action, given)
-            if outcome is None:
-                return None
-            path.append((action, given, outcome))
-            s = outcome.next
-        return path
-
     def pending_commits(self, live: LiveMember) -> list[int]:
         """The next commit position of each channel, if it is still to be sent in this term.
 
@@ -548,6 +530,18 @@ class Schedule(DrivenCluster):
                 at = live.windows.steps[receipt.earliest // SLOTS].state
                 found += positions_in(receipt.message) if leads_closed(at, term) else []
         return found
+
+    def _commit_first(self, live: LiveMember, recorded: int) -> None:
+        """Commit what a leader's next line shows before its own log is longer, if that is possible.
+
+        Reports that no line shows may be greater then: its own log is what limits the commit.
+        """
+        steps, at = live.windows.steps, live.frontier + 2
+        while at < len(steps) and not steps[at].lines:
+            target = steps[at].given.position
+            if steps[at].action == ASSUME_COMMIT and live.state.commit_position < target < recorded:
+                self._commit(live, target)
+            at += 1
 
     def _reach_answers(self, live: LiveMember) -> None:
         """Commit up to what a closed leader's next answers say, if this step sends them."""
@@ -573,6 +567,8 @@ class Schedule(DrivenCluster):
         need = self._needs.get((live.member_id, term_of(s)), -1) if leaves else -1
         if step.action == "RecordLog":
             need = max(need, step.given.position)
+            if "AppendPosition" in self._hidden:
+                self._commit_first(live, step.given.position)
         if need > s.publication_position:
             live.try_step("AppendEntry", Input(position=need))
         m = step.given.message
