@@ -8,10 +8,14 @@ member's stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
+from msgspec import ValidationError
 from msgspec.structs import replace
 
 from canvass.cluster.effects import TruncateLog
@@ -30,7 +34,7 @@ from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import RUN_FILE, LoadedRun, RunFolder
-from canvass.traces.schema import Event
+from canvass.traces.schema import Closing, Event
 from canvass.traces.timeouts import SettingFault, beside, timeouts_of
 
 
@@ -64,10 +68,10 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
         names = {member_id: stream.name for member_id, stream in folder.streams.items()}
         absent = tuple(k for k in range(run.run.member_count) if k not in names)
         try:
-            timeouts = timeouts_of(run.run)
-        except SettingFault as fault:
+            timeouts, closings = timeouts_of(run.run), run.run.closings()
+        except (SettingFault, ValidationError) as fault:
             raise TraceError(Code.BAD_VALUE, str(path / RUN_FILE), 0, 0, str(fault)) from None
-        timeline = make_timeline(logs_of_run(run, names), absent, timeouts)
+        timeline = make_timeline(logs_of_run(run, names, closings), absent, timeouts)
         offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
         return timeline, states_of_run(run, offsets), ""
     logs = read_cluster([path])
@@ -136,7 +140,9 @@ _REASONS: Final = {
 """Why an action begins an election, in the words of Aeron's log."""
 
 
-def logs_of_run(run: LoadedRun, names: dict[int, str]) -> dict[int, MemberLog]:
+def logs_of_run(
+    run: LoadedRun, names: dict[int, str], closings: Mapping[int, Sequence[Closing]]
+) -> dict[int, MemberLog]:
     """Make the records of each member.
 
     Parameters
@@ -145,13 +151,22 @@ def logs_of_run(run: LoadedRun, names: dict[int, str]) -> dict[int, MemberLog]:
         The run.
     names
         Of the members' streams.
+    closings
+        When members closed. Each is placed after the last step until then, on its line.
     """
-    return {
-        member_id: MemberLog(
-            member_id, (Path(names[member_id]),), list(_records(member_id, events))
-        )
-        for member_id, events in run.events.items()
-    }
+    found = {}
+    for member_id, events in run.events.items():
+        closed = [_closing(member_id, events, one) for one in closings.get(member_id, ())]
+        closed = [one for one in closed if one.line]
+        lines = merge(_records(member_id, events), closed, key=attrgetter("line"))
+        found[member_id] = MemberLog(member_id, (Path(names[member_id]),), list(lines))
+    return found
+
+
+def _closing(member_id: int, events: tuple[Event, ...], closing: Closing) -> records.StateChange:
+    after = bisect_right(events, closing.time_ns, key=attrgetter("time_ns"))
+    place = (0, after, closing.time_ns)
+    return records.StateChange(*place, member_id, "ACTIVE", "CLOSED", closing.reason)
 
 
 def states_of_run(run: LoadedRun, offsets: dict[int, int]) -> States:

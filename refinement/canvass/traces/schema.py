@@ -85,6 +85,17 @@ class _Part(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name, o
     """A part of the format with optional fields."""
 
 
+CLOSINGS: Final = "closed"
+"""The key of the closings in ``source`` of ``run.json``."""
+
+
+class Closing(_Part, frozen=True):
+    """A line of Aeron's log that says that a member has closed: no step of the spec."""
+
+    time_ns: int
+    reason: str = ""
+
+
 class Run(_Part, frozen=True):
     """``run.json``: what every reader of a run must know before the first event."""
 
@@ -102,6 +113,7 @@ class Run(_Part, frozen=True):
     source: dict[str, Any] = {}
     """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. No verdict depends on
     it. ``timeouts`` in it are the cluster's, for timing warnings (`canvass.traces.timeouts`).
+    ``closed`` are the closings of an imported run, by member.
     """
 
     def __post_init__(self) -> None:
@@ -142,6 +154,17 @@ class Run(_Part, frozen=True):
             initial=initial,
             source=source,
         )
+
+    def closings(self) -> dict[int, tuple[Closing, ...]]:
+        """The lines with which members closed, by member.
+
+        Raises
+        ------
+        msgspec.ValidationError
+            If ``source.closed`` holds something else.
+        """
+        given = self.source.get(CLOSINGS, {})
+        return msgspec.convert(given, dict[int, tuple[Closing, ...]], str_keys=True)
 
     @property
     def rules(self) -> Rules:

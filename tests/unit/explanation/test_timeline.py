@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from canvass.explanation.reading import read
 from canvass.explanation.report import explain
+from canvass.traces.alignment.importer import import_logs
+from canvass.traces.errors import TraceError
+from support.aeron_runs import SAMPLES
 from support.aeron_story import StoryLog, lead, write_story
 
 
@@ -42,3 +48,30 @@ def test_a_clock_of_another_host_is_put_on_the_common_one(tmp_path: Path) -> Non
 def _later(line: str, seconds: int) -> str:
     stamp, rest = line[1:].split(".", 1)
     return f"[{int(stamp) + seconds}.{rest}"
+
+
+@pytest.mark.parametrize("logs", SAMPLES, ids=lambda path: path.name)
+def test_an_imported_run_has_the_ends_of_leaderships_that_the_logs_have(
+    logs: Path, tmp_path: Path
+) -> None:
+    """No step of the spec is the line with which a member closes."""
+    import_logs([logs], tmp_path / "run")
+    of_logs, of_run = (explain(read(path, infer=False)[0]) for path in (logs, tmp_path / "run"))
+
+    assert [row.ended_by for row in of_run.leaderships] == [
+        row.ended_by for row in of_logs.leaderships
+    ]
+    last, closed = of_logs.leaderships[-1], of_run.leaderships[-1]
+    assert (closed.ended_by, closed.until_ns) == ("process closed", last.until_ns)
+
+
+@pytest.mark.parametrize("closed", [[1], {"x": []}, {"1": [{"reason": "closed"}]}])
+def test_closings_that_are_none_are_an_error_of_the_run(closed: object, tmp_path: Path) -> None:
+    import_logs([SAMPLES[1]], tmp_path / "run")
+    about = tmp_path / "run" / "run.json"
+    run = json.loads(about.read_text())
+    run["source"]["closed"] = closed
+    about.write_text(json.dumps(run))
+
+    with pytest.raises(TraceError, match=r"run\.json: BAD_VALUE: (Expected|Object)"):
+        read(tmp_path / "run")

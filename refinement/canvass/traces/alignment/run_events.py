@@ -25,10 +25,21 @@ from canvass.traces.aeron_log.records import (
     Line,
     NewElection,
     RoleChange,
+    StateChange,
 )
 from canvass.traces.alignment.live import Emitted, LiveMember
 from canvass.traces.ndjson import EventWriter
-from canvass.traces.schema import Event, Input, Run, Send, Source, encode, to_trace_input
+from canvass.traces.schema import (
+    CLOSINGS,
+    Closing,
+    Event,
+    Input,
+    Run,
+    Send,
+    Source,
+    encode,
+    to_trace_input,
+)
 
 _POSITIONS: Final = attrgetter("recorded_position", "publication_position", "commit_position")
 _names: Final[dict[type, tuple[str, ...]]] = {}
@@ -156,6 +167,7 @@ class _MemberEvents:
 
     def __init__(self, live: LiveMember, shown: ObservedMember) -> None:
         self.counts = MemberCounts(live.windows.trajectory.lines.files, shown=shown)
+        self.closings: list[Closing] = []
         self._member_id = live.member_id
         self._number = -1
         lines = live.windows.trajectory.lines
@@ -170,7 +182,13 @@ class _MemberEvents:
         counts.accounted += sum(len(step.lines) for step in emitted)
         reached = max((step.lines.stop for step in emitted), default=0)
         beside = live.windows.trajectory.lines.beside
-        counts.accounted += sum(1 for index, _ in beside if index <= reached)
+        passed = [record for index, record in beside if index <= reached]
+        counts.accounted += len(passed)
+        self.closings += [
+            Closing(record.time_ns, record.reason or "")
+            for record in passed
+            if isinstance(record, StateChange) and record.new_state == "CLOSED"
+        ]
         counts.received = live.received
         counts.shown.reach(live.windows.trajectory.before, (step.state for step in emitted))
         counts.shown.begin_segment()
@@ -288,6 +306,10 @@ class RunWriter:
     ) -> None:
         """Write what the run is."""
         files = {str(i): list(member.counts.files) for i, member in self._members.items()}
+        source: dict[str, object] = {"kind": "aeron-log", "files": files}
+        closings = {str(i): one.closings for i, one in self._members.items() if one.closings}
+        if closings:
+            source[CLOSINGS] = closings
         run = Run(
             schema="canvass.run/1",
             run_id=run_id,
@@ -295,6 +317,6 @@ class RunWriter:
             member_count=member_count,
             initial=initial,  # type: ignore[arg-type]
             without_steps=without_steps,
-            source={"kind": "aeron-log", "files": files},
+            source=source,
         )
         (self._out / "run.json").write_bytes(encode(run) + b"\n")
