@@ -226,13 +226,20 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
+def part_path(path: str, name: str) -> str:
+    """The place of a part of a value: ``members[0]`` of a function, ``role`` of a record."""
+    if not name.isidentifier():
+        return f"{path}[{name}]"
+    return f"{path}.{name}" if path else name
+
+
 def field_changes(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
     """Give the fields in which two trees of JSON values differ: path, value before and after."""
     if before == after and type(before) is type(after):
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys((*before, *after)):
-            name = f"{path}.{key}" if path else str(key)
+            name = part_path(path, str(key))
             if key not in before:
                 yield name, ABSENT, value_text(after[key])
             elif key not in after:

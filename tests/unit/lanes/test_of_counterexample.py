@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from canvass.lanes.model import Diagram, Fate, Mark
-from canvass.lanes.of_counterexample import cluster_diagram
+from canvass.lanes.of_counterexample import cluster_diagram, field_changes
 
 Tree = dict[str, Any]
 
@@ -120,3 +120,15 @@ def test_behaviours_of_other_models_have_no_lanes() -> None:
     ]
     for states in others:
         assert cluster_diagram(states, [""] * len(states)) is None
+
+
+def test_a_place_is_written_as_in_a_run() -> None:
+    """``members[0].vote`` everywhere; a dot stands before names only."""
+    before = {"members": {"0": {"vote": -1}}, "sent": {"<<0, 1>>": 1}, "role": "FOLLOWER"}
+    after = {"members": {"0": {"vote": 1}}, "sent": {"<<0, 1>>": 2}, "role": "LEADER"}
+
+    assert [path for path, _, _ in field_changes(before, after)] == [
+        "members[0].vote",
+        "sent[<<0, 1>>]",
+        "role",
+    ]

@@ -21,6 +21,7 @@ from canvass.lanes.of_counterexample import (
     is_cluster,
     is_received,
     moved,
+    part_path,
     value_text,
 )
 from canvass.lanes.of_run import Change
@@ -191,7 +192,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
     """Give the values of a tree with their places; lists of plain values are values."""
     if isinstance(value, dict):
         for name, one in value.items():
-            yield from _leaves(f"{path}.{name}" if path else str(name), one)
+            yield from _leaves(part_path(path, str(name)), one)
     elif isinstance(value, (list, tuple)) and any(isinstance(one, dict) for one in value):
         for place, one in enumerate(value):
             yield from _leaves(f"{path}[{place}]", one)

@@ -101,8 +101,10 @@ def note_of(graph: StateGraph, row: int) -> str:
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Give the fields of a state as a person reads them, short parts on one line."""
+    from canvass.lanes.of_counterexample import part_path
+
     for name, value in tree.items():
-        place = f"{path}.{name}" if path else name
+        place = part_path(path, name)
         if isinstance(value, dict) and len(msgspec.json.encode(value)) > 100:
             yield from leaves(value, place)
         elif isinstance(value, list) and len(msgspec.json.encode(value)) > 100:
