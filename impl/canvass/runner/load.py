@@ -52,8 +52,9 @@ class LoadBook:
             wrong.append("two requests were answered with the same value of the counter")
         if not len(self.values) <= value - self.base <= self.added:
             wrong.append(
-                f"the counter has gone from {self.base} to {value}, with {self.added} requests"
-                f" offered and {len(self.values)} acknowledged"
+                f"the counter has gone from {self.base:,} to {value:,}, with"
+                f" {self.added:,} requests offered and {len(self.values):,} acknowledged:"
+                " requests were lost or counted twice, or another client has added to it"
             )
         return wrong
 

@@ -10,6 +10,7 @@ import pytest
 
 from canvass.distance.moments import RunMoments
 from support.aeron_disks import Term, disk_of, write_disks
+from support.aeron_runs import SAMPLES
 from support.moments import captured_loss, first_loss
 
 Command = Callable[..., tuple[int, str, str]]
@@ -23,10 +24,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--from", "nowhere"], "nowhere does not exist"),
+        (["--from", "nowhere"], "nowhere: there is no such file or folder"),
         (["--from", "EMPTY"], "neither a run nor the disks of members"),
+        (["--from", "LOGS"], "event logs of Aeron, not a run: `canvass import aeron "),
         (["--from", "RUN:999999"], "there is no event 999999"),
-        (["--from", "nowhere:1:27"], "nowhere does not exist"),
+        (["--from", "RUN:999s"], "999s is after the end of the run, which took "),
+        (["--from", "nowhere:1:27"], "nowhere: there is no such file or folder"),
         (["--from", "RUN:7:1"], "member 7 has no step 1"),
         (["--from", "RUN:7/1"], "member 7 has no step 1"),
         (["--from", "RUN:soon"], "'soon' is not an event; give 85, 1:27"),
@@ -45,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_moment_that_there_is_not_is_one_line(
     command: Command, run: Path, tmp_path: Path, words: list[str], said: str
 ) -> None:
-    places = {"RUN": str(run), "EMPTY": str(tmp_path)}
+    places = {"RUN": str(run), "EMPTY": str(tmp_path), "LOGS": str(SAMPLES[0])}
     for name, place in places.items():
         words = [one.replace(name, place) for one in words]
     code, out, err = command("check", *words)

@@ -54,6 +54,42 @@ def test_an_election_is_shown_with_ballots_and_phases(command: Command) -> None:
     assert "Member 2 was in" not in out
 
 
+def test_a_voter_has_the_ballot_in_which_it_voted(command: Command) -> None:
+    code, out, _ = command("explain", SAMPLE, "--election", "2", "--member", "2")
+
+    assert code == 0
+    assert "Member 2 voted for it." in out
+
+
+def test_a_member_that_took_no_part_in_an_election_has_no_empty_heading(command: Command) -> None:
+    _, out, _ = command("explain", SAMPLE, "--election", "2", "--member", "1")
+    lines = out.rstrip().splitlines()
+
+    assert lines[-1] == "  No line shows a phase of member 1."
+    assert "Ballots" in lines
+
+
+def test_what_is_said_of_one_member_is_not_said_of_all(command: Command) -> None:
+    """Others may be stuck, or have put entries at risk."""
+    _, whole, _ = command("explain", SAMPLE, "--no-infer")
+    _, of_one, _ = command("explain", SAMPLE, "--member", "1", "--no-infer")
+
+    assert "  No member was in an election for longer than its timeouts." in whole
+    assert "  No line shows a committed entry put at risk.\n" in whole
+    assert "  Member 1 was not in an election for longer than its timeouts." in of_one
+    assert "  No line shows a committed entry put at risk by member 1.\n" in of_one
+
+
+def test_the_next_command_is_one_that_can_be_typed(command: Command, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    _, of_logs, _ = command("explain", SAMPLE, "--no-infer")
+    assert command("import", "aeron", SAMPLE, "--out", run)[0] == 0
+    _, of_run, _ = command("explain", run)
+
+    assert f"canvass import aeron {SAMPLE} --out my-run, then canvass verify my-run" in of_logs
+    assert of_run.rstrip().endswith(f"canvass verify {run}")
+
+
 def test_a_member_is_shown_alone(command: Command) -> None:
     code, out, _ = command("explain", SAMPLE, "--member", "2", "--no-infer")
 
@@ -88,9 +124,9 @@ def test_an_imported_run_has_the_leaders_of_its_logs(command: Command, tmp_path:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["nowhere"], "nowhere: No such file"),
+        (["nowhere"], "nowhere: there is no such file or folder"),
         ([SAMPLE.parent / "README.md"], "NOT_A_LOG"),
-        ([SAMPLE, "--election", "9"], "there are 3 elections"),
+        ([SAMPLE, "--election", "9"], "the logs show 3 elections"),
         ([SAMPLE, "--member", "7"], "no log of that member"),
         ([SAMPLE, "--set", "speed=9"], "--set: 'speed' is none of"),
         ([SAMPLE, "--set", "aeron.cluster.election.timeout=9"], "no duration such as"),
@@ -144,7 +180,7 @@ def test_watching_once_shows_what_explain_does(command: Command, tmp_path: Path)
     _, whole, _ = command("explain", tmp_path, "--no-infer")
 
     assert code == 0
-    assert out == whole
+    assert whole.startswith(f"{out}\nWhether a committed entry was lost: ")
 
 
 def test_watching_a_folder_that_is_not_there_is_one_line(command: Command, tmp_path: Path) -> None:

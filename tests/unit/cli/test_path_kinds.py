@@ -116,6 +116,60 @@ def test_what_is_no_log_is_refused_with_the_command_that_is_meant(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [("explain",), ("watch", "--once")])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("folders", "`canvass import aeron folders/monday --out my-run` imports one"),
+        ("run/member-1.ndjson", "a file of a run: name its folder, `canvass"),
+        ("report", "`canvass browse report` shows it"),
+        ("graph", "`canvass graph stats graph` describes it"),
+        ("none", "there is no such file or folder"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused_with_the_command_that_is_meant(
+    place: Path,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    name: str,
+    reason: str,
+) -> None:
+    monkeypatch.chdir(place)
+
+    code, out, err = command(*words, name)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"canvass: {name}: ")
+    assert reason in err
+    assert err.count("\n") == 1
+
+
+def test_one_run_of_several_is_to_be_explained(
+    place: Path, command: Command, tmp_path: Path
+) -> None:
+    """As in the folder that `canvass run` leaves."""
+    shutil.copytree(place / "run", tmp_path / "runs" / "run-1")
+
+    code, _, err = command("explain", tmp_path / "runs")
+
+    assert code == 2
+    assert f"a folder of runs: name one of them, such as `canvass explain {tmp_path}" in err
+
+
+@pytest.mark.parametrize("name", ["logs", "folders", "report", "graph", "none"])
+def test_what_cannot_be_converted_is_refused_with_the_command_that_is_meant(
+    place: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.chdir(place)
+
+    code, out, err = command("trace", "convert", name, tmp_path / "out")
+
+    assert (code, out) == (2, "")
+    assert NO_RUN[name] in err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("name", ["run", "run/run.json", "report", "logs/member-0.log.gz"])
 def test_what_is_no_disk_is_not_taken_for_an_empty_one(
     place: Path, command: Command, monkeypatch: pytest.MonkeyPatch, name: str

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from canvass.cli.options import Kind, kind_of, named_step
+from canvass.cli.options import Kind, kind_of, named_step, need_runs
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -110,6 +110,7 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
         from canvass.distance.moments import moment_of_disks
 
         if all(one.is_empty for one in find_members(folder)):
+            need_runs([folder], "canvass check --from")
             raise CommandError(f"{folder}: neither a run nor the disks of members")
         yield _At(moment_of_disks([folder]))
         return
@@ -126,7 +127,7 @@ def _parted(source: str) -> tuple[Path, str]:
         path = ":".join(parts[:count])
         if path and kind_of(Path(path)) not in (Kind.ABSENT, Kind.BROKEN_LINK):
             return Path(path), ":".join(parts[count:])
-    raise CommandError(f"{parts[0] or source} does not exist")
+    raise CommandError(f"{parts[0] or source}: {Kind.ABSENT.value}")
 
 
 def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
@@ -160,6 +161,9 @@ def _place(run: RunMoments, which: str) -> int:
             f"{which!r} is not an event; give 85, 1:27 (step 27 of member 1) or 12.5s"
         )
     until = run.time_ns(0) + span_ns(which)
+    if until > (end := max(map(run.time_ns, range(run.total)))):
+        lasted = (end - run.time_ns(0)) / 1e9
+        raise CommandError(f"{which} is after the end of the run, which took {lasted:,.3f} s")
     return max((k for k in range(run.total) if run.time_ns(k) <= until), default=0)
 
 
@@ -262,7 +266,7 @@ def _line(report: MomentReport, wanted: str) -> str:
         said = f"{counted(report.steps, 'step')} to a violation of {wanted}{_faults(report)}"
     else:
         stopped = "" if report.complete else ", stopped by the time limit"
-        said = f"no violation of {wanted} within {report.searched} steps{stopped}"
+        said = f"no violation of {wanted} within {counted(report.searched, 'step')}{stopped}"
     said += _counted(report)
     counts = f"{report.states:,} states, {report.seconds:.1f} s"
     return f"{_time(report)}{report.moment}: {said}; {counts}"

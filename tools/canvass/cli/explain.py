@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.options import Output, Page, Settings, read_settings
+from canvass.cli.options import Output, Page, Settings, need_run_or_logs, read_settings
 from canvass.cli.output import CommandError, Format, complain, emit, result_console
 from canvass.explanation.evidence import seconds_of, shown_ns
 from canvass.traces.counts import counted
@@ -67,6 +67,7 @@ def explain(
     from canvass.explanation.reading import read
     from canvass.explanation.report import explain as explain_timeline
 
+    need_run_or_logs(source)
     settings = read_settings(setting)
     timeline, states, why = read(source, infer=not no_infer)
     if not timeline.members:
@@ -77,15 +78,16 @@ def explain(
     if member is not None and member not in found.members:
         raise CommandError(f"--member {member}: there is no log of that member")
     if election is not None and election > len(found.elections):
-        raise CommandError(f"--election {election}: there are {len(found.elections)} elections")
+        shown = counted(len(found.elections), "election")
+        raise CommandError(f"--election {election}: the logs show {shown}")
     if html is not None:
         from canvass.explanation.report import to_html
 
         html.write_text(to_html(found, source.absolute().name), encoding="utf-8")
-    emit(output, found, lambda: _show_part(found, election, member))
+    emit(output, found, lambda: _show_part(found, election, member, source))
 
 
-def _show_part(found: Explanation, election: int | None, member: int | None) -> None:
+def _show_part(found: Explanation, election: int | None, member: int | None, source: Path) -> None:
     console = result_console()
     if election is not None:
         show_election(console, found.elections[election - 1], member)
@@ -93,6 +95,17 @@ def _show_part(found: Explanation, election: int | None, member: int | None) -> 
         _show_member(console, found, member)
     else:
         show(console, found)
+        console.print()
+        console.print(f"Whether a committed entry was lost: {_next_command(source)}")
+
+
+def _next_command(source: Path) -> str:
+    """What to type to have the steps checked."""
+    from canvass.traces.run import RUN_FILE
+
+    if (source / RUN_FILE).is_file():
+        return f"canvass verify {source}"
+    return f"canvass import aeron {source} --out my-run, then canvass verify my-run"
 
 
 def show(console: Console, found: Explanation) -> None:
@@ -180,7 +193,8 @@ def _show_stuck(console: Console, found: Explanation, member: int | None) -> Non
     stuck = [one for one in found.stuck if member in (None, one.member_id)]
     _title(console, "Stuck")
     if not stuck:
-        console.print("  No member was in an election for longer than its timeouts.")
+        who = "No member was" if member is None else f"Member {member} was not"
+        console.print(f"  {who} in an election for longer than its timeouts.")
     for one in stuck[-_ROWS:] if member is None else stuck:
         shown = one.sentences if member is not None else one.sentences[:3]
         console.print(f"  {shown[0]}")
@@ -197,7 +211,8 @@ def _show_risks(console: Console, found: Explanation, member: int | None) -> Non
     shown = [one for one in risks if member is not None or one.severity != "note"]
     _title(console, "At risk")
     if not shown:
-        console.print("  No line shows a committed entry at risk.")
+        by = "" if member is None else f" by member {member}"
+        console.print(f"  No line shows a committed entry put at risk{by}.")
     for one in shown[-_ROWS:] if member is None else shown:
         page = f" (docs/findings/{one.page}.md)" if one.page else ""
         console.print(f"  {one.severity}: {one.kind}{page}")
@@ -210,7 +225,6 @@ def _show_risks(console: Console, found: Explanation, member: int | None) -> Non
                 f"  and {counted(notes, 'note')}, such as uncommitted entries truncated"
                 " (--member M)"
             )
-        console.print("  Whether a committed entry was lost: canvass import, then canvass verify.")
 
 
 def show_election(console: Console, one: ElectionReport, member: int | None) -> None:
@@ -219,19 +233,30 @@ def show_election(console: Console, one: ElectionReport, member: int | None) -> 
     console.print(str(one.slowest))
     _sentences(console, (*one.causes, *one.waits))
     _title(console, "Ballots")
-    if not one.ballots:
-        console.print("  No line shows a ballot.")
-    for ballot in one.ballots:
-        if member in (None, ballot.candidate_member_id):
-            console.print(f"  {ballot.sentence}")
-            _sentences(console, (vote.sentence for vote in ballot.votes), "      ")
+    voters = [(ballot, {vote.voter_member_id for vote in ballot.votes}) for ballot in one.ballots]
+    ballots = [
+        ballot
+        for ballot, asked in voters
+        if member is None or member in {ballot.candidate_member_id, *asked}
+    ]
+    if not ballots:
+        console.print(f"  No line shows a ballot{_of(member)}.")
+    for ballot in ballots:
+        console.print(f"  {ballot.sentence}")
+        _sentences(console, (vote.sentence for vote in ballot.votes), "      ")
     _title(console, "Phases")
-    for phase in one.phases:
-        if member in (None, phase.member_id):
-            setting = f" ({phase.setting})" if phase.setting else ""
-            console.print(f"  {seconds_of(phase.from_ns)} {phase.sentence}{setting}")
+    phases = [phase for phase in one.phases if member in (None, phase.member_id)]
+    if not phases:
+        console.print(f"  No line shows a phase{_of(member)}.")
+    for phase in phases:
+        setting = f" ({phase.setting})" if phase.setting else ""
+        console.print(f"  {seconds_of(phase.from_ns)} {phase.sentence}{setting}")
     if one.left_out:
         console.print(f"  and {one.left_out} more phases of members that loop")
+
+
+def _of(member: int | None) -> str:
+    return "" if member is None else f" of member {member}"
 
 
 def _show_member(console: Console, found: Explanation, member: int) -> None:

@@ -32,6 +32,7 @@ from canvass.cli.output import (
     result_console,
     say,
 )
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.corpus.edges import GraphCoverage
@@ -189,7 +190,7 @@ def coverage(
     found = covered_by(graph, corpora)
     if not found.events:
         raise CommandError(
-            f"there is no event in the {found.runs} runs, {found.malformed} malformed"
+            f"there is no event in {counted(found.runs, 'run')}, {found.malformed:,} malformed"
         )
     missed = map(opened.edge, found.missed[:limit].tolist())
     report = CoverageReport(
@@ -215,7 +216,7 @@ def _print_coverage(found: CoverageReport) -> None:
     coverage = found.coverage
     say(
         f"{coverage.covered:,} of {coverage.steps:,} distinct steps of {coverage.model} are taken"
-        f" in {found.events:,} events of {found.runs:,} runs"
+        f" in {counted(found.events, 'event')} of {counted(found.runs, 'run')}"
     )
     if not coverage.covered:
         complain(
@@ -383,8 +384,9 @@ def grow(
     counts = found.counts
     before = 0 if base is None else len(base.keys)
     said = (
-        f"{counts.runs:,} runs, {counts.distinct_steps:,} distinct steps, of which"
-        f" {counts.found_in_graph:,} were known; {len(made.keys):,} steps in {table}"
+        f"{counted(counts.runs, 'run')}, {counted(counts.distinct_steps, 'distinct step')},"
+        f" of which {counts.found_in_graph:,} were known; {len(made.keys):,} steps"
+        f" and reduced forms in {table}"
     )
     report = GrowReport(counts.distinct_steps, before, len(made.keys))
     emit(output, report, lambda: result_console().print(said))

@@ -129,9 +129,9 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
     table.add_column("received", justify="right")
     for member in summary.members:
         table.add_row(
-            *(str(number) for number in (member.member_id, member.lines, member.accounted)),
-            *(str(number) for number in (member.steps, member.observed, member.inferred)),
-            *(str(number) for number in (member.sends, member.received_sends)),
+            *(f"{number:,}" for number in (member.member_id, member.lines, member.accounted)),
+            *(f"{number:,}" for number in (member.steps, member.observed, member.inferred)),
+            *(f"{number:,}" for number in (member.sends, member.received_sends)),
         )
     console.print(table)
     for what, counts in (
@@ -158,8 +158,8 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
     console.print(f"observed: {_shares(summary)}")
     lines = sum(member.lines for member in summary.members)
     console.print(
-        f"{summary.outcome}: {lines} lines in {summary.seconds:.2f} s"
-        f" ({summary.lines_per_second} lines/s), written to {out}"
+        f"{summary.outcome}: {lines:,} lines in {summary.seconds:.2f} s"
+        f" ({summary.lines_per_second:,} lines/s), written to {out}"
     )
 
 

@@ -115,6 +115,8 @@ class Kind(Enum):
         "a state graph, not a run: `canvass verify RUN --graph {path}` uses it,"
         " `canvass graph stats {path}` describes it"
     )
+    RUN_FOLDERS = "a folder of runs: name one of them, such as `{command} {first}`"
+    """A folder of which each subfolder is a run."""
     FOLDER = "a folder"
     FILE = "a file that is no Parquet data set: name a run folder, a folder of run folders, or one"
 
@@ -125,6 +127,7 @@ _FILE_OF: Final = {
     "summary.json": Kind.REPORT,
 }
 """The file by which a folder is known."""
+_FOLDERS: Final = {Kind.LOG_FOLDERS, Kind.RUN_FOLDERS}
 _NEITHER: Final = {
     *(Kind.ABSENT, Kind.BROKEN_LINK, Kind.SPECIAL, Kind.REPORT, Kind.GRAPH, Kind.LOG_FOLDERS),
     Kind.RUN_FILE,
@@ -163,6 +166,8 @@ def _folder_kind(path: Path) -> Kind:
     folders = _folders(path)
     if folders and all(any(map(_is_log, _names(folder))) for folder in folders):
         return Kind.LOG_FOLDERS
+    if folders and all((folder / "run.json").is_file() for folder in folders):
+        return Kind.RUN_FOLDERS
     return Kind.FOLDER
 
 
@@ -214,6 +219,17 @@ def need_logs(paths: Iterable[Path]) -> None:
     _refuse(paths, _NO_LOG, "canvass verify")
 
 
+def need_run_or_logs(path: Path) -> None:
+    """Check that a path can be one run, or the event logs of one cluster.
+
+    Raises
+    ------
+    CommandError
+        If it cannot, with the command that is meant for it.
+    """
+    _refuse([path], _NEITHER | {Kind.RUN_FOLDERS, Kind.DATA_SET}, "canvass explain")
+
+
 def need_disks(paths: Iterable[Path]) -> None:
     """Check that paths are not something else than folders of members.
 
@@ -232,7 +248,7 @@ def _refuse(paths: Iterable[Path], kinds: Collection[Kind], command: str) -> Non
             reason = kind.value.format(
                 path=quote(str(path)),
                 folder=quote(str(path.parent)),
-                first=quote(str(_folders(path)[0])) if kind is Kind.LOG_FOLDERS else "",
+                first=quote(str(_folders(path)[0])) if kind in _FOLDERS else "",
                 link=path.readlink() if path.is_symlink() else path,
                 command=command,
             )

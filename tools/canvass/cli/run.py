@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -164,12 +165,12 @@ def _show(report: ClusterReport) -> None:
         f"newest term {report.terms}, {report.committed_bytes:,} bytes committed"
     )
     if report.done:
-        console.print("  " + ", ".join(f"{name} {count}" for name, count in report.done.items()))
+        console.print("  " + ", ".join(f"{count}x {name}" for name, count in report.done.items()))
     if report.requests_offered:
         latencies = ", ".join(
             f"{name} {value:,.1f} ms" for name, value in report.latency_ms.items()
         )
-        value = "was not asked for" if report.counter is None else f"is at {report.counter}"
+        value = "was not asked for" if report.counter is None else f"is at {report.counter:,}"
         console.print(
             f"  {report.requests_acknowledged:,} of {report.requests_offered:,} requests "
             f"acknowledged, the counter {value}; {latencies}"
@@ -186,6 +187,13 @@ def _show(report: ClusterReport) -> None:
         console.print("all members agree; nothing was lost or counted twice")
     if report.run:
         console.print(f"recorded in {report.run}; now: canvass verify {report.run}")
+
+
+def _words(row: Sequence[str]) -> str:
+    """What a line says of a member: process, role, election state and term."""
+    member, process, role, election_state, term = row[:5]
+    named = f"member {member} {process}"
+    return f"{named}, {role} {election_state} term {term}" if role else named
 
 
 _PLAIN_PERIOD_S: Final = 5.0
@@ -253,7 +261,7 @@ class RunView:
 
     def _line(self) -> str:
         count = len(self._supervisor.configs)
-        members = [" ".join(self._row(i)[:5]) for i in range(count)]
+        members = [_words(self._row(i)) for i in range(count)]
         return f"canvass: {self._passed()}: {'; '.join(members)}{self._requests()}"
 
     def _passed(self) -> str:
@@ -292,13 +300,13 @@ class RunView:
 
     def _row(self, i: int) -> list[str]:
         supervisor = self._supervisor
-        life = f"life {supervisor.lives(i)}"
+        started = f"process {supervisor.lives(i)}"
         if not supervisor.is_up(i):
-            return [str(i), f"down, {life}", *[""] * (len(_COLUMNS) - 2)]
-        process = f"paused, {life}" if supervisor.is_paused(i) else life
+            return [str(i), f"down, {started}", *[""] * (len(_COLUMNS) - 2)]
+        process = f"paused, {started}" if supervisor.is_paused(i) else started
         status = supervisor.status(i)
         if status is None:
-            return [str(i), f"starting, {life}", *[""] * (len(_COLUMNS) - 2)]
+            return [str(i), f"starting, {started}", *[""] * (len(_COLUMNS) - 2)]
         role = status.role
         if status.module_state != "ACTIVE":
             role += f" ({status.module_state.lower()})"

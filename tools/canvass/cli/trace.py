@@ -310,6 +310,9 @@ def convert(
 
     canvass trace convert RUN run.mmd --from 0:10 --to 0:40
     """
+    from canvass.cli.options import need_runs
+
+    need_runs([source], "canvass trace convert")
     named = (form for suffix, form in _SUFFIXES.items() if out.endswith(suffix))
     chosen = form or next(named, None) or _other(source)
     if chosen in (Form.NDJSON, Form.PARQUET):

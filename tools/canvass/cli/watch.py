@@ -306,10 +306,11 @@ def watch(
 
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
-    from canvass.cli.options import Kind, kind_of
+    from canvass.cli.options import Kind, kind_of, need_logs
     from canvass.explanation.picture import FollowedLogs, Picture
     from canvass.traces.timeouts import beside
 
+    need_logs([logs])
     settings = beside(logs) | read_settings(setting)
     with FollowedLogs(logs) as followed:
         if not followed.members and once:
