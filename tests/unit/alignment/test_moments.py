@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.alignment.importer import EXPLAINED, import_logs
-from support.aeron_runs import MOMENTS, align_logs
+from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, import_logs
+from support.aeron_corruptions import with_number
+from support.aeron_runs import MOMENTS, align_logs, write_logs
 from support.checked_runs import checked
 
 
@@ -34,3 +36,29 @@ def test_no_snapshot_is_taken_that_a_service_has_failed_to_take() -> None:
     # Member 1 was asked for one more, at 37472.
     assert len(ends) == 2
     assert max(ends) < 37472
+
+
+@pytest.mark.parametrize(("noted", "outcome"), [(96, EXPLAINED), (97, CONTRADICTED)])
+def test_a_member_that_copies_a_log_refuses_a_vote_with_what_it_has_noted(
+    noted: int, outcome: str, tmp_path: Path
+) -> None:
+    """Member 4 copies 96 bytes. No line says when; its vote can say 0 or 96, and no more."""
+    (moment,) = (path for path in MOMENTS if path.name == "1.53-votes-during-a-copy")
+    logs = {}
+    for member_id, path in enumerate(sorted(moment.iterdir())):
+        with gzip.open(path, "rt") as file:
+            logs[member_id] = file.read().splitlines()
+    (at,) = (
+        at
+        for at, line in enumerate(logs[3])
+        if "VOTE " in line and "candidateId=3 voterId=4" in line
+    )
+    logs[3][at] = with_number(logs[3][at], "logPosition", noted)
+    summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+
+    assert summary.outcome == outcome
+    if outcome == EXPLAINED:
+        assert checked(tmp_path / "run").verdict is Verdict.CONFORMS
+    else:
+        assert summary.contradiction is not None
+        assert (summary.contradiction.file, summary.contradiction.line) == ("member-3.log", at + 1)

@@ -18,7 +18,9 @@ from canvass.cluster.messages import (
     CommitPosition,
     Message,
     NewLeadershipTerm,
+    RequestVote,
     StopCatchup,
+    Vote,
     sender_of,
 )
 from canvass.cluster.quorum import is_quorum
@@ -371,6 +373,26 @@ class DrivenCluster:
             return True
         upper = max(leader.upper.published, leader.state.publication_position)
         return leads_closed(leader.state, term) and position <= upper
+
+    def _notes(self, live: LiveMember, step: Step) -> bool:
+        """Whether a member that copies a log has noted as much of it as its vote in a step says.
+
+        It reports to its leader what it notes.
+        """
+        asked, s = step.given.message, live.state
+        if not isinstance(asked, RequestVote) or not s.log_replication:
+            return True
+        channel = self._channels.get((live.member_id, asked.candidate_member_id))
+        vote = channel.pending(Vote) if channel is not None else None
+        if vote is None or vote.earliest // SLOTS > live.frontier + 1:
+            return True
+        noted = getattr(vote.message, "log_position", NULL_VALUE)
+        if noted <= s.append_position or not self._can_record(live, noted):
+            return noted <= s.append_position
+        self._write_first(live, noted)
+        reported = live.reports(s.leader_member_id, AppendPosition, noted)
+        self._adopt(live, reported[0] if reported is not None else [])
+        return live.state.append_position >= noted
 
     def _write_first(self, live: LiveMember, position: int) -> None:
         """Let the leader write what a member is about to record."""

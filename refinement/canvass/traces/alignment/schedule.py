@@ -163,6 +163,8 @@ class Schedule(DrivenCluster):
             self._send_pending(self.members[self._wanted[i, after][0][0]])
             if self._unsent_yet(i, after) is not None:
                 return False
+        if not self._notes(live, step):
+            return False
         position, action = step.given.position, step.action
         if action == "RecordLog":
             return self._can_record(live, position)

@@ -200,7 +200,9 @@ class Windows:
             return slot
         received = step.given.message
         if received is not None:
-            if type(m) not in _ANSWERS.get(type(received), ()) or before.role is not Role.LEADER:
+            # How much a member has noted of the log that it copies is open, too.
+            opens = before.role is Role.LEADER or (before.log_replication and type(m) is Vote)
+            if type(m) not in _ANSWERS.get(type(received), ()) or not opens:
                 return -1
         elif step.action not in _TICKING:
             return -1
@@ -436,6 +438,11 @@ class Windows:
             j = m.follower_member_id
             serving = replace(s.members[j], catchup_replay=True)
             return [s, replace(s, members=with_record(s.members, j, serving))]
+        if s.log_replication and isinstance(m, Vote):
+            position, limit = m.log_position, min(upper.recorded, upper.reported)
+            if s.append_position < position <= limit:
+                recorded = max(s.recorded_position, position)
+                return [s, replace(s, append_position=position, recorded_position=recorded)]
         found = [s]
         names = _OPEN.get(type(m), ())
         if s.election_state is not _CLOSED and s.role is Role.LEADER:
