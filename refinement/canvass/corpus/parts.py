@@ -43,7 +43,7 @@ from canvass.steps.step import Step
 from canvass.traces.columns import Ints
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.ndjson import MAX_GAPS
-from canvass.traces.parquet import DatasetFile, FactFinder
+from canvass.traces.parquet import DatasetFile, FactFinder, StreamOrder, streams_of_rows
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Fact, FactKind, Run
 
@@ -96,6 +96,7 @@ class _Head(Struct, frozen=True):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_Head)
+_STREAMS: Final = msgspec.msgpack.Decoder(list[tuple[str, int]])
 
 
 def store(path: Place, part: PartOfRun, sequence: RunSequence | None) -> None:
@@ -261,10 +262,17 @@ def part_file(folder: Place, unit: Unit, number: int, run_id: str) -> Place:
     return folder / f"{name}-{number}.part"
 
 
-def seen_file(folder: Place, unit: Unit, number: int) -> Place:
-    """Name the file with the runs of which a part of a unit has events."""
+def _streams_file(folder: Place, unit: Unit, number: int) -> Place:
+    """Name the file with the streams of which a part of a unit has events."""
     name = hashlib.sha256(unit.path.encode()).hexdigest()[:24]
-    return folder / f"{name}-{number}.seen"
+    return folder / f"{name}-{number}.streams"
+
+
+def store_streams(
+    folder: Place, unit: Unit, number: int, streams: Sequence[tuple[str, int]]
+) -> None:
+    """Write which streams a part of a unit has events of."""
+    _streams_file(folder, unit, number).write_bytes(_ENCODER.encode(streams))
 
 
 # --- a part ---------------------------------------------------------------------------------------
@@ -280,7 +288,8 @@ class ScreenedPart:
     facts: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     """Of the runs that are split."""
     lines: int = 0
-    seen: set[str] = field(default_factory=set)
+    streams: list[tuple[str, int]] = field(default_factory=list)
+    """Run and member of the streams of which it has events, in their order."""
 
 
 def screen_part(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
@@ -299,7 +308,7 @@ def _screen_rows(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
     states: dict[str, RunState] = {}
     finder = FactFinder()
     split: set[str] = set()
-    seen: set[str] = set()
+    streams: list[tuple[str, int]] = []
     last = ""
     with DatasetFile(unit.location) as file:
         if part.first:
@@ -310,11 +319,11 @@ def _screen_rows(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
                 if run_id not in states:
                     states[run_id] = _new_state(unit, file.runs[run_id].run)
             screening.take(states, columns)
-            present = np.unique(columns.run[columns.context :]).tolist()
-            seen.update(columns.runs[at] for at in present)
+            streams += streams_of_rows(columns)
             last = columns.runs[int(columns.run[-1])]
         if not part.last:
             split.add(last)
+        seen = {run_id for run_id, _ in streams}
         split &= seen
         for run_id in seen - split:
             states[run_id].facts = tuple(finder.facts_of(file.runs[run_id]))
@@ -324,7 +333,7 @@ def _screen_rows(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
         whole=[states[run_id] for run_id in sorted(seen - split)],
         split=[states[run_id] for run_id in sorted(split)],
         facts={run: tuple(f for f in finder.facts if f.run_id == run) for run in split},
-        seen=seen,
+        streams=streams,
     )
 
 
@@ -353,7 +362,7 @@ def _screen_stream(unit: Unit, part: Part, screening: Screening) -> ScreenedPart
         split=[state],
         facts={state.run_id: tuple(_stream_facts(opened, state.run_id))},
         lines=lines,
-        seen={state.run_id},
+        streams=[(state.run_id, part.member)],
     )
 
 
@@ -449,14 +458,16 @@ def _verdict(
     ]
     unchecked = sum(part.unchecked for part in parts)
     divergences: tuple[Divergence, ...] = ()
+    diverges = any(part.wrong for part in parts)
     if suspect or whole.order.found.any() or whole.broken:
         steps = _wrong_steps(unit, run, suspect, sequence, lookup)
         wrong = np.array(sorted(steps), dtype=np.int64)
         divergences = divergences_of(run, sequence, whole, wrong, steps.__getitem__, lookup)
+        diverges |= bool(divergences)
     return RunVerdict(
         run_id=run.run_id,
         path=unit.path,
-        verdict=verdict_on(diverges=bool(divergences), facts=whole.facts, unchecked=unchecked),
+        verdict=verdict_on(diverges=diverges, facts=whole.facts, unchecked=unchecked),
         events=len(sequence),
         unchecked=unchecked,
         divergences=divergences,
@@ -546,15 +557,22 @@ def _batches(unit: Unit, run: Run, part: Part) -> Iterator[Batch]:
 
 
 def runs_without_events(unit: Unit, folder: Place) -> list[RunState]:
-    """Give the runs of a file that none of its parts has seen."""
-    seen = set[str]()
+    """Give the runs of a file that none of its parts has seen.
+
+    Raises
+    ------
+    TraceError
+        If the parts do not stand in the order of runs and members.
+    """
+    order = StreamOrder()
     for part in unit.joined:
-        data = seen_file(folder, unit, part.number).read_bytes()
-        seen.update(data.decode().split("\n"))
+        data = _streams_file(folder, unit, part.number).read_bytes()
+        if not order.keeps(_STREAMS.decode(data)):
+            raise TraceError(Code.BAD_EVENT, unit.path, 0, 0, order.NOT_KEPT)
     states = []
     with DatasetFile(unit.location) as file:
         for run_id, entry in file.runs.items():
-            if run_id not in seen:
+            if run_id not in order.runs:
                 state = _new_state(unit, entry.run)
                 state.facts = tuple(FactFinder().facts_of(entry))
                 states.append(state)

@@ -39,8 +39,8 @@ from canvass.corpus.parts import (
     part_of_run,
     runs_without_events,
     screen_part,
-    seen_file,
     store,
+    store_streams,
 )
 from canvass.corpus.plan import Part, Task, Unit, UnitKind, on_this_machine
 from canvass.corpus.rows import (
@@ -298,13 +298,17 @@ class TaskChecker:
             store(part_file(folder, unit, part.number, state.run_id), kept, sequence)
             yield Row(kind=RowKind.PART, source=unit.path, part=part.number, run_id=state.run_id)
         if unit.kind is UnitKind.FILE:
-            seen = "\n".join(sorted(found.seen))
-            seen_file(folder, unit, part.number).write_bytes(seen.encode())
+            store_streams(folder, unit, part.number, found.streams)
             yield Row(kind=RowKind.PART, source=unit.path, part=part.number)
 
     def _join(self, unit: Unit, screening: Screening) -> Iterator[Row]:
         if not unit.runs:
-            for state in runs_without_events(unit, self._parts):
+            try:
+                empty = runs_without_events(unit, self._parts)
+            except TraceError as error:
+                yield malformed_row(unit, str(error))
+                return
+            for state in empty:
                 yield from verdict_rows(unit, state.run, settle(state, screening))
             return
         found = join_parts(unit, self._parts, screening.lookup)

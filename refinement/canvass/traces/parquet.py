@@ -8,6 +8,7 @@ columns are those of `canvass.traces.arrow`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
@@ -103,6 +104,34 @@ def message_id_senders(messages: Ints) -> Ints:
     """Give the senders that the ids of messages name."""
     senders: Ints = messages[:, MESSAGE_INDEX["id"]] >> ID_BITS
     return senders
+
+
+def streams_of_rows(columns: EventColumns) -> list[tuple[str, int]]:
+    """Give run and member of each stream in a batch, in the order of its own rows."""
+    run, member = columns.run[columns.context :], columns.member[columns.context :]
+    begins = np.flatnonzero(np.diff(run, prepend=NONE) | np.diff(member, prepend=NONE))
+    return [(columns.runs[run[row]], int(member[row])) for row in begins.tolist()]
+
+
+class StreamOrder:
+    """Tells whether the streams of a file stand in order: run after run, member after member."""
+
+    NOT_KEPT: Final = "the rows are not in the order of run, member and step"
+
+    def __init__(self) -> None:
+        self.runs: dict[str, None] = {}
+        """The runs so far, in their order."""
+        self._last = ("", NONE)
+
+    def keeps(self, streams: Iterable[tuple[str, int]]) -> bool:
+        """Take the streams of the rows that follow; the first one may go on with the last."""
+        for run_id, member in streams:
+            last_run, last_member = self._last
+            if member < last_member if run_id == last_run else run_id in self.runs:
+                return False
+            self.runs[run_id] = None
+            self._last = run_id, member
+        return True
 
 
 def _any_of(bad: NDArray[np.bool_], row_of: Ints, rows: int) -> NDArray[np.bool_]:
@@ -392,10 +421,13 @@ class DatasetFile:
         """
         wanted = range(self.row_groups) if row_groups is None else row_groups
         before, last = None, None
+        order = StreamOrder()
         for number in wanted:
             if number and last != number - 1:
                 before = self._last_row(number - 1)
             before = self._columns(number, before)
+            if not order.keeps(streams_of_rows(before)):
+                raise self._error(Code.BAD_EVENT, f"row group {number}: {order.NOT_KEPT}")
             last = number
             yield before
 
@@ -474,6 +506,7 @@ class FactFinder:
 
     def __init__(self) -> None:
         self._seen: dict[str, set[int]] = {}
+        self._kept: Counter[str] = Counter()
         self.facts: list[Fact] = []
 
     def look(self, columns: EventColumns) -> None:
@@ -494,13 +527,16 @@ class FactFinder:
                 seen.add(member)
                 continue
             seen.add(member)
-            if len(self.facts) < MAX_GAPS:
+            if self._kept[run] < MAX_GAPS:
+                self._kept[run] += 1
                 self.facts.append(Fact(kind, run, member, step))
 
     def take_over(self, run_id: str, members: Iterable[int], facts: Iterable[Fact]) -> None:
         """Add what another finder found in the next part of a run, and whose events were there."""
         self._seen.setdefault(run_id, set()).update(members)
-        self.facts += list(facts)[: MAX_GAPS - len(self.facts)]
+        taken = list(facts)[: MAX_GAPS - self._kept[run_id]]
+        self._kept[run_id] += len(taken)
+        self.facts += taken
 
     def facts_of(self, entry: RunEntry) -> list[Fact]:
         """Give what is missing from a run whose batches were all looked at.

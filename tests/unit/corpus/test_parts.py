@@ -25,6 +25,7 @@ from canvass.traces.schema import Run
 from support.aeron_runs import KILLED_WITHIN_A_STEP
 from support.corpora import record_runs
 from support.long_runs import write_long_run
+from support.row_groups import regrouped
 from support.spoilt_runs import corrupt, edit, edit_event, forged_commit
 
 Verdicts = dict[str | None, tuple[object, ...]]
@@ -206,6 +207,22 @@ def test_files_in_parts_are_what_they_are_whole(
     whole = check_whole_runs(files, cache)
     assert whole[0]["void"] == ("MALFORMED", 0, 0)
     assert (verdicts, divergences) == whole
+
+
+@pytest.mark.parametrize("pieces", [3, 30])
+def test_a_file_that_is_not_in_order_is_malformed_in_parts(
+    spoilt: tuple[Path, Path], files: Path, tmp_path: Path, pieces: int
+) -> None:
+    """Each part may be in order, and the first run come back in the last part."""
+    _, cache = spoilt
+    (path,) = files.iterdir()
+    (tmp_path / "set").mkdir()
+    regrouped(path, tmp_path / "set" / path.name, lambda groups: [*groups[1:], groups[0]])
+    units = list_units([tmp_path / "set"])
+
+    verdicts, _, _ = check_in_parts(units, units[0].cost // pieces, cache, tmp_path / "work")
+
+    assert "MALFORMED" in {verdict for verdict, *_ in verdicts.values()}
 
 
 def test_all_runs_of_a_file_with_a_bad_part_are_malformed(

@@ -1,17 +1,21 @@
-"""A file of a data set that was read leaves nothing behind."""
+"""A file of a data set: rows out of order are refused, gaps found, and nothing is left behind."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from canvass.traces import parquet
+from canvass.traces.errors import Code, TraceError
 from canvass.traces.parquet import DatasetFile, DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support.corpora import record_runs
+from support.row_groups import regrouped
 
 
 @pytest.fixture
@@ -51,3 +55,42 @@ def test_the_footer_of_a_file_is_freed_with_it(path: Path) -> None:
     left = [each for each in gc.get_objects() if type(each) is pq.FileMetaData]
 
     assert not left
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda groups: [groups[1], groups[0], *groups[2:]],
+        lambda groups: [*groups[1:], groups[0]],
+        lambda groups: [groups[-1], *groups[:-1]],
+        lambda groups: [*groups, groups[0]],
+        lambda groups: groups[::-1],
+        lambda groups: [*groups[::2], *groups[1::2]],
+    ],
+)
+def test_rows_that_are_not_in_order_are_refused(
+    path: Path, tmp_path: Path, change: Callable[[list[Any]], list[Any]]
+) -> None:
+    """A row would count for the run or the member that the rows around it are of."""
+    other = regrouped(path, tmp_path / "other.parquet", change)
+
+    with DatasetFile(other) as file, pytest.raises(TraceError) as caught:
+        list(file.batches())
+
+    assert caught.value.code is Code.BAD_EVENT
+
+
+def test_gaps_of_one_run_do_not_hide_those_of_another(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "MAX_GAPS", 1)
+    lacking = regrouped(
+        path,
+        tmp_path / "lacking.parquet",
+        lambda groups: [group.slice(2, 20) for group in groups],
+    )
+
+    with DatasetFile(lacking) as file:
+        found = {entry.run.run_id: len(facts) for entry, _, facts in file.load()}
+
+    assert found == {"run-0": 1, "run-1": 1}
