@@ -25,7 +25,8 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import NULL_RECORD, MemberRecord
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import SHIPPED, KnownSteps, units_of
+from canvass.conformance.check import units_of
+from canvass.conformance.known_steps import SHIPPED, KnownSteps
 from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import Example, example_of, reduced_example

@@ -4,22 +4,18 @@
     >>> verdict.verdict, verdict.divergences              # doctest: +SKIP
 
 Screening, lookup and diagnosis are in the other modules; here is only how they follow each other,
-and what is asked about steps: state graphs, the known steps, a cache and TLC put together. Known
-steps are the canonical steps that TLC has allowed, as a file that travels with the spec.
+and what is asked about steps: state graphs, the known steps, a cache and TLC put together.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
-from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -27,6 +23,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import LoadedRun, diagnose, load
+from canvass.conformance.known_steps import KnownSteps, KnownStepsError, shipped_steps
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of
 from canvass.conformance.step_lookup import (
@@ -333,65 +330,6 @@ def _ask_unknown(lookup: StepLookup, examples: list[Example], asking: Asking | N
         lookup.ask(unknown)
 
 
-SHIPPED: Final = "known-steps.npz"
-
-
-class KnownStepsError(Exception):
-    """A file holds no known steps, or those of another spec; the message is one line."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownSteps:
-    """The steps that TLC allows.
-
-    Attributes
-    ----------
-    digest
-        Names the spec, as `canvass.conformance.step_lookup.spec_digest` does.
-    keys
-        The content keys of the steps, ascending, one for each row of two numbers.
-    """
-
-    digest: str
-    keys: NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, digest: str, keys: NDArray[np.uint64]) -> KnownSteps:
-        """Make a table of keys in any order."""
-        return cls(digest, np.unique(keys.reshape(-1, 2), axis=0))
-
-    @classmethod
-    def read(cls, path: Path) -> KnownSteps:
-        """Read a table.
-
-        Raises
-        ------
-        KnownStepsError
-            If the file cannot be read or holds something else.
-        """
-        try:
-            with path.open("rb") as file, np.load(file) as found:
-                keys, digest = found["keys"], str(found["digest"])
-        except OSError as error:
-            raise KnownStepsError(f"{path}: {error.strerror or error}") from None
-        except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
-            raise KnownStepsError(f"{path}: this is no table of known steps") from None
-        if keys.dtype != np.uint64 or keys.ndim != 2 or keys.shape[1] != 2:
-            raise KnownStepsError(f"{path}: this is no table of known steps")
-        return cls(digest, keys)
-
-    def write(self, path: Path) -> None:
-        """Write the table; equal tables are equal files."""
-        aside = path.with_name(f".{path.name}.part")
-        with aside.open("wb") as file:
-            np.savez_compressed(file, keys=self.keys, digest=np.array(self.digest))
-        aside.replace(path)
-
-    def index(self) -> KeyTable:
-        """Give the keys in the form in which they are looked up."""
-        return KeyTable.build(self.keys, np.zeros(len(self.keys), dtype=np.int64))
-
-
 def grown(
     base: KnownSteps | None,
     units: Iterable[Unit],
@@ -428,16 +366,6 @@ def grown(
     answers = lookup.cached()
     keys = [lookup.shipped.keys, answers.keys[answers.edges == ALLOWED]]
     return found, KnownSteps.of(digest, np.concatenate(keys))
-
-
-@cache
-def shipped_steps(digest: str) -> KeyTable:
-    """Give the steps that ship with canvass: none if they are those of another spec."""
-    try:
-        table = KnownSteps.read(spec_root() / SHIPPED)
-    except KnownStepsError:
-        return NO_STEPS
-    return table.index() if table.digest == digest else NO_STEPS
 
 
 def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> StepLookup:

@@ -19,7 +19,7 @@ LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable, NoTrunc
     member whose log is not known at the start, or was lost sight of, is given the benefit of the
     doubt. LeaderCompleteness and CommittedIsDurable are about what holds elsewhere at that time,
     and are checked only if no step of the run is missing. Only the first violation of each is
-        reported.
+    reported.
 AppliedWithinCommitted
     No TLA+ property of its own; follows from StateMachineSafety there. In part: nobody's commit
     position, up to which services process, is beyond all that any leader ever said to be

@@ -13,7 +13,6 @@ copy is a gap in a file of the same size.
 from __future__ import annotations
 
 import heapq
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -44,7 +43,7 @@ from canvass.corpus.storage import (
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_METADATA_BYTES, MAX_RUNS
-from canvass.traces.run import RUN_FILE, STRAY_STREAM, is_stream_name
+from canvass.traces.run import RUN_FILE, RUN_FOLDER, STRAY_STREAM, is_stream_name
 
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
 """How many bytes of plain NDJSON hold as many events as one byte of such a file does, about."""
@@ -59,8 +58,6 @@ and more than a task costs to start.
 
 COST_PER_EVENT: Final = TASK_COST // 300_000
 """Bytes of plain NDJSON that an event has, about."""
-
-_RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 class UnitKind(str, Enum):
@@ -204,7 +201,7 @@ class _Lister:
         if entry.link:
             return [_refused(place, "a symbolic link")]
         if entry.folder:
-            if not _RUN_FOLDER.fullmatch(entry.name):
+            if not RUN_FOLDER.fullmatch(entry.name):
                 return [_refused(place, "no name for a run folder")]
             return [self._folder_unit(place, self._entries_or_none(place), entry.modified_ns)]
         if is_stream_name(entry.name):

@@ -21,7 +21,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import settle, shipped_steps
+from canvass.conformance.check import settle
+from canvass.conformance.known_steps import shipped_steps
 from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.step_lookup import (
     REFUSED,

@@ -4,23 +4,26 @@
 **Layout.** Row ``i`` is one event. Everything is int64 (C-contiguous), so that a kernel needs one
 element type. Column numbers are in `canvass.traces.layout` (``STATE_INDEX["commit_position"]``):
 
-==================  =============  ================================================================
-array               shape          holds ==================  =============
-================================================================ ``run``             n index into
-``runs``, the run ids ``member``          n              the member that made the step ``step``
-n              its running number ``time_ns``         n              the member's clock ``action``
-n              code: index into ``layout.ACTION_NAMES`` ``predecessor``     n              row of
-the same member's previous step, -1 if it is not here ``inputs``          n x 9
-``layout.INPUT_COLUMNS``: flags 0/1, two member masks, numbers ``message``         n x 18
-``layout.MESSAGE_COLUMNS``: the message consumed; type -1 if none ``state``           n x 29
-``layout.STATE_COLUMNS``: the state after the step, enums coded ``members``         n x N x 6
-``layout.MEMBER_COLUMNS``: ``state.members``, N the member count ``log_offsets``     n + 1
-event i has rows ``log_offsets[i]`` to ``log_offsets[i+1]`` ``log``             . x 3
-``layout.LOG_COLUMNS``: the recording log ``send_offsets``    n + 1          event i's sends, in
-order, as for the log ``sends``           . x 18 ``layout.MESSAGE_COLUMNS``; ``peer`` is the
-receiver ``checksum_offsets``  n + 1        event i's log checksums, as for the log ``checksums``
-. x 2          ``layout.CHECKSUM_COLUMNS`` ==================  =============
-================================================================
+====================  =========  ==============================================================
+array                 shape      holds
+====================  =========  ==============================================================
+``run``               n          index into ``runs``, the run ids
+``member``            n          the member that made the step
+``step``              n          its running number
+``time_ns``           n          the member's clock
+``action``            n          code: index into ``layout.ACTION_NAMES``
+``predecessor``       n          row of the member's previous step, -1 if it is not here
+``inputs``            n x 9      ``INPUT_COLUMNS``: flags 0/1, two member masks, numbers
+``message``           n x 18     ``MESSAGE_COLUMNS``: the message consumed; type -1 if none
+``state``             n x 29     ``STATE_COLUMNS``: the state after the step, enums coded
+``members``           n x N x 6  ``MEMBER_COLUMNS``: ``state.members``, N the member count
+``log_offsets``       n + 1      event i has rows ``log_offsets[i]`` to ``log_offsets[i+1]``
+``log``               . x 3      ``LOG_COLUMNS``: the recording log
+``send_offsets``      n + 1      event i's sends, in order, as for the log
+``sends``             . x 18     ``MESSAGE_COLUMNS``; ``peer`` is the receiver
+``checksum_offsets``  n + 1      event i's log checksums, as for the log
+``checksums``         . x 2      ``CHECKSUM_COLUMNS``
+====================  =========  ==============================================================
 
 One batch has one member count. The rows of one member's stream are contiguous and in step order, so
 a predecessor is the row before or absent: a gap in the steps, or the start of the stream. The state

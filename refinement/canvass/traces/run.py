@@ -27,7 +27,7 @@ from canvass.traces.streams import StreamFile, read_small
 RUN_FILE: Final = "run.json"
 _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
 STRAY_STREAM: Final = f"a member's stream without {RUN_FILE}"
-_RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def _unit(parent: Path, entry: os.DirEntry[str]) -> Path | TraceError | None:
         return TraceError(Code.BAD_NAME, str(path), 0, 0, STRAY_STREAM)
     if not entry.is_dir(follow_symlinks=False):
         return path if entry.name.endswith(".parquet") else None
-    if _RUN_FOLDER.fullmatch(entry.name):
+    if RUN_FOLDER.fullmatch(entry.name):
         return path
     return TraceError(Code.BAD_NAME, str(path), 0, 0, "no name for a run folder")
 

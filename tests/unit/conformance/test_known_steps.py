@@ -14,14 +14,12 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import (
-    SHIPPED,
-    KnownSteps,
-    KnownStepsError,
     check_corpus,
     grown,
     make_lookup,
     units_of,
 )
+from canvass.conformance.known_steps import SHIPPED, KnownSteps, KnownStepsError
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, StepLookup, spec_digest
 from canvass.conformance.steps import Example, example_of, reduced_example

@@ -171,7 +171,7 @@ def _spec() -> Finding:
 
 
 def _known_steps() -> Finding:
-    from canvass.conformance.check import SHIPPED, shipped_steps
+    from canvass.conformance.known_steps import SHIPPED, shipped_steps
     from canvass.conformance.step_lookup import spec_digest
     from canvass.spec import SpecError
 

@@ -365,7 +365,8 @@ def grow(
     """
     from canvass.cli.output import Stages
     from canvass.cli.verify import VerifyProgress
-    from canvass.conformance.check import KnownSteps, grown, units_of
+    from canvass.conformance.check import grown, units_of
+    from canvass.conformance.known_steps import KnownSteps
     from canvass.conformance.verdict import Verdict
 
     base = KnownSteps.read(table) if table.exists() else None
