@@ -54,6 +54,7 @@ from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.reduction import reduced
 from canvass.steps.step import Step
+from canvass.steps.tables import form_digest
 from canvass.traces.run import Corpus
 
 Allowed = Callable[[Sequence[Example]], Sequence[bool]]
@@ -395,10 +396,12 @@ def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True
 
 
 def _open_keys(path: Path) -> KeyTable:
-    """Open the keys of a graph whose edges are what today's spec allows."""
-    made_of = read_manifest(path).modules
+    """Open the keys of a graph whose edges are what today's spec allows, under today's keys."""
+    manifest = read_manifest(path)
     for name in RULE_MODULES:
         file = f"{name}.tla"
-        if made_of.get(file) != file_digest(spec_root() / file):
+        if manifest.modules.get(file) != file_digest(spec_root() / file):
             raise GraphError(f"{path}: the graph was made of another {file}; build it again")
+    if manifest.form_sha256 not in (None, form_digest()):
+        raise GraphError(f"{path}: the graph has keys of another canonical form; build it again")
     return open_keys(path)

@@ -119,6 +119,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     counts: Counts
     files: dict[str, Digest]
     """SHA-256 of each other file of the folder."""
+    form_sha256: Digest | None = None
+    """Of what the canonical form keeps, as keys of steps are those of canonical forms; null in
+    older folders.
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)

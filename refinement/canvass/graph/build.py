@@ -42,7 +42,7 @@ from canvass.spec.files import HARNESS, module_folders, modules_of
 from canvass.steps.distinct import KeyTable
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.oracle import rules_digest
-from canvass.steps.tables import tables_as_bytes
+from canvass.steps.tables import form_digest, tables_as_bytes
 from canvass.tlc import (
     Event,
     Jar,
@@ -245,6 +245,7 @@ def _write(
             modules={path.name: file_digest(path) for path in _modules()},
             counts=_counts(arrays, len(keys)),
             files={name: file_digest(aside / name) for name in FILES},
+            form_sha256=form_digest(),
         )
         write_manifest(aside, manifest)
     return Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)

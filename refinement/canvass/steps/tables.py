@@ -6,6 +6,7 @@ said there.
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -129,3 +130,8 @@ def tables() -> Tables:
 def tables_as_bytes() -> bytes:
     """Give all tables as bytes, for digests of what rests on the canonical form."""
     return b"".join(repr(table.shape).encode() + table.tobytes() for table in tables())
+
+
+def form_digest() -> str:
+    """Name what the canonical form keeps of steps by its content."""
+    return hashlib.sha256(tables_as_bytes()).hexdigest()

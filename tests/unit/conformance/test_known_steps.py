@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import lzma
 import random
 from collections.abc import Sequence
@@ -21,16 +20,23 @@ from canvass.conformance.check import (
 )
 from canvass.conformance.known_steps import SHIPPED, KnownSteps, KnownStepsError
 from canvass.conformance.screen import Screening
-from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, StepLookup, spec_digest
+from canvass.conformance.step_lookup import (
+    IN_GRAPH,
+    RULE_MODULES,
+    UNKNOWN,
+    StepLookup,
+    spec_digest,
+)
 from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.conformance.verdict import Verdict
+from canvass.graph import GraphError
+from canvass.graph.artifact import Counts, GraphRules, Manifest
+from canvass.graph.folders import file_digest, write_manifest
 from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
 from canvass.steps import tables as step_tables
-from canvass.steps.frames import Regime, frame_of
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
-from canvass.traces.actions import Action
 from support.core_lookup import ask_core
 
 CAPTURED = Path(__file__).parents[2] / "captures" / "steps.msgpack.xz"
@@ -46,19 +52,37 @@ def test_the_steps_that_ship_are_those_of_this_spec() -> None:
 
 def test_answers_of_another_canonical_form_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key says only what the form keeps: another form has other steps under it."""
-    before = spec_digest()
-    kept = frame_of(Action.ON_VOTE, Regime.ELECTION_OTHER)
-    less = dataclasses.replace(kept, reads=frozenset())
-    monkeypatch.setattr(
-        step_tables, "frame_of", lambda *of: less if frame_of(*of) is kept else frame_of(*of)
+    before, tables = spec_digest(), step_tables.tables()
+    lookups = tables.lookups.copy()
+    lookups[0] ^= 1
+
+    monkeypatch.setattr(step_tables, "tables", lambda: tables._replace(lookups=lookups))
+
+    assert spec_digest() != before
+
+
+@pytest.mark.parametrize("changed", ["modules", "form"])
+def test_a_graph_of_another_spec_or_form_is_not_looked_in(tmp_path: Path, changed: str) -> None:
+    modules = {f"{name}.tla": file_digest(spec_root() / f"{name}.tla") for name in RULE_MODULES}
+    other = "0" * 64
+    manifest = Manifest(
+        schema="canvass.graph/1",
+        model="MCMemberGraph3",
+        rules=GraphRules.of(Rules.of("1.50", 3)),
+        constants={},
+        complete=True,
+        tlc_version="2.15",
+        jar_sha256=other,
+        config_sha256=other,
+        modules=modules | ({"Member.tla": other} if changed == "modules" else {}),
+        counts=Counts(0, 0, 0, 0, 0, 0, 0, {}),
+        files={},
+        form_sha256=other if changed == "form" else step_tables.form_digest(),
     )
-    step_tables.tables.cache_clear()
-    try:
-        assert spec_digest() != before
-    finally:
-        monkeypatch.undo()
-        step_tables.tables.cache_clear()
-    assert spec_digest() == before
+    write_manifest(tmp_path, manifest)
+
+    with pytest.raises(GraphError, match="build it again"):
+        make_lookup([tmp_path], None)
 
 
 def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used(

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from canvass.graph import build
 from canvass.graph.build import load_model
+from canvass.steps import tables as step_tables
 from canvass.steps.tables import tables
 
 
@@ -17,7 +17,8 @@ def test_another_frame_makes_another_graph(monkeypatch: pytest.MonkeyPatch) -> N
     log = tables().log.copy()
     log[0] ^= 1
 
-    monkeypatch.setattr(build, "tables", lambda: tables()._replace(log=log))
+    changed = tables()._replace(log=log)
+    monkeypatch.setattr(step_tables, "tables", lambda: changed)
 
     assert model.digest != digest
 
