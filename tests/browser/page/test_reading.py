@@ -254,6 +254,24 @@ def test_on_a_phone_a_row_is_a_card_and_each_value_has_its_name(open_page: Open,
     assert tops == sorted(set(tops))
 
 
+def test_on_a_phone_the_name_of_a_value_is_in_the_type_of_words(open_page: Open, ids: Ids) -> None:
+    """A name stands in the cell of its value, and values of fields are in another type."""
+    page = open_page(f"/run/{ids['bad']}")
+    expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    page.keyboard.press("d")
+    cells = page.locator(".compare td")
+    expect(cells.first).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    types = cells.evaluate_all(
+        "(all) => all.map((one) => [getComputedStyle(one).fontFamily,"
+        " getComputedStyle(one, '::before').fontFamily])"
+    )
+    words = page.evaluate("() => getComputedStyle(document.body).fontFamily")
+
+    assert any(value != words for value, _ in types)
+    assert {name for _, name in types} == {words}
+
+
 def test_on_a_phone_the_lanes_scroll_inside_and_the_chosen_event_is_in_sight(
     open_page: Open, ids: Ids
 ) -> None:
