@@ -25,6 +25,7 @@ from canvass.browser.app import listen
 from canvass.browser.opening import Opener, OpenError
 from canvass.browser.verdicts import Checker
 from canvass.cli import browse, main
+from canvass.cli.output import Stages
 from support.browse import PAGE
 from support.core_lookup import core_lookup
 from support.interrupting import heed_interrupts
@@ -68,6 +69,19 @@ def said(capsys: pytest.CaptureFixture[str], words: Sequence[str]) -> tuple[int,
     assert printed.out == ""
     assert printed.err.count("\n") == 1
     return code, printed.err
+
+
+def test_it_says_what_it_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A large run takes a while, and until then there is no address."""
+    stages: list[str] = []
+    monkeypatch.setattr(Stages, "stage", lambda _, what: stages.append(what))
+    monkeypatch.setattr(app, "page_files", dict)
+    monkeypatch.setattr(browse, "page_is_old", lambda _: False)
+    said(capsys, [str(tmp_path / "nowhere")])
+
+    assert stages == [f"opening {tmp_path / 'nowhere'}"]
 
 
 def test_it_prints_an_address_serves_there_and_ends_with_an_interrupt(good_run: Path) -> None:

@@ -15,7 +15,14 @@ from typing import Annotated
 import typer
 
 from canvass.cli.options import Output
-from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Format, complain, emit
+from canvass.cli.output import (
+    EXIT_INTERRUPTED,
+    CommandError,
+    Format,
+    Stages,
+    complain,
+    emit,
+)
 
 _EXTRA = ("starlette", "uvicorn")
 
@@ -99,8 +106,10 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
         ending.callback(signal.signal, signal.SIGTERM, before)
         ending.callback(opener.close)
         store = Store()
-        for source in opener.open_all(paths):
-            store.add(source)
+        with Stages() as stages:
+            stages.stage(f"opening {', '.join(map(str, paths)) or 'the sample'}")
+            for source in opener.open_all(paths):
+                store.add(source)
         with listen(port) as opened:
             access = Access(opened.getsockname()[1], make_token(), make_token() if opens else "")
             server = make_server(Browser(store, files).application(access))
