@@ -43,7 +43,7 @@ from canvass.corpus.storage import (
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_METADATA_BYTES, MAX_RUNS
-from canvass.traces.run import RUN_FILE, RUN_FOLDER, STRAY_STREAM, is_stream_name
+from canvass.traces.run import MIXED, RUN_FILE, RUN_FOLDER, STRAY_STREAM, is_stream_name
 
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
 """How many bytes of plain NDJSON hold as many events as one byte of such a file does, about."""
@@ -186,7 +186,7 @@ class _Lister:
         units = [unit for entry in found for unit in self._units_at(entry, place)]
         kinds = {unit.kind for unit in units if not unit.partition}
         if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
-            raise TraceError(Code.AMBIGUOUS, str(place), 0, 0, "run folders and Parquet files")
+            raise TraceError(Code.AMBIGUOUS, str(place), 0, 0, MIXED)
         if not units and not partition:
             raise TraceError(Code.NOT_FOUND, str(place), 0, 0, "neither runs nor a data set")
         return units

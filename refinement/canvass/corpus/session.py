@@ -145,7 +145,8 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
             reason = f"install what is missing with pip install '{needed}': {_first_line(error)}"
             raise SparkUnavailable(reason) from None
         except Exception as error:
-            raise SparkUnavailable(_first_line(error)) from error
+            where = chosen or "the master of spark-submit"
+            raise SparkUnavailable(f"no session on {where}: {_first_line(error)}") from error
         try:
             with _without_interrupt_reports():
                 held.release()
@@ -233,4 +234,8 @@ def _active() -> SparkSession | None:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """The reason of an error; of an error in Java it is in the second line, after the call."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    if len(lines) > 1 and lines[0].startswith("An error occurred while calling "):
+        return lines[1].removeprefix(":").strip()
+    return lines[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from canvass.graph import GraphError, folders
 from canvass.graph.artifact import open_graph
 from canvass.spec import load_manifest
+from support.guide_examples import block
 
 pytestmark = pytest.mark.tlc
 
@@ -50,6 +52,15 @@ def test_stats_say_what_the_manifest_of_the_spec_expects(command: Command, folde
     assert document["manifest"]["counts"]["expanded"] == entry.distinct_states
     assert sum(document["expandedByElectionState"].values()) == entry.distinct_states
     assert "Election.tla" in document["manifest"]["modules"]
+
+
+def test_the_projection_of_the_guide_is_that_of_the_graph(command: Command, folder: Path) -> None:
+    example = block("graph.md", "$ canvass graph project one")
+    *words, _, limit = shlex.split(example[0])[2:]
+    code, out, _ = command(*(folder if word == "one" else word for word in words), "--limit", limit)
+
+    assert code == 0
+    assert out.splitlines() == example[1:]
 
 
 @pytest.mark.parametrize("name", folders.FILES)

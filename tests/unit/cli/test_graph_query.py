@@ -78,6 +78,19 @@ def test_a_path_leads_to_the_nearest_state_where_a_condition_holds(
     assert all(state["lamp"]["east"]["colour"] != "green" for state in states[:-1])
 
 
+def test_a_state_without_a_step_of_an_action_is_not_an_empty_answer(
+    command: Command, folder: Path
+) -> None:
+    words = ("graph", "neighbours", folder, "initial", "--action", "Pass")
+    code, out, err = command(*words)
+    as_json, document, _ = command(*words, "--format", "json")
+
+    assert (code, as_json) == (1, 1)
+    assert len(out.splitlines()) == 1
+    assert err == "canvass: no step of Pass begins or ends here\n"
+    assert json.loads(document)["edges"] == []
+
+
 def test_neighbours_components_and_projections(command: Command, folder: Path) -> None:
     _, out, _ = command("graph", "neighbours", folder, "initial", "--format", "json")
     near = json.loads(out)

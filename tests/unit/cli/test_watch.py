@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import shlex
+import socket
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -221,3 +222,25 @@ def test_a_verdict_is_announced_once(watching: Callable[..., Watching]) -> None:
     one.poll()
 
     assert one.out.getvalue() == "verdict: CONFORMS\n"
+
+
+@pytest.mark.parametrize(
+    "words", [("--run", "page-me.sh"), ("--exit-on", "danger"), ("--metrics", "9100")]
+)
+def test_what_only_a_command_that_follows_does_is_refused_with_once(
+    command: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Else somebody waits for a page that never comes."""
+    code, out, err = command("watch", tmp_path, "--once", *words)
+
+    assert (code, out) == (2, "")
+    assert err == "canvass: --once looks once: leave out --exit-on, --run and --metrics\n"
+
+
+def test_a_port_of_metrics_that_is_taken_is_named(command: Command, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, out, err = command("watch", tmp_path, "--verify", "0", "--metrics", port)
+
+    assert (code, out) == (2, "")
+    assert err == f"canvass: --metrics {port}: Address already in use; 0 takes a free port\n"

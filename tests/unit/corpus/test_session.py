@@ -134,6 +134,28 @@ def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
     }
 
 
+def test_a_master_that_is_not_there_is_named_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of an error in Java the first line names only the call."""
+    error = Exception(
+        "An error occurred while calling None.org.apache.spark.sql.classic.SparkSession.\n"
+        ": java.lang.IllegalStateException: All masters are unresponsive\n\tat org.apache.spark"
+    )
+    monkeypatch.setattr(session, "_builder", lambda: Nowhere(error))
+
+    with (
+        pytest.raises(SparkUnavailable) as caught,
+        open_session("spark://host:7077"),
+    ):
+        pass
+
+    assert str(caught.value) == (
+        "no session on spark://host:7077:"
+        " java.lang.IllegalStateException: All masters are unresponsive"
+    )
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -265,8 +265,10 @@ def test_two_runs_of_one_id_are_refused(tmp_path: Path) -> None:
 def test_runs_beside_parquet_files_are_refused(tmp_path: Path) -> None:
     make_run(tmp_path / "a")
     (tmp_path / "x.parquet").write_bytes(b"")
+    error = refusal(tmp_path)
 
-    assert refusal(tmp_path).code is Code.AMBIGUOUS
+    assert error.code is Code.AMBIGUOUS
+    assert error.reason.endswith("name each of them instead")
 
 
 def test_a_run_with_a_run_in_it_is_refused(tmp_path: Path) -> None:

@@ -383,6 +383,10 @@ def neighbours(
         left_out=LeftOut(found.left_out_states, found.left_out_edges),
     )
     emit(output, answer, lambda: _print_neighbours(opened, found, names, depth))
+    if not found.arrows and not found.left_out_states:
+        of = f" of {' or '.join(actions)}" if actions else ""
+        complain(f"no step{of} begins or ends here")
+        raise typer.Exit(EXIT_UNEXPECTED)
 
 
 def _print_neighbours(

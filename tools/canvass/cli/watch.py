@@ -310,6 +310,8 @@ def watch(
     from canvass.explanation.picture import FollowedLogs, Picture
     from canvass.traces.timeouts import beside
 
+    if once and (command is not None or metrics is not None or exit_on is not ExitOn.NEVER):
+        raise CommandError("--once looks once: leave out --exit-on, --run and --metrics")
     need_logs([logs])
     settings = beside(logs) | read_settings(setting)
     with FollowedLogs(logs) as followed:
@@ -542,7 +544,10 @@ def serve(state: Watch, port: int) -> ThreadingHTTPServer:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Log nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except OSError as error:
+        raise CommandError(f"--metrics {port}: {error.strerror}; 0 takes a free port") from None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     complain(f"metrics on http://127.0.0.1:{server.server_address[1]}/metrics")
     return server
