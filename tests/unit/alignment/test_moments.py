@@ -14,6 +14,8 @@ from support.aeron_corruptions import with_number
 from support.aeron_runs import MOMENTS, align_logs, write_logs
 from support.checked_runs import checked
 
+Logs = dict[int, list[str]]
+
 
 @pytest.mark.parametrize("logs", MOMENTS, ids=lambda path: path.name)
 def test_a_captured_moment_is_explained_and_conforms(logs: Path, tmp_path: Path) -> None:
@@ -38,22 +40,25 @@ def test_no_snapshot_is_taken_that_a_service_has_failed_to_take() -> None:
     assert max(ends) < 37472
 
 
+def changed(name: str, member_id: int, text: str, field: str, value: int) -> tuple[Logs, int]:
+    """The logs of a moment with another number in the first line that has a text, and its place."""
+    (moment,) = (path for path in MOMENTS if path.name == name)
+    logs = {}
+    for number, path in enumerate(sorted(moment.iterdir())):
+        with gzip.open(path, "rt") as file:
+            logs[number] = file.read().splitlines()
+    at = next(at for at, line in enumerate(logs[member_id]) if text in line)
+    logs[member_id][at] = with_number(logs[member_id][at], field, value)
+    return logs, at + 1
+
+
 @pytest.mark.parametrize(("noted", "outcome"), [(96, EXPLAINED), (97, CONTRADICTED)])
 def test_a_member_that_copies_a_log_refuses_a_vote_with_what_it_has_noted(
     noted: int, outcome: str, tmp_path: Path
 ) -> None:
     """Member 4 copies 96 bytes. No line says when; its vote can say 0 or 96, and no more."""
-    (moment,) = (path for path in MOMENTS if path.name == "1.53-votes-during-a-copy")
-    logs = {}
-    for member_id, path in enumerate(sorted(moment.iterdir())):
-        with gzip.open(path, "rt") as file:
-            logs[member_id] = file.read().splitlines()
-    (at,) = (
-        at
-        for at, line in enumerate(logs[3])
-        if "VOTE " in line and "candidateId=3 voterId=4" in line
-    )
-    logs[3][at] = with_number(logs[3][at], "logPosition", noted)
+    vote = "candidateTermId=4 candidateId=3 voterId=4"
+    logs, line = changed("1.53-votes-during-a-copy", 3, vote, "logPosition", noted)
     summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
 
     assert summary.outcome == outcome
@@ -61,4 +66,17 @@ def test_a_member_that_copies_a_log_refuses_a_vote_with_what_it_has_noted(
         assert checked(tmp_path / "run").verdict is Verdict.CONFORMS
     else:
         assert summary.contradiction is not None
-        assert (summary.contradiction.file, summary.contradiction.line) == ("member-3.log", at + 1)
+        assert (summary.contradiction.file, summary.contradiction.line) == ("member-3.log", line)
+
+
+@pytest.mark.parametrize("position", [1_000, 50_336])
+def test_a_leader_announces_no_commit_position_that_nobody_can_have_reported(
+    position: int, tmp_path: Path
+) -> None:
+    """Of the others one has 50112 or more when it votes, and one is not heard of."""
+    name, said = "1.53-commit-below-a-report", "commitPosition=50112"
+    logs, line = changed(name, 2, said, "commitPosition", position)
+    found = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run").contradiction
+
+    assert found is not None
+    assert (found.file, found.line) == ("member-2.log", line)

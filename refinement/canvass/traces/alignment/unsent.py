@@ -58,11 +58,13 @@ def settle_unsent(windows: Mapping[int, Windows], matching: Matching) -> bool:
     member sends the message, nothing is decided: other ones may have been received.
     """
     by_sender: defaultdict[int, list[tuple[int, Receipt]]] = defaultdict(list)
+    is_whole = not any(map(_is_open, windows.values()))
     for i, j, receipt in matching.unmatched:
         if i not in windows or receipt.hidden or _is_open(windows[i]):
             continue
         bracket = _bracket(windows, matching, i, j, receipt)
-        if not (_is_inferred(windows[i], *bracket) and _can_send(windows[i], j, receipt.message)):
+        may = _is_inferred(windows[i], *bracket)
+        if not (may and _can_send(windows[i], j, receipt.message, is_whole=is_whole)):
             by_sender[i].append((j, receipt))
     if by_sender:
         # Only what comes first is decided: the rest may follow from it.
@@ -213,7 +215,8 @@ def settle_gaps(windows: Mapping[int, Windows]) -> bool:
             i = sender_of(m) if m is not None else j
             if m is None or i == j or i not in windows or _is_open(windows[i]):
                 continue
-            if windows[i].first(0, j, m) is None and not _can_send(windows[i], j, m):
+            can_send = _can_send(windows[i], j, m, is_whole=False)
+            if windows[i].first(0, j, m) is None and not can_send:
                 _end_with(one, line, f"member {i} cannot have sent this message")
                 found = True
                 break
@@ -387,12 +390,16 @@ def _is_inferred(one: Windows, first: int, last: int) -> bool:
     return any(step.given.message and not step.lines for step in one.steps[first : last + 1])
 
 
-def _can_send(one: Windows, to: int, m: Message) -> bool:
-    """Whether a member can send a message if others report other positions than lines show."""
+def _can_send(one: Windows, to: int, m: Message, *, is_whole: bool) -> bool:
+    """Whether a member can send a message if others report other positions than lines show.
+
+    If lines of the others are missing they can have reported any.
+    """
     if not one.hidden:
         return False
     freed = Windows(one.trajectory, one.moves)
     freed.hidden = one.hidden | {"AppendPosition"}
+    freed.trusts_lines = is_whole
     return freed.first(0, to, m) is not None
 
 

@@ -27,6 +27,7 @@ from canvass.cluster.member import (
 )
 from canvass.cluster.messages import (
     CATCHUP_FLAG,
+    NULL_VALUE,
     AppendPosition,
     CanvassPosition,
     CatchupPosition,
@@ -149,7 +150,16 @@ def due_times(trajectory: Trajectory) -> list[int]:
 
 
 class Windows:
-    """Where a member can have sent what."""
+    """Where a member can have sent what.
+
+    Attributes
+    ----------
+    trusts_lines
+        Whether the lines of the other members are taken to show all that these can have said of
+        their logs, where the member's own log does not print that.
+    """
+
+    trusts_lines = True
 
     def __init__(self, trajectory: Trajectory, moves: Moves) -> None:
         self.trajectory, self.moves = trajectory, moves
@@ -477,12 +487,35 @@ class Windows:
         if not {"AppendPosition", "CanvassPosition"} & self.hidden:
             return []
         found = []
+        term = s.leadership_term_id
         for position in positions_in(m):
-            members = tuple(
-                record
-                if j == self.moves.member_id
-                else replace(record, log_position=position, leadership_term_id=s.leadership_term_id)
-                for j, record in enumerate(s.members)
-            )
-            found.append(replace(s, members=members))
+            members = list(s.members)
+            for j in self.moves.all - {self.moves.member_id}:
+                known = self._known_of(j, term, position)
+                if known != NULL_VALUE:
+                    members[j] = replace(members[j], log_position=known, leadership_term_id=term)
+            found.append(replace(s, members=tuple(members)))
         return found
+
+    def _known_of(self, j: int, term: int, position: int) -> int:
+        """What a leader can know of another member's log without a line of its own: a position, if
+        the member's lines allow that, else more, or nothing.
+
+        A follower can report all from where it began to follow the leader. Who reported more than a
+        quorum has need not be active; up to 1.49 all count, and announcements say nothing of it.
+        """
+        facts, i = self.moves.facts, self.moves.member_id
+        given = {m.log_position for *_, m in facts.canvasses.get(j, ())}
+        if not given or not self.trusts_lines or self.moves.rules.is_149:
+            return position
+        voted = facts.votes.get((i, term), {}).get(j)
+        if voted is not None:
+            given.add(voted[1].log_position)
+        begun = [
+            min(at for at, _ in several[j])
+            for (leader, _), several in facts.followers.items()
+            if leader == i and j in several
+        ]
+        if position in given or min(begun, default=UNBOUNDED) <= position:
+            return position
+        return UNBOUNDED if begun or max(given) > position else NULL_VALUE
