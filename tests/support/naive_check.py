@@ -1,0 +1,78 @@
+"""Whether a whole run is a behaviour, read naively: event by event, with nothing of the checker.
+
+Each step is the core's from the state before it, and each message received was sent to the member
+with these contents, is received once, and came in the order of its sender. Logs are not looked at.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from canvass.cluster import core
+from canvass.cluster.member import new_member
+from canvass.traces.schema import Event, Run, Send, to_core_input
+
+_EVENTS = msgspec.json.Decoder(Event)
+_Sent = tuple[int, int, int, Send]
+"""Member, step and place of a send, and the send."""
+
+
+def first_fault(folder: Path) -> str:
+    """Say what is wrong with a run of plain streams that begins with empty disks, or nothing."""
+    run = msgspec.json.decode((folder / "run.json").read_bytes(), type=Run)
+    streams = {
+        int(path.stem.removeprefix("member-")): list(map(_EVENTS.decode, lines(path)))
+        for path in sorted(folder.glob("member-*.ndjson"))
+    }
+    if sorted(streams) != list(range(run.member_count)):
+        return "a stream is missing"
+    sent: dict[str, list[_Sent]] = {}
+    for member, events in streams.items():
+        for event in events:
+            for place, send in enumerate(event.sends):
+                sent.setdefault(send.id, []).append((member, event.step, place, send))
+    faults = (_fault_of(run, member, events, sent) for member, events in streams.items())
+    return next(filter(None, faults), "")
+
+
+def lines(path: Path) -> list[bytes]:
+    """The lines of a stream."""
+    return path.read_bytes().splitlines()
+
+
+def _fault_of(run: Run, member: int, events: list[Event], sent: dict[str, list[_Sent]]) -> str:
+    before = new_member(run.member_count)
+    last: dict[int, tuple[int, int]] = {}
+    for number, event in enumerate(events):
+        where = f"{member}:{event.step} {event.action.value}"
+        if event.step != number:
+            return f"{where}: a step is missing"
+        given = to_core_input(event.input)
+        outcome = core.step(run.rules, member, before, event.action.value, given)
+        if outcome is None or outcome.next != event.state:
+            return f"{where}: not a step of the core"
+        due = sorted(((s.to, s.message) for s in outcome.sends), key=lambda send: send[0])
+        if due != sorted(((s.to, s.message) for s in event.sends), key=lambda send: send[0]):
+            return f"{where}: other messages are sent"
+        before = event.state
+        if event.input.message is None:
+            continue
+        found = next(
+            (
+                one
+                for one in sent.get(event.input.id, [])
+                if (one[0], one[3].to, one[3].message)
+                == (event.input.from_, member, event.input.message)
+            ),
+            None,
+        )
+        if found is None:
+            return f"{where}: nobody sent that message"
+        sender, step, place, _ = found
+        if last.get(sender, (-1, -1)) >= (step, place):
+            return f"{where}: the message came before, or was overtaken"
+        sent[event.input.id].remove(found)
+        last[sender] = step, place
+    return ""
