@@ -160,6 +160,25 @@ def test_a_member_that_never_came_to_its_election_is_a_member(tmp_path: Path) ->
     assert (result.verdict.value, result.divergences) == ("CONFORMS", ())
 
 
+def test_a_member_that_closes_before_its_election_took_no_step(tmp_path: Path) -> None:
+    """Its archive did not answer in time: the module closes in INIT, and its log says so."""
+    logs = tmp_path / "logs"
+    copytree(KILLED_WITHIN_A_STEP, logs)
+    (logs / "member-2.log.gz").unlink()
+    (logs / "member-2.log").write_text(
+        "[38693.770594782] log started 2026-11-23 23:47:11.769+0000\n"
+        '[38698.866915805] CLUSTER: START version="1.53.0-SNAPSHOT"\n'
+        "[38708.922636436] CLUSTER: STATE_CHANGE memberId=2 oldState=INIT newState=CLOSED "
+        'reason="closed"\n'
+    )
+
+    summary = import_logs([logs], tmp_path / "run")
+
+    assert (summary.outcome, summary.missing) == (EXPLAINED, [])
+    assert (summary.members[2].accounted, summary.members[2].lines) == (2, 2)
+    assert RunFolder(tmp_path / "run").run.without_steps == (2,)
+
+
 def test_a_member_whose_lines_of_elections_are_lost_took_steps(tmp_path: Path) -> None:
     """What is left shows no step of it; but others received what it sent."""
     lines = captured(SAMPLES[1])

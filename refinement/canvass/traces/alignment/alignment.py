@@ -13,7 +13,6 @@ from msgspec import Struct
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
-from canvass.traces.aeron_log.event_types import EVENT_TYPES
 from canvass.traces.aeron_log.log_vocabulary import revision_of, vocabularies_of
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
@@ -299,18 +298,33 @@ def _reached(log: MemberLog) -> Iterator[str]:
 
 
 def _lacks_elections(log: MemberLog) -> bool:
-    """Whether a log has lines of the model, and none says how an election went.
+    """Whether a log shows steps, and no line says how an election went.
 
     Nothing but these lines says what became of a member after most of its steps.
     """
-    kinds = {EVENT_TYPES[name].record for name in log.counts.events}
-    return bool(kinds & (PRINTED_STEPS | RECEIPTS)) and ElectionStateChange not in kinds
+    changes = any(isinstance(record, ElectionStateChange) for record in log.records)
+    return _shows_steps(log) and not changes
 
 
 def _shows_nothing(log: MemberLog) -> bool:
-    """Whether a log was read, and has no line of the model."""
-    kinds = {type(record) for record in log.records}
-    return not log.counts.unreadable and not kinds & (PRINTED_STEPS | RECEIPTS)
+    """Whether a log was read, and shows no step."""
+    return not log.counts.unreadable and not _shows_steps(log)
+
+
+def _shows_steps(log: MemberLog) -> bool:
+    """Whether a log has a line of the model.
+
+    A module that closes in INIT has not come to its election: that line shows no step. Source:
+    ``ConsensusModuleAgent.onStart``, ``onClose``.
+    """
+    return any(
+        type(record) in PRINTED_STEPS | RECEIPTS
+        and not (
+            isinstance(record, StateChange)
+            and (record.old_state, record.new_state) == ("INIT", "CLOSED")
+        )
+        for record in log.records
+    )
 
 
 def _highest_member(logs: ClusterLogs) -> int:

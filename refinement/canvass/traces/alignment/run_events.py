@@ -22,6 +22,7 @@ from canvass.cluster.names import wire_name
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log.records import (
     ElectionStateChange,
+    LifeStart,
     Line,
     NewElection,
     RoleChange,
@@ -181,8 +182,11 @@ class _MemberEvents:
         counts.sends += sum(len(step.sends) for step in emitted)
         counts.accounted += sum(len(step.lines) for step in emitted)
         reached = max((step.lines.stop for step in emitted), default=0)
-        beside = live.windows.trajectory.lines.beside
-        passed = [record for index, record in beside if index <= reached]
+        lines = live.windows.trajectory.lines
+        if all(isinstance(record, LifeStart) for record in lines.records[reached:]):
+            # Processes at the end of a log that never came to an election.
+            reached = len(lines.records)
+        passed = [record for index, record in lines.beside if index <= reached]
         counts.accounted += len(passed)
         self.closings += [
             Closing(record.time_ns, record.reason or "")
