@@ -128,23 +128,25 @@ def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
 
     Raises
     ------
-    pytest.UsageError
+    pytest.Collector.CollectError
         If one is no corpus of run folders, or none is named.
     """
     from canvass.traces.errors import TraceError
     from canvass.traces.run import Corpus
 
     if not paths:
-        raise pytest.UsageError("canvass_runs names no folder of runs")
+        raise pytest.Collector.CollectError("canvass_runs names no folder of runs")
     found: list[Path] = []
     for path in paths:
         try:
             corpus = Corpus(root / path)
             corpus.need_paths()
         except TraceError as error:
-            raise pytest.UsageError(f"canvass_runs: {error}") from None
+            raise pytest.Collector.CollectError(f"canvass_runs: {error}") from None
         if corpus.files:
-            raise pytest.UsageError(f"canvass_runs: {path}: a data set; name run folders")
+            raise pytest.Collector.CollectError(
+                f"canvass_runs: {path}: a data set; name run folders"
+            )
         found += corpus.folders
     return found
 

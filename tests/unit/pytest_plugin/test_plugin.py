@@ -242,6 +242,7 @@ def test_a_marker_that_names_no_run_is_an_error(pytester: pytest.Pytester, named
     assert ended.ret == pytest.ExitCode.INTERRUPTED
     ended.assert_outcomes(errors=1)
     ended.stdout.fnmatch_lines(["*canvass_runs*"])
+    ended.stdout.no_fnmatch_line("*_hookexec*")  # One line, no traceback.
 
 
 @pytest.mark.parametrize("how", ["option", "ini", "not"])
