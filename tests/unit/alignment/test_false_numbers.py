@@ -53,6 +53,10 @@ def said_of(logs: dict[int, list[str]], folder: Path) -> ImportSummary:
         slow("1.48.11-calm", 0, 614, "logPosition", 256960, id="below the report before"),
         slow("1.45.2-behind", 0, 12, "termBaseLogPosition", -768, id="no vote decides it"),
         slow("s1-with-sends", 1, 814, "leadershipTermId", 5, id="a term without a leader"),
+        ("1.52.2-kills-production", 1, 24, "appendPosition", 5984),
+        pytest.param(
+            "1.50.4-behind-production", 0, 49, "appendPosition", 152896, id="less than processed"
+        ),
         slow("1.50.4-behind-production", 0, 47, "leadershipTermId", 0, id="its sender has ended"),
     ],
 )

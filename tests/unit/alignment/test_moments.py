@@ -80,3 +80,15 @@ def test_a_leader_announces_no_commit_position_that_nobody_can_have_reported(
 
     assert found is not None
     assert (found.file, found.line) == ("member-2.log", line)
+
+
+def test_an_election_that_a_message_begins_has_as_much_recorded_as_processed(
+    tmp_path: Path,
+) -> None:
+    name, said = "1.52.2-report-to-former-leader", 'reason="unexpected'
+    logs, line = changed(name, 0, said, "appendPosition", 10_464)
+    found = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run").contradiction
+
+    assert found is not None
+    assert (found.file, found.line) == ("member-0.log", line)
+    assert "recorded up to 10496" in found.reason

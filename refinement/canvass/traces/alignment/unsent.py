@@ -335,7 +335,8 @@ def settle_entries(windows: Mapping[int, Windows]) -> bool:
 
 
 def settle_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
-    """Decide that a line is false which says that a member has recorded less than it had reported.
+    """Decide that a line is false which says that a member has recorded less than it had reported,
+    processed, or recorded where its line before was met.
 
     Notes
     -----
@@ -356,11 +357,16 @@ def settle_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
             while sent and sent[-1][0] < at:
                 least = max(least, sent.pop()[1])
             records = one.trajectory.lines.records
-            line = records[step.lines.start] if step.lines and not step.false else None
-            if isinstance(line, NewElection) and line.append_position < min(least, recorded):
-                reason = f"the member has reported to have recorded up to {least} before"
-                _end_with(one, step.lines.start, reason)
-                return True
+            for number in step.lines if not step.false else ():
+                line = records[number]
+                if not isinstance(line, NewElection):
+                    continue
+                known = max(least, line.log_position)
+                if line.append_position < min(known, recorded):
+                    _end_with(one, number, f"the member has recorded up to {known} before")
+                    return True
+            if step.lines:
+                least = max(least, recorded)
     return False
 
 
