@@ -51,8 +51,8 @@ def test_what_canvass_check_exports_is_read(tmp_path: Path, violation: Violation
     assert view.states[1].tree == {"x": 1, "f": {"0": [7], "1": [[2]]}}
     assert [(one.field, one.before, one.after) for one in view.states[1].changes] == [
         ("x", "0", "1"),
-        ("f.0[0]", "absent", "7"),
-        ("f.1[0][0]", "absent", "2"),
+        ("f[0][0]", "absent", "7"),
+        ("f[1][0][0]", "absent", "2"),
     ]
     assert (view.loop, view.stuttering, view.lanes, view.states_total) == (1, False, None, 2)
 
