@@ -433,7 +433,7 @@ class Moves:
             one for j in members for one in self.facts.canvasses.get(j, ())
         ]
         if led is not None and "AppendPosition" in self.lines.vocabulary.silent_messages:
-            term = led.module_leadership_term_id
+            term = led.leadership_term_id
             for j, (begin, end) in self.facts.following(self.member_id, term).items():
                 if j in members:
                     sent.append((begin, end, AppendPosition(term, led.commit_position, j, 0)))
