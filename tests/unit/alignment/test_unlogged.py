@@ -111,10 +111,13 @@ def test_a_member_that_led_hears_those_who_follow_it_still() -> None:
         canvasses={1: [(5, 8, canvassed)]}, followers={(0, 2): {1: [(0, 10)], 2: [(0, 10)]}}
     )
     moves = Moves(RULES, lines_of(0, [change(25, "NOMINATE")]), facts)
-    led = structs.replace(persistent_member(RULES), module_leadership_term_id=2, commit_position=64)
+    started = persistent_member(RULES)
+    led = structs.replace(started, module_leadership_term_id=2, commit_position=64)
+    started_again = structs.replace(started, leadership_term_id=2)
 
-    reports = [AppendPosition(2, 64, j, 0) for j in (1, 2)]
-    assert moves._sent_by([1, 2], 0, led) == [*reports, canvassed]
+    for s, position in ((led, 64), (started_again, started.commit_position)):
+        reports = [AppendPosition(2, position, j, 0) for j in (1, 2)]
+        assert moves._sent_by([1, 2], 0, s) == [*reports, canvassed]
     assert moves._sent_by([1, 2], 0) == [canvassed]
 
 

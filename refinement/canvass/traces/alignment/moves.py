@@ -433,10 +433,11 @@ class Moves:
             one for j in members for one in self.facts.canvasses.get(j, ())
         ]
         if led is not None and "AppendPosition" in self.lines.vocabulary.silent_messages:
-            term = led.leadership_term_id
-            for j, (begin, end) in self.facts.following(self.member_id, term).items():
-                if j in members:
-                    sent.append((begin, end, AppendPosition(term, led.commit_position, j, 0)))
+            # The module of a process that has just started has led nothing; its log has the term.
+            for term in sorted({led.module_leadership_term_id, led.leadership_term_id}):
+                for j, (begin, end) in self.facts.following(self.member_id, term).items():
+                    if j in members:
+                        sent.append((begin, end, AppendPosition(term, led.commit_position, j, 0)))
         ages = [
             (begin > now, begin - now if begin > now else now - min(end, now), number)
             for number, (begin, end, _) in enumerate(sent)
