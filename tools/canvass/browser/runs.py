@@ -25,6 +25,7 @@ from canvass.lanes.of_run import RunLanes, state_changes
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.source import LogSource
 from canvass.traces.arrow import sources_of
+from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_ENUMS, STATE_INDEX
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
@@ -211,9 +212,14 @@ class OpenRun:
             np.flatnonzero(member == k) for k in range(self.run.member_count)
         ]
         self.member_rows = [rows[places] for places in self.places]
+        try:
+            closings = self.run.closings()
+        except msgspec.ValidationError as fault:
+            raise TraceError(Code.BAD_VALUE, str(path), 0, 0, str(fault)) from None
+        several = zip(self.member_rows, self.places, strict=True)
         self.tracks = [
-            Track(self.loaded.columns, rows_of_member, places, len(rows))
-            for rows_of_member, places in zip(self.member_rows, self.places, strict=True)
+            Track(self.loaded.columns, its_rows, places, len(rows), closings.get(k, ()))
+            for k, (its_rows, places) in enumerate(several)
         ]
         self._logs = logs
         self._sources: EventSources | None = None

@@ -7,7 +7,8 @@ of changes only, and of at most so many.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from canvass.explanation.evidence import shown_ns
 from canvass.lanes.model import MARKED, Mark
 from canvass.traces.columns import EventColumns
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
+from canvass.traces.schema import Closing
 
 if TYPE_CHECKING:
     from canvass.browser.runs import OpenRun
@@ -51,11 +53,19 @@ class Track:
         Their places in the causal order.
     total
         The number of events of the run.
+    closings
+        When the member closed without a step that says so.
     """
 
     def __init__(
-        self, columns: EventColumns, rows: NDArray[np.int64], places: NDArray[np.int64], total: int
+        self,
+        columns: EventColumns,
+        rows: NDArray[np.int64],
+        places: NDArray[np.int64],
+        total: int,
+        closings: Sequence[Closing] = (),
     ) -> None:
+        self._closed = sorted(closing.time_ns for closing in closings)
         state = columns.state[rows]
         self.places = places
         self.state = state[:, STATE_INDEX["election_state"]]
@@ -124,7 +134,7 @@ class Track:
             if end == len(self.leads) and not self._ends:
                 stop = total
             began = self._election_start(start)
-            until = self._time[end] if goes_on else self._time[last]
+            until = self._time[end] if goes_on else self._closed_after(last)
             yield api.LeaderBand(
                 member=member,
                 term=int(self.leads[start]),
@@ -134,6 +144,18 @@ class Track:
                 election_start=int(self.places[began]),
                 election=shown_ns(int(self._time[start] - self._time[began])),
             )
+
+    def _closed_after(self, k: int) -> int:
+        """Give the time at which the member closed after an event and before the next one; if it
+        did not, that of the event.
+        """
+        began = int(self._time[k])
+        at = bisect_left(self._closed, began)
+        if at == len(self._closed) or (
+            k + 1 < len(self._time) and self._closed[at] > int(self._time[k + 1])
+        ):
+            return began
+        return self._closed[at]
 
     def _election_start(self, k: int) -> int:
         """Give the event at which the election began that is closed at an event."""
