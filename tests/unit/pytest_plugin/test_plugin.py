@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -59,8 +60,9 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def _loaded(good: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Load what inner sessions use: they forget what they load, and compiled code cannot be loaded
-    twice.
+    twice. The core loads it after so many rows, which may be reached within a session.
     """
+    numba.njit(lambda rows: rows.sum())(np.zeros(2, np.int64))
     bad = corrupted(good, tmp_path_factory.mktemp("bad") / "run", corruptions.commit_too_far)
     found = check_run(bad, core_lookup())
     assert found.verdict is Verdict.DIVERGES
