@@ -355,9 +355,7 @@ def _screen_stream(unit: Unit, part: Part, screening: Screening) -> ScreenedPart
     screening.flush()
     reader = opened.reader
     lines = reader.lines - opened.context
-    problem = folder.run.steps_problem(part.member, lines)
-    if problem:
-        raise TraceError(Code.BAD_EVENT, str(folder.streams[part.member]), 1, 1, problem)
+    folder.check_steps(part.member, lines)
     return ScreenedPart(
         split=[state],
         facts={state.run_id: tuple(_stream_facts(opened, state.run_id))},

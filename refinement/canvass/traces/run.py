@@ -125,11 +125,21 @@ class RunFolder:
         if cut is not None:
             kind, detail = FactKind.TRUNCATED, cut.reason
             self.facts.append(Fact(kind, run_id, member_id, line=cut.line, detail=detail))
-        problem = self.run.steps_problem(member_id, reader.lines)
-        if problem:
-            raise TraceError(Code.BAD_EVENT, str(self.streams[member_id]), 1, 1, problem)
+        self.check_steps(member_id, reader.lines)
         if not reader.lines and member_id not in self.run.without_steps:
             self.facts.append(Fact(FactKind.EMPTY_STREAM, run_id, member_id))
+
+    def check_steps(self, member_id: int, steps: int) -> None:
+        """Check that a stream has no step if ``run.json`` says that its member took none.
+
+        Raises
+        ------
+        TraceError
+            If it has so many steps all the same.
+        """
+        problem = self.run.steps_problem(member_id, steps)
+        if problem:
+            raise TraceError(Code.BAD_EVENT, str(self.streams[member_id]), 1, 1, problem)
 
     def columns(self) -> Iterator[EventColumns]:
         """Give the events in columns, member by member; the predecessor row is carried over."""

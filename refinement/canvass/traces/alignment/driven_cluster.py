@@ -178,8 +178,8 @@ class DrivenCluster:
         )
 
     def _is_last_chance(self, live: LiveMember) -> bool:
-        """Whether a member that canvasses can send now, and not after its next step, what a process
-        receives that its receiver has not started.
+        """Whether a member that canvasses has here its last chance to send a message to a process
+        that has not started yet.
         """
         i, t = live.member_id, live.frontier
         if live.state.election_state is not ElectionState.CANVASS:
@@ -387,11 +387,10 @@ class DrivenCluster:
         if vote is None or vote.earliest // SLOTS > live.frontier + 1:
             return True
         noted = getattr(vote.message, "log_position", NULL_VALUE)
-        if noted <= s.append_position or not self._can_record(live, noted):
-            return noted <= s.append_position
-        self._write_first(live, noted)
-        reported = live.reports(s.leader_member_id, AppendPosition, noted)
-        self._adopt(live, reported[0] if reported is not None else [])
+        if s.append_position < noted and self._can_record(live, noted):
+            self._write_first(live, noted)
+            reported = live.reports(s.leader_member_id, AppendPosition, noted)
+            self._adopt(live, reported[0] if reported is not None else [])
         return live.state.append_position >= noted
 
     def _write_first(self, live: LiveMember, position: int) -> None:

@@ -335,8 +335,9 @@ def settle_entries(windows: Mapping[int, Windows]) -> bool:
 
 
 def settle_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
-    """Decide that a line is false which says that a member has recorded less than it had reported,
-    processed, or recorded where its line before was met.
+    """Decide that a line is false which says that a member has recorded less than before.
+
+    What it had recorded before its reports show, what it has processed, and its line before.
 
     Notes
     -----
