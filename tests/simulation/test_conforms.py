@@ -86,8 +86,8 @@ def test_clusters_of_all_sizes_come_through_everything_with_two_services(member_
 def test_without_faults_every_request_is_answered_once(service_count: int) -> None:
     simulator = Simulator(replace(Options(1, steps=2_000), service_count=service_count))
     result = simulator.run()
-    values = sorted(value for one in simulator.clients.answers for value in one.values())
+    values = sorted(value for one in simulator.cluster.clients.answers for value in one.values())
 
     assert (result.findings, result.stuck) == ((), ())
-    assert values == list(range(1, sum(simulator.clients.offered) + 1))
+    assert values == list(range(1, sum(simulator.cluster.clients.offered) + 1))
     assert len(values) > 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from canvass.archive.memory import MemoryStorage
-from canvass.simulation import member
+from canvass.simulation import cluster
 from canvass.simulation.options import Options, swarm, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
 
@@ -45,7 +45,7 @@ def test_a_member_that_comes_back_empty_loses_what_was_promised_and_committed(
         del others
         assert storage.names() == []
 
-    monkeypatch.setattr(member, "restore", leave_empty)
+    monkeypatch.setattr(cluster, "restore", leave_empty)
     found = {finding.property_name for seed in range(12) for finding in run(seed).findings}
 
     assert found & {"OneVotePerTerm", "CandidateTermMonotonic"}

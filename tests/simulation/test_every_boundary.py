@@ -32,7 +32,7 @@ STARTED_NS = 2 * MILLISECOND_NS
 def ended_at(member: int, kind: str, boundary: int) -> tuple[RunResult, bool]:
     """Run the history, and end a member at a boundary; say whether it came to that."""
     simulator = Simulator(HISTORY)
-    one = simulator.members[member]
+    one = simulator.cluster.members[member]
 
     def arm() -> None:
         if kind == "effect":
@@ -41,7 +41,7 @@ def ended_at(member: int, kind: str, boundary: int) -> tuple[RunResult, bool]:
             one.storage.power_fails = kind == "power"
             one.storage.fail_before = one.storage.writes + boundary
 
-    simulator.schedule(STARTED_NS, arm)
+    simulator.events.schedule(STARTED_NS, arm)
     result = simulator.run()
     reported = ("crash within a step", "crash at a write", "power failure at a write")
     return result, any(result.counts.get(how) for how in reported)

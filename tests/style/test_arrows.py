@@ -1,4 +1,4 @@
-"""Imports between packages go the way that `docs/architecture.md` says."""
+"""Imports go the way that `docs/architecture.md` says, and no modules import each other."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import networkx as nx
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
@@ -26,16 +28,29 @@ def allowed() -> dict[str, set[str]]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The packages of canvass that a module imports, wherever in it."""
+    """What a module imports of canvass, wherever in it: modules, and names in modules."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module == "canvass":
-            names = [f"canvass.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
-        yield from (name.split(".")[1] for name in names if name.startswith("canvass."))
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        yield from (name for name in names if name.startswith("canvass."))
+
+
+def arrows() -> nx.DiGraph[str]:
+    """The modules of canvass and what they import, for types too."""
+    paths = {
+        ".".join(path.relative_to(root).with_suffix("").parts): path
+        for root in {folder.parents[1] for folder in packages().values()}
+        for path in root.glob("canvass/**/*.py")
+    }
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name, path in paths.items():
+        for other in imported(path):
+            target = other if other in paths else other.rpartition(".")[0]
+            graph.add_edge(name, target if target in paths else f"{target}.__init__")
+    return graph
 
 
 def test_the_page_lists_each_package_in_its_folder() -> None:
@@ -50,7 +65,7 @@ def test_no_package_imports_one_that_the_page_does_not_allow() -> None:
         f"{path.relative_to(ROOT)} imports canvass.{other}"
         for name, folder in packages().items()
         for path in folder.rglob("*.py")
-        for other in imported(path)
+        for other in {wanted.split(".")[1] for wanted in imported(path)}
         if other != name and other not in may[name]
     }
 
@@ -62,3 +77,9 @@ def test_arrows_go_to_earlier_rows_so_that_there_is_no_circle() -> None:
     for name, others in allowed().items():
         assert others <= earlier, f"{name} imports packages of later rows"
         earlier.add(name)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    circles = [sorted(one) for one in nx.strongly_connected_components(arrows()) if len(one) > 1]
+
+    assert circles == []

@@ -26,6 +26,8 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
 from canvass.node.module_state import ControlToggle, ModuleControlState
+from canvass.simulation.cluster import SimulatedCluster
+from canvass.simulation.monitors import Monitors
 from canvass.simulation.options import PROFILES, Faults, Options, rng_of
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.aeron_log import records
@@ -108,18 +110,19 @@ class _Keeper:
         return first
 
 
-class _WatchedSimulator(Simulator):
-    """A simulator that keeps what it looks at."""
+class _Watched(Monitors):
+    """Keeps what it looks at."""
 
-    def __init__(self, options: Options, keepers: Sequence[_Keeper]) -> None:
-        self.seen: list[deque[_Seen]] = [deque() for _ in keepers]
-        super().__init__(options, keepers)
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        super().__init__(cluster.events)
+        self._cluster = cluster
+        self.seen: list[deque[_Seen]] = [deque() for _ in cluster.members]
 
     def look(
         self, i: int, action: str, x: Input, before: Member, outcome: Outcome, recording: Recording
     ) -> None:
         """Keep the step, and look at it."""
-        node = self.members[i].node
+        node = self._cluster.members[i].node
         control = None if node is None else node.module.state.control
         self.seen[i].append(
             _Seen(
@@ -212,12 +215,13 @@ def simulate(options: Options, *, lost_ns: int = 0) -> SimulatedLogs:
         A kill takes the lines of the last so many nanoseconds at most.
     """
     keepers = [_Keeper() for _ in range(options.member_count)]
-    simulator = _WatchedSimulator(options, keepers)
+    simulator = Simulator(options, keepers)
+    watched = simulator.cluster.monitors = _Watched(simulator.cluster)
     result = simulator.run()
     logs = SimulatedLogs(options, result, {}, {})
     for i, keeper in enumerate(keepers):
         writer = _Writer(i, options, lost_ns)
-        writer.write(keeper.steps, simulator.seen[i])
+        writer.write(keeper.steps, watched.seen[i])
         logs.steps[i], logs.lines[i] = keeper.steps, writer.lines
         logs.lost[i] = writer.lost
     return logs

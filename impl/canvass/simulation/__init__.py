@@ -1,7 +1,7 @@
 """Members of a cluster in one thread: virtual time, a faulty network, faulty disks.
 
-`simulator` runs whole nodes in a queue of events that a seed decides; `faults` and `network`
-strike them, `healing` sees that the cluster recovers. `world` has bare protocol cores with their
+`simulator` runs a `cluster` of whole nodes by a queue of `events` that a seed decides; `faults`
+strike them, `healing` sees that they recover. `world` has bare protocol cores with their
 channels and logs, which the caller drives. `safety_monitor` checks each step of both.
 
 What flows: options with a seed in; findings, counts and recorded steps out. The package knows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -16,12 +16,10 @@ from canvass.client.client import ClientSettings, ClientState, ClusterClient
 from canvass.cluster.timing import MILLISECOND_NS
 from canvass.services.applications import Application, ExactlyOnce
 from canvass.services.service import ClientSession, Cluster
-from canvass.simulation.network import CLIENTS
+from canvass.simulation.events import Events
+from canvass.simulation.network import CLIENTS, Network
 from canvass.simulation.options import rng_of
 from canvass.transport.messages import Egress, Ingress
-
-if TYPE_CHECKING:
-    from canvass.simulation.simulator import Simulator
 
 _TIMER_MS: Final = 30
 """After a message, until its timer expires."""
@@ -114,11 +112,23 @@ class WatchedService(ExactlyOnce):
 
 
 class Clients:
-    """All clients of one run."""
+    """All clients of one run.
 
-    def __init__(self, simulator: Simulator) -> None:
-        self._simulator = simulator
-        options = simulator.options
+    Parameters
+    ----------
+    events
+        Of the run.
+    network
+        What is between clients and members.
+    deliver
+        Hands a message to a member, which may be down.
+    """
+
+    def __init__(
+        self, events: Events, network: Network, deliver: Callable[[int, Ingress], None]
+    ) -> None:
+        self._events, self._network, self._deliver = events, network, deliver
+        options = events.options
         unit_ms = options.timing.leader_heartbeat_timeout_ns / 1_000 / MILLISECOND_NS
         self._period_ns = max(1, 5 * options.unit_ns)
         self._members = [
@@ -144,40 +154,34 @@ class Clients:
     def begin(self) -> None:
         """Let the clients begin."""
         for k in range(len(self._members)):
-            self._period(k, rng_of(self._simulator.options.seed, f"client {k}"))
+            self._period(k, rng_of(self._events.options.seed, f"client {k}"))
 
     def _period(self, k: int, rng: random.Random) -> None:
-        client, simulator = self._members[k], self._simulator
-        client.work(simulator.now_ns // MILLISECOND_NS)
-        mean_ns = simulator.options.offer_mean_ns
+        client, events = self._members[k], self._events
+        client.work(events.now_ns // MILLISECOND_NS)
+        mean_ns = events.options.offer_mean_ns
         if not self.quiet and rng.random() < self._period_ns / mean_ns:
             self.offered[k] += client.offer(b"add 1") >= 0
         while client.answers:
             number, answer = client.answers.popitem(last=False)
-            simulator.hash(f"{simulator.now_ns} {k} {number} ".encode() + answer)
+            events.hash(f"{events.now_ns} {k} {number} ".encode() + answer)
             self.answers[k][number] = int(answer)
-        simulator.schedule(simulator.now_ns + self._period_ns, lambda: self._period(k, rng))
+        events.schedule(events.now_ns + self._period_ns, lambda: self._period(k, rng))
 
     # The network.
 
     def send_egress(self, i: int, channel: str, message: Egress) -> None:
         """Send something of member ``i`` to a client."""
         client = self._members[int(channel.removeprefix("client:"))]
-        simulator = self._simulator
-        simulator.network.send(
-            simulator.now_ns, i, channel, CLIENTS, lambda: client.on_egress(message)
+        self._network.send(
+            self._events.now_ns, i, channel, CLIENTS, lambda: client.on_egress(message)
         )
 
     def _send_ingress(self, k: int, endpoint: str, message: Ingress) -> None:
-        i, simulator = int(endpoint.removeprefix("member:")), self._simulator
-
-        def arrive() -> None:
-            node = simulator.members[i].node
-            if node is not None:
-                node.on_ingress(message)
-                simulator.wake(i, simulator.now_ns)
-
-        simulator.network.send(simulator.now_ns, f"client:{k}", i, CLIENTS, arrive)
+        i = int(endpoint.removeprefix("member:"))
+        self._network.send(
+            self._events.now_ns, f"client:{k}", i, CLIENTS, lambda: self._deliver(i, message)
+        )
 
     # What has come of it.
 
@@ -194,17 +198,17 @@ class Clients:
         found = [value for one in self.answers for value in one.values()]
         if len(set(found)) != len(found):
             violation = "two requests were answered with the same value of the counter"
-            self._simulator.find("ExactlyOnce", violation)
+            self._events.find("ExactlyOnce", violation)
         for k, answers in enumerate(self.answers):
             values = [answers[number] for number in sorted(answers)]
             if values != sorted(values):
-                self._simulator.find("ExactlyOnce", f"the answers to client {k} are out of order")
+                self._events.find("ExactlyOnce", f"the answers to client {k} are out of order")
 
     def check_count(self, value: int) -> None:
         """Look at whether a counter has every acknowledged request, and none twice."""
         answered = sum(len(one) for one in self.answers)
         if not answered <= value <= sum(self.offered):
-            self._simulator.find("ExactlyOnce", f"{answered} acknowledged, {value} counted")
+            self._events.find("ExactlyOnce", f"{answered} acknowledged, {value} counted")
 
     def reasons(self) -> list[str]:
         """Say who waits for what."""

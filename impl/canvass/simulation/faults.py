@@ -10,19 +10,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from canvass.archive.memory import SECTOR, MemoryStorage
 from canvass.archive.recording import segment_name, segment_starts
 from canvass.archive.repair import sound_frames
 from canvass.node.module_state import ControlToggle
-from canvass.simulation.member import DISK_BYTES, Crash
+from canvass.simulation.cluster import (
+    DISK_BYTES,
+    Crash,
+    Moment,
+    SimulatedCluster,
+    SimulatedMember,
+)
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Cut
 from canvass.simulation.options import MUTE, rng_of
-
-if TYPE_CHECKING:
-    from canvass.simulation.member import Moment, SimulatedMember
-    from canvass.simulation.simulator import Simulator
 
 
 def links_of(rng: random.Random, kind: str, count: int) -> tuple[Cut, ...]:
@@ -128,22 +130,24 @@ LEAST_TO_REPAIR: Final = 3
 class FaultInjector:
     """Lets faults strike."""
 
-    def __init__(self, simulator: Simulator) -> None:
-        self._simulator = simulator
-        self._faults = simulator.options.faults
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster, self._events = cluster, cluster.events
+        options = cluster.events.options
+        self._faults = options.faults
         self._starts = self._rng_of("starts")
-        self._unit_ns = simulator.options.unit_ns
-        self._bad = self._rng_of("which disk rots").choice(simulator.members)
+        self._unit_ns = options.unit_ns
+        self._bad = self._rng_of("which disk rots").choice(cluster.members)
         """Only one disk is bad, so that others have what is lost."""
         self._on = True
 
     def begin(self) -> None:
         """Start the members, and let the faults begin."""
-        options, faults = self._simulator.options, self._faults
+        options, faults = self._events.options, self._faults
+        self._cluster.on_end = self._start_again
         spread_ns = options.timing.startup_canvass_timeout_ns * 3 // 2
         for i in range(options.member_count):
             wait_ns = self._starts.randrange(spread_ns if options.cold_start else 1_000_000)
-            self._after(wait_ns, lambda i=i: self._simulator.start(i))  # type: ignore[misc]
+            self._after(wait_ns, lambda i=i: self._cluster.start(i))  # type: ignore[misc]
         kinds: tuple[tuple[str, int, Strike], ...] = (
             ("cut", faults.cut_mean, self._cut),
             ("crash", faults.crash_mean, self._crash),
@@ -168,16 +172,16 @@ class FaultInjector:
         """Let no fault strike any more."""
         self._on = False
 
-    def start_again(self, i: int) -> None:
+    def _start_again(self, i: int) -> None:
         """Start member ``i`` after a while."""
         units = self._starts.choice((1, 100, 1_000, 3_000)) if self._on else 1
-        self._after(self._duration_ns(self._starts, units), lambda: self._simulator.start(i))
+        self._after(self._duration_ns(self._starts, units), lambda: self._cluster.start(i))
 
     def _rng_of(self, name: str) -> random.Random:
-        return rng_of(self._simulator.options.seed, f"fault {name}")
+        return rng_of(self._events.options.seed, f"fault {name}")
 
     def _after(self, wait_ns: int, what: Callable[[], object]) -> None:
-        self._simulator.schedule(self._simulator.now_ns + wait_ns, what)
+        self._events.schedule(self._events.now_ns + wait_ns, what)
 
     def _duration_ns(self, rng: random.Random, units: int) -> int:
         return 1 + int(self._unit_ns * units * (0.5 + rng.random()))
@@ -191,21 +195,21 @@ class FaultInjector:
         self._after(1 + int(rng.expovariate(1 / (mean * self._unit_ns))), again)
 
     def _member(self, rng: random.Random) -> SimulatedMember:
-        return rng.choice(self._simulator.members)
+        return rng.choice(self._cluster.members)
 
     def _count(self, what: str, count: int = 1) -> None:
-        self._simulator.counts[what] += count
+        self._events.counts[what] += count
 
     # Links.
 
     def _cut(self, rng: random.Random) -> None:
-        count = self._simulator.options.member_count
+        count = self._events.options.member_count
         if count < 2:
             return
         kind = rng.choice(self._faults.cut_kinds)
         links = links_of(rng, kind, count)
         self._count(f"cut {kind}")
-        network = self._simulator.network
+        network = self._cluster.network
         network.cut(links)
         units = rng.choice((10, 300, 1_500, 4_000))
         self._after(self._duration_ns(rng, units), lambda: network.mend(links))
@@ -224,7 +228,7 @@ class FaultInjector:
         if not probability or rng.random() >= probability:
             strike(member, rng)
             return
-        wait_ns = rng.randrange(_MOMENT_DELAYS * self._simulator.options.network_delay_ns)
+        wait_ns = rng.randrange(_MOMENT_DELAYS * self._events.options.network_delay_ns)
 
         def late() -> None:
             if self._on and member.up:
@@ -248,7 +252,7 @@ class FaultInjector:
 
     def _crash_one(self, member: SimulatedMember, rng: random.Random) -> None:
         if rng.random() >= self._faults.crash_within_probability:
-            self._simulator.crash(member.id, "crash between steps")
+            self._cluster.crash(member.id, "crash between steps")
         elif rng.random() < 0.5:
             member.crash_after = rng.randrange(_EFFECTS)
         else:
@@ -270,7 +274,7 @@ class FaultInjector:
         units = rng.choice((50, 500, 1_200, 3_000))
         self._count("pause")
         self._count("pause beyond the heartbeat timeout", units > 1_000)
-        member.pause(self._simulator.now_ns + self._duration_ns(rng, units))
+        member.pause(self._events.now_ns + self._duration_ns(rng, units))
 
     def _jump(self, rng: random.Random) -> None:
         self._count("clock jump")
@@ -304,14 +308,14 @@ class FaultInjector:
         self._after(self._duration_ns(rng, rng.choice((100, 1_000))), restore)
 
     def _spoil(self, spoil: Spoil, rng: random.Random) -> None:
-        if self._simulator.options.member_count >= LEAST_TO_REPAIR:
+        if self._events.options.member_count >= LEAST_TO_REPAIR:
             damage = spoil(self._bad.storage, rng)
             if damage:
                 self._count(damage)
 
     def _lose_disk(self, rng: random.Random) -> None:
         del rng  # Which disk it is was drawn once and for all.
-        if self._bad.up and self._simulator.options.member_count >= LEAST_TO_REPAIR:
+        if self._bad.up and self._events.options.member_count >= LEAST_TO_REPAIR:
             self._bad.lose_disk()
 
     # Elections and operators.
@@ -321,17 +325,17 @@ class FaultInjector:
         self._strike(member, rng, self._fail, "join", self._faults.join_probability)
 
     def _fail(self, member: SimulatedMember, rng: random.Random) -> None:
-        now_ns = self._simulator.now_ns
+        now_ns = self._events.now_ns
         if member.paused_until_ns <= now_ns and member.work(lambda node: node.duty.fail(now_ns)):
             self._count("error in an election")
             limit_ns = self._faults.error_pause * self._unit_ns
             if limit_ns:
                 member.pause(now_ns + rng.randrange(limit_ns))
             else:
-                self._simulator.wake(member.id, now_ns)
+                self._cluster.wake(member.id, now_ns)
 
     def _toggle(self, toggle: ControlToggle) -> None:
-        for member in self._simulator.members:
+        for member in self._cluster.members:
             node = member.node
             if node is not None and node.leads and node.module.state.control.set_toggle(toggle):
                 self._count(f"toggle {toggle.name.lower()}")
@@ -349,7 +353,7 @@ class FaultInjector:
         if any(
             member.node is not None
             and member.node.module.state.control.toggle is ControlToggle.SUSPEND
-            for member in self._simulator.members
+            for member in self._cluster.members
         ):
             self._toggle(ControlToggle.RESUME)
 

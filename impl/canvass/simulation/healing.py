@@ -10,16 +10,14 @@ to join then; if it does not, the run is stuck like any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.quorum import is_quorum
-from canvass.simulation.member import DISK_BYTES, SimulatedMember
+from canvass.simulation.cluster import DISK_BYTES, SimulatedCluster, SimulatedMember
+from canvass.simulation.faults import FaultInjector
 from canvass.simulation.options import liveness_limit_ns
-
-if TYPE_CHECKING:
-    from canvass.simulation.simulator import Simulator
 
 
 def stays_out(s: Member, leader_term: int) -> bool:
@@ -101,73 +99,73 @@ class Healing:
         How long it took, or -1.
     """
 
-    def __init__(self, simulator: Simulator) -> None:
-        self._simulator = simulator
+    def __init__(self, cluster: SimulatedCluster, faults: FaultInjector) -> None:
+        self._cluster, self._events, self._faults = cluster, cluster.events, faults
         self.stuck: tuple[str, ...] = ()
         self.left_out: tuple[str, ...] = ()
         self.recovery_ns = -1
 
     def run(self) -> None:
         """Run the phase."""
-        began_ns = self._simulator.now_ns
+        began_ns = self._events.now_ns
         self._heal()
         if not self._comes_right():
             self.left_out = self._kept_out()
             leader = self._leader()
             if self.left_out and leader is not None:
-                self._simulator.counts["elections to let members back in"] += 1
-                self._simulator.crash(leader.id, "leader restarted")
+                self._events.counts["elections to let members back in"] += 1
+                self._cluster.crash(leader.id, "leader restarted")
                 if self._comes_right():
-                    self.recovery_ns = self._simulator.now_ns - began_ns
+                    self.recovery_ns = self._events.now_ns - began_ns
                     self._compare()
                     return
             self.left_out = ()
             self.stuck = self._reasons()
             return
-        self.recovery_ns = self._simulator.now_ns - began_ns
+        self.recovery_ns = self._events.now_ns - began_ns
         self._compare()
 
     def _heal(self) -> None:
-        simulator = self._simulator
-        simulator.network.heal()
-        simulator.faults.stop()
-        simulator.clients.quiet = True
-        for member in simulator.members:
+        cluster = self._cluster
+        cluster.network.heal()
+        self._faults.stop()
+        cluster.clients.quiet = True
+        for member in cluster.members:
             member.paused_until_ns, member.crash_after = 0, -1
             member.disk_is_slow = member.storage.sync_fails = False
             member.storage.fail_before = -1
             member.storage.capacity = DISK_BYTES
-            simulator.start(member.id)
-            simulator.wake(member.id, simulator.now_ns)
+            cluster.start(member.id)
+            cluster.wake(member.id, self._events.now_ns)
 
     def _comes_right(self) -> bool:
         """Let things happen until all has come right; false if it has not in all its time."""
-        simulator = self._simulator
-        limit_ns = simulator.now_ns + liveness_limit_ns(simulator.options.timing)
-        self._limit_steps = simulator.steps + _LIVENESS_STEPS
-        period_ns = _LOOK_UNITS * simulator.options.unit_ns
-        look_ns = simulator.now_ns
-        while simulator.now_ns < limit_ns and simulator.steps < self._limit_steps:
-            simulator.happen()
-            if simulator.now_ns >= look_ns:
-                look_ns = simulator.now_ns + period_ns
-                simulator.faults.resume()
+        events = self._events
+        limit_ns = events.now_ns + liveness_limit_ns(events.options.timing)
+        self._limit_steps = events.steps + _LIVENESS_STEPS
+        period_ns = _LOOK_UNITS * events.options.unit_ns
+        look_ns = events.now_ns
+        while events.now_ns < limit_ns and events.steps < self._limit_steps:
+            events.happen()
+            if events.now_ns >= look_ns:
+                look_ns = events.now_ns + period_ns
+                self._faults.resume()
                 if self._agree(self._alive()):
                     return True
         return False
 
     def _alive(self) -> list[SimulatedMember]:
         """All members but those whose disk is damaged past repair."""
-        return [member for member in self._simulator.members if not member.damage]
+        return [member for member in self._cluster.members if not member.damage]
 
     def _leader(self) -> SimulatedMember | None:
-        leaders = [m for m in self._simulator.members if m.node is not None and m.node.leads]
+        leaders = [m for m in self._cluster.members if m.node is not None and m.node.leads]
         return max(leaders, key=lambda m: m.state.module_leadership_term_id, default=None)
 
     def _agree(self, members: list[SimulatedMember]) -> bool:
         """Whether all is answered, and members serve one leader and have processed the same."""
         leader = self._leader()
-        if leader is None or not self._simulator.clients.are_answered:
+        if leader is None or not self._cluster.clients.are_answered:
             return False
         positions = set()
         for member in members:
@@ -186,7 +184,7 @@ class Healing:
 
     def _kept_out(self) -> tuple[str, ...]:
         """The members that HZ3 keeps out; none if anything else is missing."""
-        leader, rules = self._leader(), self._simulator.options.rules
+        leader, rules = self._leader(), self._events.options.rules
         if leader is None or not rules.is_hardened("HZ3"):
             return ()
         term = leader.state.module_leadership_term_id
@@ -202,7 +200,6 @@ class Healing:
 
     def _compare(self) -> None:
         """Look at whether services hold the same, and no request was lost or applied twice."""
-        simulator = self._simulator
         found: dict[tuple[int, int], bytes] = {}
         for member in self._alive():
             assert member.node is not None
@@ -211,15 +208,14 @@ class Healing:
                 contents = service.on_take_snapshot()
                 if found.setdefault(key, contents) != contents:
                     given = f"service {number} of {member.id} differs at {key[1]}"
-                    simulator.find("StateMachineSafety", given)
-                simulator.clients.check_count(int(service.application.snapshot()))
+                    self._events.find("StateMachineSafety", given)
+                self._cluster.clients.check_count(int(service.application.snapshot()))
 
     def _reasons(self) -> tuple[str, ...]:
-        simulator = self._simulator
-        states: list[Member] = [member.state for member in simulator.members]
-        storm = simulator.steps >= self._limit_steps
-        given = [*reasons(states, storm=storm), *simulator.clients.reasons()]
-        for member in simulator.members:
+        states: list[Member] = [member.state for member in self._cluster.members]
+        storm = self._events.steps >= self._limit_steps
+        given = [*reasons(states, storm=storm), *self._cluster.clients.reasons()]
+        for member in self._cluster.members:
             if member.damage:
                 given.append(f"{member.id} does not start: {member.damage}")
             elif member.node is None:

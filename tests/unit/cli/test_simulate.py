@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from canvass.selftest.simulation_series import replay_command
+from canvass.simulation.events import Finding
 from canvass.simulation.options import Options, with_disk_loss
-from canvass.simulation.simulator import Finding, RunResult, Simulator
+from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.run import Corpus
 
 Command = Callable[..., tuple[int, str, str]]
@@ -42,7 +43,7 @@ def one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run(self: Simulator) -> RunResult:
         finding = Finding("LogMatching", "0 and 1 have other entries", 7, 8)
-        return RunResult(self.options, 9, 10, "", {}, {}, (finding,), (), (), 0)
+        return RunResult(self.events.options, 9, 10, "", {}, {}, (finding,), (), (), 0)
 
     monkeypatch.setattr(Simulator, "run", run)
 
@@ -183,7 +184,7 @@ def test_members_that_are_left_out_are_reported_and_are_no_failure(
     shown = ("member 2 stays out of term 1: its candidate term is 6 (hardening HZ3)",)
 
     def run(self: Simulator) -> RunResult:
-        return RunResult(self.options, 9, 10, "", {}, {}, (), (), shown, 0)
+        return RunResult(self.events.options, 9, 10, "", {}, {}, (), (), shown, 0)
 
     monkeypatch.setattr(Simulator, "run", run)
     code, out, _ = command("simulate", "--seeds", "1")

@@ -1,15 +1,16 @@
-"""One member of a simulated cluster: a disk that can fail, and the process that runs on it.
+"""The members of a simulated cluster, and what is between them.
 
-The process is the one that `canvass run` starts (`canvass.node.node`). It ends by an exception that
-leaves its cycle: at an effect boundary, at a write to disk, or because the disk does not serve it.
+A member is a disk that can fail, and the process that runs on it. The process is the one that
+`canvass run` starts (`canvass.node.node`). It ends by an exception that leaves its cycle: at an
+effect boundary, at a write to disk, or because the disk does not serve it.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
@@ -18,7 +19,7 @@ from canvass.archive.repair import repair, restore
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.effects import Effect, JoinLog, Send
 from canvass.cluster.member import Input, Member
-from canvass.cluster.messages import Message, RequestVote
+from canvass.cluster.messages import NULL_VALUE, Message, RequestVote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.predicates import BALLOT_OPEN
@@ -27,13 +28,12 @@ from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node
 from canvass.node.process import resumption
 from canvass.services.applications import Counter as CounterApplication
-from canvass.simulation.clients import WatchedService
-from canvass.simulation.network import LOG
+from canvass.simulation.clients import Clients, WatchedService
+from canvass.simulation.events import Events
+from canvass.simulation.monitors import Monitors
+from canvass.simulation.network import CONSENSUS, LOG, Network
 from canvass.simulation.options import rng_of
-from canvass.transport.messages import StreamMessage
-
-if TYPE_CHECKING:
-    from canvass.simulation.simulator import Simulator
+from canvass.transport.messages import Ingress, StreamMessage, format_endpoints
 
 
 class HeldRecorder:
@@ -108,8 +108,8 @@ class SimulatedMember:
 
     Parameters
     ----------
-    simulator
-        The cluster.
+    cluster
+        What it is a member of.
     i
         The member's id.
     recorder
@@ -119,15 +119,16 @@ class SimulatedMember:
     """
 
     def __init__(
-        self, simulator: Simulator, i: int, recorder: StepRecorder | None, step: StepFunction
+        self, cluster: SimulatedCluster, i: int, recorder: StepRecorder | None, step: StepFunction
     ) -> None:
-        self._simulator, self.id, self._step = simulator, i, step
-        self.rng: random.Random = rng_of(simulator.options.seed, f"member {i}")
+        self._cluster, self.id, self._step = cluster, i, step
+        self._events = cluster.events
+        self.rng: random.Random = rng_of(self._events.options.seed, f"member {i}")
         self.storage = MemoryStorage(DISK_BYTES)
         self.recorder = HeldRecorder(recorder)
         self.node: Node | None = None
         self.services: list[WatchedService] = []
-        self.state = persistent_member(simulator.options.rules)
+        self.state = persistent_member(self._events.options.rules)
         """The protocol state; while the member is down, the last one."""
         self.paused_until_ns = 0
         self.clock_offset_ms = 0
@@ -154,16 +155,18 @@ class SimulatedMember:
     def send_consensus(self, to: int, number: int, message: Message) -> None:
         """See `canvass.node.node.Transport`."""
         self._has_sent = True
-        self._simulator.send_consensus(self.id, to, number, message)
+        self._cluster.send(
+            self.id, to, CONSENSUS, lambda node: node.on_consensus(self.id, number, message)
+        )
 
     def send_stream(self, to: int, message: StreamMessage) -> None:
         """See `canvass.node.node.Transport`."""
-        self._simulator.send(self.id, to, LOG, lambda node: node.on_stream(self.id, message))
+        self._cluster.send(self.id, to, LOG, lambda node: node.on_stream(self.id, message))
 
     def accepts(self, to: int) -> bool:
         """See `canvass.node.node.Transport`."""
-        simulator = self._simulator
-        return simulator.members[to].up and simulator.network.accepts(self.id, to)
+        cluster = self._cluster
+        return cluster.members[to].up and cluster.network.accepts(self.id, to)
 
     # What is seen of its steps.
 
@@ -193,7 +196,7 @@ class SimulatedMember:
             violation = (
                 f"{self.id} reports {after.recorded_position}, and has recorded {recording.end}"
             )
-            self._simulator.find("RecordingEndsAsReported", violation)
+            self._events.find("RecordingEndsAsReported", violation)
         if cut and "log cut" in self.at_moment:
             self.at_moment.pop("log cut")()
 
@@ -201,7 +204,7 @@ class SimulatedMember:
         self._begun = None
         action, x, before, outcome = step
         self.state = outcome.next
-        self._simulator.look(self.id, action, x, before, outcome, recording)
+        self._cluster.monitors.look(self.id, action, x, before, outcome, recording)
 
     # Its life.
 
@@ -214,86 +217,88 @@ class SimulatedMember:
         except OSError:
             return False
         except DamageError as error:
-            self._simulator.counts["damage found"] += 1
+            self._events.counts["damage found"] += 1
             return self._repair(error) and self.start()
         except ArchiveError as error:
-            self._simulator.find("FailStop", f"member {self.id} does not start: {error}")
+            self._events.find("FailStop", f"member {self.id} does not start: {error}")
             return False
         return True
 
     def _start(self) -> None:
-        simulator, i = self._simulator, self.id
-        options = simulator.options
+        i, events = self.id, self._events
+        options = events.options
         if self._disk_is_lost:
             self._restore()
         self.storage.fail_before = -1
         archive = Archive(self.storage, SEGMENT_LENGTH)
         self._resume(archive)
         self.services = [
-            WatchedService(CounterApplication(), number, simulator.on_processed, simulator.find)
+            WatchedService(
+                CounterApplication(), number, self._cluster.monitors.look_at_message, events.find
+            )
             for number in range(options.service_count)
         ]
-        timeout_ms = simulator.session_timeout_ms
-        endpoints = simulator.endpoints
+        timeout_ms = 3 * options.timing.leader_heartbeat_timeout_ns // 1_000_000
+        endpoints = format_endpoints({k: f"member:{k}" for k in range(options.member_count)})
         settings = NodeSettings(i, options.rules, options.timing, endpoints, timeout_ms)
         self.node = Node(
             settings,
             archive,
             self.services,
             self,
-            lambda channel, message: simulator.clients.send_egress(i, channel, message),
+            lambda channel, message: self._cluster.clients.send_egress(i, channel, message),
             self.rng.randrange,
             self.recorder,
             step=self._step,
             observer=self,
         )
-        self.work(lambda node: node.start(simulator.now_ns, self.time_ms))
+        self.work(lambda node: node.start(events.now_ns, self.time_ms))
 
     def _resume(self, archive: Archive) -> None:
-        rules = self._simulator.options.rules
+        rules = self._events.options.rules
         held = self.recorder
         found = archive.found(rules)
         if self._disk_is_lost:
             self._disk_is_lost, self.state = False, found
-            self._simulator.look_at_restored(self.id, found, archive.recording)
+            self._cluster.monitors.look_at_restored(self.id, found, archive.recording)
             return
-        self._simulator.look_at_restart(self.id, found, archive.recording)
+        self._cluster.monitors.look_at_restart(self.id, found, archive.recording)
         todo = resumption(rules, self.id, found, held.last, held.previous)
         if todo.drop_last:
             held.forget_last()
             if self._begun is not None and self._has_sent:
                 violation = f"{self.id} has sent a message about data that its disk does not hold"
-                self._simulator.find("NothingSentBeforeDurable", violation)
+                self._events.find("NothingSentBeforeDurable", violation)
         elif self._begun is not None:
             self._done(self._begun, archive.recording)
         self._begun = None
-        todo.carry_out(archive.recording, held, self._simulator.now_ns)
+        todo.carry_out(archive.recording, held, self._events.now_ns)
         self.state = archive.found(rules)
 
     def lose_disk(self) -> None:
         """Lose the whole disk, and with it the machine; what was recorded of the member ends."""
-        self._simulator.crash(self.id, "disk lost")
+        self._cluster.crash(self.id, "disk lost")
         self._disk_is_lost, self._begun = True, None
         self.lost_disks += 1
         self.recorder = HeldRecorder(None)
 
     def _may_be_restored(self) -> bool:
         """Whether nobody may still read what this member had sent before it lost its disk."""
-        nodes = (member.node for member in self._simulator.members)
+        nodes = (member.node for member in self._cluster.members)
         return all(node is None or not node.unread_count for node in nodes)
 
     def _restore(self) -> None:
         """Let an operator put in a new disk, with what all other members have."""
-        simulator, capacity = self._simulator, self.storage.capacity
+        capacity = self.storage.capacity
         self.storage = MemoryStorage(DISK_BYTES)
-        others = [member.storage for member in simulator.members if member is not self]
-        restore(self.storage, others, simulator.options.rules, self.time_ms, SEGMENT_LENGTH)
+        others = [member.storage for member in self._cluster.members if member is not self]
+        restore(self.storage, others, self._events.options.rules, self.time_ms, SEGMENT_LENGTH)
         self.storage.capacity = capacity
-        simulator.counts["disk restored"] += 1
+        self._events.counts["disk restored"] += 1
 
     def _repair(self, error: DamageError) -> bool:
         """Let an operator repair the recording from another member's, if one has what is lost."""
-        for other in self._simulator.members:
+        for other in self._cluster.members:
             if other is not self and not other.damage:
                 try:
                     repair(self.storage, other.storage)
@@ -301,40 +306,40 @@ class SimulatedMember:
                     continue
                 except OSError:
                     return False  # There is no room: again later.
-                self._simulator.counts["damage repaired"] += 1
+                self._events.counts["damage repaired"] += 1
                 return True
         self.damage = str(error)
-        self._simulator.counts["damage past repair"] += 1
+        self._events.counts["damage past repair"] += 1
         return False
 
     def work(self, what: Callable[[Node], object]) -> bool:
         """Let the process do something; it may end in doing it."""
-        node, simulator = self.node, self._simulator
+        node, cluster = self.node, self._cluster
         if node is None:
             return False
         writes = self.storage.writes
         try:
             worked = bool(what(node))
         except Crash as crash:
-            simulator.crash(self.id, str(crash))
+            cluster.crash(self.id, str(crash))
         except PowerFailure:
             power = self.storage.power_fails
             how = "power failure at a write" if power else "crash at a write"
-            simulator.crash(self.id, how, power=power)
+            cluster.crash(self.id, how, power=power)
         except OSError as error:
             # The process may not go on: what a failed sync had to make durable may be lost.
-            simulator.crash(self.id, str(error.strerror), power=self.storage.sync_fails)
+            cluster.crash(self.id, str(error.strerror), power=self.storage.sync_fails)
         except DamageError:
-            simulator.crash(self.id, "damage read")
+            cluster.crash(self.id, "damage read")
         except ArchiveError as error:
-            simulator.find("FailStop", f"member {self.id}: {error}")
-            simulator.crash(self.id, "fail-stop")
+            self._events.find("FailStop", f"member {self.id}: {error}")
+            cluster.crash(self.id, "fail-stop")
         else:
             if self.disk_is_slow and self.storage.writes > writes:
                 taken = (self.storage.writes - writes) * SLOW_WRITE_UNITS
-                self.pause(simulator.now_ns + taken * simulator.options.unit_ns)
+                self.pause(self._events.now_ns + taken * self._events.options.unit_ns)
             if node.ended:
-                simulator.crash(self.id, "end asked for")
+                cluster.crash(self.id, "end asked for")
             return worked
         return True
 
@@ -342,7 +347,7 @@ class SimulatedMember:
         """Let the process do nothing for a while."""
         self.paused_until_ns = max(self.paused_until_ns, until_ns)
         self.due_ns = -1
-        self._simulator.wake(self.id, self.paused_until_ns)
+        self._cluster.wake(self.id, self.paused_until_ns)
 
     def end(self, *, power: bool) -> None:
         """End the process; with the machine, if that is said."""
@@ -356,4 +361,109 @@ class SimulatedMember:
     @property
     def time_ms(self) -> int:
         """The clock for timestamps."""
-        return 1_000_000 + self._simulator.now_ns // 1_000_000 + self.clock_offset_ms
+        return 1_000_000 + self._events.now_ns // 1_000_000 + self.clock_offset_ms
+
+
+_BUSY_NS: Final = 20_000
+"""How long a cycle takes in which there was something to do."""
+_RETRY_UNITS: Final = 100
+"""After a disk has not let a process start, until it is tried again."""
+
+
+class SimulatedCluster:
+    """Members, clients, and the network between them.
+
+    Parameters
+    ----------
+    events
+        Of the run.
+    recorders
+        Of the members; none records nothing.
+    step
+        The protocol core.
+
+    Attributes
+    ----------
+    on_end
+        Called with each member whose process has ended.
+    """
+
+    def __init__(
+        self, events: Events, recorders: Sequence[StepRecorder], step: StepFunction
+    ) -> None:
+        self.events, self.monitors = events, Monitors(events)
+        self.network = Network(events.options, events.counts, events.schedule)
+        self.clients = Clients(events, self.network, self._deliver)
+        given = [*recorders, *[None] * events.options.member_count]
+        self.members = [
+            SimulatedMember(self, i, given[i], step) for i in range(events.options.member_count)
+        ]
+        self.on_end: Callable[[int], object] = self.start
+
+    def send(self, i: int, j: int, stream: str, take: Callable[[Node], object]) -> None:
+        """Send something from member to member.
+
+        Parameters
+        ----------
+        i, j
+            Sender and receiver.
+        stream
+            What kind of stream it belongs to.
+        take
+            Hands it to the receiver's process.
+        """
+        target, sender = self.members[j].node, self.members[i]
+        if target is None:
+            return
+        disks = sender.lost_disks
+
+        def arrive() -> None:
+            if self.members[j].node is target and sender.lost_disks == disks:
+                take(target)
+                self.wake(j, self.events.now_ns)
+
+        self.network.send(self.events.now_ns, i, j, stream, arrive)
+
+    def _deliver(self, i: int, message: Ingress) -> None:
+        node = self.members[i].node
+        if node is not None:
+            node.on_ingress(message)
+            self.wake(i, self.events.now_ns)
+
+    def wake(self, i: int, at_ns: int) -> None:
+        """Let member ``i`` do a cycle at that time at the latest."""
+        member, now_ns = self.members[i], self.events.now_ns
+        at_ns = max(at_ns, member.paused_until_ns, now_ns)
+        if member.up and (member.due_ns < now_ns or at_ns < member.due_ns):
+            member.due_ns = at_ns
+            self.events.schedule(at_ns, lambda: self._cycle(i))
+
+    def _cycle(self, i: int) -> None:
+        member, now_ns = self.members[i], self.events.now_ns
+        if not member.up or member.due_ns != now_ns:
+            return
+        member.due_ns = NULL_VALUE
+        worked = member.work(lambda node: node.work(now_ns, member.time_ms))
+        node = member.node
+        if node is not None:
+            busy_ns = now_ns + _BUSY_NS
+            self.wake(i, busy_ns if worked else max(node.deadline_ns, busy_ns))
+            self.monitors.look_at_cycle(i, node.member)
+
+    def crash(self, i: int, how: str, *, power: bool = False) -> None:
+        """End the process of member ``i``, with the machine if that is said."""
+        self.events.counts[how] += 1
+        self.members[i].end(power=power)
+        self.on_end(i)
+
+    def start(self, i: int) -> None:
+        """Start member ``i`` if it is down, or try again later."""
+        member, events = self.members[i], self.events
+        if member.up or member.damage:
+            return
+        member.due_ns = NULL_VALUE
+        if member.start():
+            self.wake(i, events.now_ns)
+        else:
+            again_ns = events.now_ns + _RETRY_UNITS * events.options.unit_ns
+            events.schedule(again_ns, lambda: self.start(i))
