@@ -15,9 +15,10 @@ from pathlib import Path
 
 from _processor_time import median_cpu
 
+from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
 from canvass.graph.project import project
-from canvass.graph.view import StateGraph, open_view
+from canvass.graph.view import StateGraph
 from canvass.graph.walks import around, components, shortest_path
 
 # The grids are those of the tests: benchmarks measure what tests check.

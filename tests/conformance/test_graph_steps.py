@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import Member
 from canvass.graph.artifact import Graph
-from canvass.graph.build import edge_keys
+from canvass.graph.edge_keys import edge_keys
 from canvass.steps.canonical import canonical
 from canvass.steps.oracle import ask, rules_digest
 from canvass.steps.step import Step

@@ -1,7 +1,7 @@
 """State graphs that TLC generates: built, stored, opened, queried, exported.
 
 `build` makes the graph of one member (`artifact`), `dump_import` that of any model (`dump_folder`).
-`view.open_view` opens either kind. `predicate` is the condition language; `walks`, `project`,
+`open.open_view` opens either kind. `predicate` is the condition language; `walks`, `project`,
 `diff` and `export` are the questions.
 
 What flows: a model in; a folder of Parquet tables and arrays; rows, paths and documents out. The

@@ -27,6 +27,7 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError, folders
+from canvass.graph.edge_keys import keys_of_edges
 from canvass.graph.folders import Rows, decode_manifest, find_row, verify_files
 from canvass.graph.printed import identities_of, state_id
 from canvass.graph.values import ABSENT, Columns, ValueBuilder
@@ -461,8 +462,6 @@ class MemberView(StateGraph):
 
     def _labels(self) -> NDArray[np.int64]:
         """Hash canonical steps, which do not depend on how the peers are numbered."""
-        from canvass.graph.build import keys_of_edges
-
         arrays = {name: getattr(self.graph, name) for name in self.graph.__dataclass_fields__}
         out = np.empty(self.edge_count, dtype=np.int64)
         for start in range(0, self.edge_count, _CHUNK):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
@@ -29,6 +28,7 @@ from canvass.graph.artifact import (
     Manifest,
     open_graph,
 )
+from canvass.graph.edge_keys import edge_keys
 from canvass.graph.folders import (
     MANIFEST_FILE,
     alone,
@@ -39,9 +39,6 @@ from canvass.graph.folders import (
 )
 from canvass.graph.printed import PrintedGraph, arrange
 from canvass.spec.files import HARNESS, module_folders, modules_of
-from canvass.steps.distinct import KeyTable
-from canvass.steps.kernel import Status, canonical_keys, flavour
-from canvass.steps.oracle import rules_digest
 from canvass.steps.tables import form_digest, tables_as_bytes
 from canvass.tlc import (
     Event,
@@ -271,66 +268,3 @@ def _counts(arrays: dict[str, Any], canonical_count: int) -> Counts:
         canonical=canonical_count,
         actions=dict(zip(ACTION_NAMES, actions.tolist(), strict=True)),
     )
-
-
-def edge_keys(arrays: dict[str, Any], rules: Rules) -> KeyTable:
-    """Give the keys of the canonical forms of all edges; the digest of the rules is part of a key.
-
-    Raises
-    ------
-    GraphError
-        If an edge has no canonical form: then a frame of `canvass.steps.frames` is wrong.
-    """
-    rows = np.flatnonzero(arrays["target"] != NONE)
-    keys = np.zeros((len(rows), 2), dtype=np.uint64)
-    for start in range(0, len(rows), _CHUNK):
-        chunk = rows[start : start + _CHUNK]
-        keys[start : start + _CHUNK] = keys_of_edges(arrays, chunk, rules)
-    return KeyTable.build(keys, rows)
-
-
-def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rules) -> Any:
-    """Give the key of the canonical form of each of some edges, with the digest of the rules.
-
-    Parameters
-    ----------
-    arrays
-        Those of a `Graph`, by their names.
-    rows
-        The edges; each has a target.
-    rules
-        Of the graph.
-
-    Raises
-    ------
-    GraphError
-        If an edge has no canonical form.
-    """
-    given = arrays["input"][rows]
-    sent = arrays["sent"][rows]
-    counts = np.diff(arrays["send_offsets"])[sent]
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    places = np.repeat(arrays["send_offsets"][sent] - offsets[:-1], counts) + np.arange(offsets[-1])
-    keys, status = canonical_keys(
-        flavours=np.full(len(rows), flavour(rules), dtype=np.int64),
-        member=np.zeros(len(rows), dtype=np.int64),
-        action=arrays["input_action"][given],
-        before=arrays["source"][rows],
-        after=arrays["target"][rows],
-        inputs=arrays["inputs"][given],
-        message=arrays["message"][given],
-        state=arrays["state"],
-        members=arrays["members"],
-        log_offsets=arrays["log_offsets"],
-        log=arrays["log"],
-        send_offsets=offsets,
-        sends=arrays["sends"][places],
-    )
-    wrong = np.flatnonzero(status != Status.KEYED)
-    if len(wrong):
-        row = int(rows[wrong[0]])
-        action = ACTION_NAMES[int(arrays["input_action"][arrays["input"][row]])]
-        reason = Status(int(status[wrong[0]])).name
-        raise GraphError(f"{len(wrong)} edges have no key; the first is of {action}: {reason}")
-    keys[:, 1] ^= np.uint64(rules_digest(rules))
-    return keys

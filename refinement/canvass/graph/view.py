@@ -1,4 +1,4 @@
-"""`StateGraph`: what queries need of a state graph; `open_view` opens either kind.
+"""`StateGraph`: what queries need of a state graph.
 
 Questions (`canvass.graph.predicate`, `walks`, `project`, `diff`, `export`)
 know this class and nothing of files. A graph is arrays here: opening one makes no Python object
@@ -17,13 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph import GraphError
 from canvass.graph.folders import (
-    MANIFEST_FILE,
-    AnyManifest,
     Offsets,
     Rows,
-    decode_manifest,
     find_row,
 )
 from canvass.graph.values import Columns
@@ -275,31 +271,3 @@ class StateGraph(ABC):
         GraphError
             If there is none of that number.
         """
-
-
-def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
-    """Open a folder that ``canvass graph build`` or ``canvass graph import`` made.
-
-    Parameters
-    ----------
-    folder
-        Of the graph.
-    verify
-        Whether to compare the files with the digests in the manifest.
-
-    Raises
-    ------
-    GraphError
-        If there is no graph, or it is damaged.
-    """
-    from canvass.graph.artifact import SCHEMA, MemberView, open_graph
-    from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
-    from canvass.graph.dump_folder import DumpView, read_dump_graph
-
-    schema = decode_manifest(folder, AnyManifest).schema
-    if schema == SCHEMA:
-        return MemberView(open_graph(folder, verify=verify), folder)
-    if schema == DUMP_SCHEMA:
-        return DumpView(*read_dump_graph(folder, verify=verify), folder)
-    path = folder / MANIFEST_FILE
-    raise GraphError(f"{path}: the schema is {ascii(schema)[:60]}, not {SCHEMA} or {DUMP_SCHEMA}")

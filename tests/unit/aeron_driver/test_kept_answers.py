@@ -14,7 +14,7 @@ from canvass.aeron_driver.drivable import GraphSteps
 from canvass.aeron_driver.driving import Outcomes
 from canvass.aeron_driver.stream import Answers
 from canvass.graph.artifact import Graph
-from canvass.graph.build import keys_of_edges
+from canvass.graph.edge_keys import keys_of_edges
 from canvass.traces.layout import NONE
 from support.graphs import graph_of
 from support.java_answers import drivable_steps, verdict_on

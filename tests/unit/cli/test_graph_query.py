@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 
 from canvass.graph.build import cache_folder, load_model
-from canvass.graph.view import open_view
+from canvass.graph.open import open_view
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.run import RunFolder
 from support.graphs import graph_of

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from canvass.graph import GraphError, dump_import
 from canvass.graph.dump_folder import DumpArrays, DumpOrigin, write_dump_graph
 from canvass.graph.dump_import import import_dump
+from canvass.graph.open import open_view
 from canvass.graph.values import Kind, ValueBuilder, ValueTable
-from canvass.graph.view import open_view
 from canvass.tlc import (
     DumpEdge,
     DumpState,

@@ -10,7 +10,7 @@ import pytest
 
 from canvass.graph import GraphError
 from canvass.graph.folders import alone, need_place
-from canvass.graph.view import open_view
+from canvass.graph.open import open_view
 
 DEEP = '{"schema": ' + "[" * 100_000
 

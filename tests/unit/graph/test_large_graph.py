@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
 from canvass.graph.project import project
-from canvass.graph.view import open_view
 from canvass.graph.walks import around, components, shortest_path
 from support.grid_graph import write_grid
 

@@ -21,7 +21,8 @@ from canvass.browser.member_steps import MemberSteps
 from canvass.browser.sources import Lazy
 from canvass.graph import GraphError
 from canvass.graph.artifact import MemberView
-from canvass.graph.view import EdgeView, StateGraph, open_view
+from canvass.graph.open import open_view
+from canvass.graph.view import EdgeView, StateGraph
 from canvass.graph.walks import Components, components
 
 

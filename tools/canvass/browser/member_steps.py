@@ -28,7 +28,7 @@ from canvass.conformance.batch import Batch
 from canvass.conformance.diagnose import LoadedRun
 from canvass.conformance.steps import StepChecker, example_of
 from canvass.graph.artifact import Graph, MemberView, open_keys
-from canvass.graph.build import keys_of_edges
+from canvass.graph.edge_keys import keys_of_edges
 from canvass.steps.distinct import KeyTable
 from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
 

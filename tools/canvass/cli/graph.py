@@ -171,7 +171,7 @@ def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
     """Show the origin and the size of a graph, and verify its files."""
     from canvass.graph.artifact import MemberView
     from canvass.graph.dump_folder import DumpView
-    from canvass.graph.view import open_view
+    from canvass.graph.open import open_view
 
     view = open_view(graph)
     if isinstance(view, DumpView):

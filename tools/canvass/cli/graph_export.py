@@ -128,7 +128,7 @@ def diff(
     Exit code 0: they are the same. 1: they differ.
     """
     from canvass.graph.diff import diff as compare
-    from canvass.graph.view import open_view
+    from canvass.graph.open import open_view
 
     one, two = open_view(first), open_view(second)
     found = compare(one, two, limit=limit)
@@ -182,7 +182,7 @@ def coverage(
     """Show which steps of a member's graph some runs take, and which they never take."""
     from canvass.corpus.edges import covered_by
     from canvass.graph.artifact import MemberView
-    from canvass.graph.view import open_view
+    from canvass.graph.open import open_view
 
     opened = open_view(graph)
     if not isinstance(opened, MemberView):
@@ -260,7 +260,7 @@ def export(
 
     Exit code 1: there is no such state or path; nothing is written.
     """
-    from canvass.graph.view import open_view
+    from canvass.graph.open import open_view
 
     opened = open_view(graph)
     if form is ExportFormat.ITF or source is not None or target is not None:

@@ -252,7 +252,7 @@ def find(
 
     Exit code 1: there is no such state.
     """
-    from canvass.graph.view import open_view
+    from canvass.graph.open import open_view
 
     if (state is None) == (where is None):
         raise CommandError("name a STATE, or a condition with --where, and not both")
@@ -323,7 +323,7 @@ def path(
 
     It starts at FROM, or at an initial state. Exit code 1: no path leads there.
     """
-    from canvass.graph.view import open_view
+    from canvass.graph.open import open_view
     from canvass.graph.walks import NoPath, shortest_path
 
     if bool(target) == (where is not None):
@@ -365,7 +365,7 @@ def neighbours(
     output: Output = Format.HUMAN,
 ) -> None:
     """Show the states around a state, and the steps between them."""
-    from canvass.graph.view import open_view
+    from canvass.graph.open import open_view
     from canvass.graph.walks import around
 
     opened = open_view(graph)
@@ -420,7 +420,7 @@ def components(
     No step leaves a terminal component. A component is not called terminal if the steps of one of
     its states are not in the graph.
     """
-    from canvass.graph.view import open_view
+    from canvass.graph.open import open_view
     from canvass.graph.walks import components as find_components
 
     opened = open_view(graph)
@@ -471,8 +471,8 @@ def project(
     output: Output = Format.HUMAN,
 ) -> None:
     """Put states with the same EXPR into one class; show the classes and the steps between them."""
+    from canvass.graph.open import open_view
     from canvass.graph.project import project as find_quotient
-    from canvass.graph.view import open_view
 
     opened = open_view(graph)
     found = find_quotient(opened, by, actions, limit=limit)
