@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 import msgspec
@@ -31,6 +31,7 @@ from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
 from canvass.corpus.storage import Place, absolute, entries, remove_folder
+from canvass.corpus.task_checker import PROGRESS, TaskChecker
 from canvass.corpus.task_files import (
     TASK_LOG,
     Stage,
@@ -46,14 +47,7 @@ from canvass.corpus.task_files import (
 )
 from canvass.traces.counts import counted
 
-if TYPE_CHECKING:
-    from canvass.corpus.task_checker import TaskChecker
-
 _WORK: Final = "work"
-PROGRESS: Final = "progress"
-"""In the folder given to `TaskChecker.prepare`: for each task that is done a file, named by
-how many events it had and how many runs diverge.
-"""
 
 _Place = tuple[str, int | None]
 """A unit's path, and the number of the part if it was split."""

@@ -33,7 +33,6 @@ from canvass.conformance.step_lookup import (
 )
 from canvass.conformance.verdict import Verdict
 from canvass.corpus.edges import edges_met
-from canvass.corpus.job import PROGRESS
 from canvass.corpus.parts import (
     join_parts,
     part_file,
@@ -77,6 +76,10 @@ from canvass.traces.schema import Run, encode
 ANSWERS: Final = "answers"
 PARTS: Final = "parts"
 """Folders in the one that all workers can read."""
+PROGRESS: Final = "progress"
+"""In the folder given to `TaskChecker.prepare`: for each task that is done a file, named by
+how many events it had and how many runs diverge.
+"""
 
 _memo: dict[object, Screening] = {}
 """The screening of this worker process: what it has found out about steps serves all its tasks."""

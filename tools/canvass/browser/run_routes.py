@@ -30,7 +30,8 @@ from canvass.browser.reports import OpenCorpus, OpenReport
 from canvass.browser.run_find import find_in_run, next_change
 from canvass.browser.runs import FOLDS, OpenRun, tree_of
 from canvass.browser.sources import Store
-from canvass.browser.tracks import bands_of, seconds_text, strip_of
+from canvass.browser.strip import strip_of
+from canvass.browser.tracks import bands_of, seconds_text
 from canvass.browser.verdicts import RunSource, marks_of
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE

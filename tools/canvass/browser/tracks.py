@@ -1,4 +1,4 @@
-"""Members over a run: their election states, when each led and was down, and a run at a glance.
+"""Members over a run: their election states, when each led and was down.
 
 Read off the recorded states: a member leads while its role is leader and its election is closed; it
 is down between its last event and the restart that follows. All is made of arrays; objects are made
@@ -8,21 +8,17 @@ of changes only, and of at most so many.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.explanation.evidence import shown_ns
-from canvass.lanes.model import MARKED, Mark
 from canvass.traces.columns import EventColumns
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
 from canvass.traces.schema import Closing
-
-if TYPE_CHECKING:
-    from canvass.browser.runs import OpenRun
 
 DOWN: Final = "DOWN"
 ENDED: Final = "ENDED"
@@ -194,58 +190,3 @@ def since_text(duration_ns: int) -> str:
     if abs(duration_ns) < 50_000:
         return "+0 ms"
     return f"{'-' if duration_ns < 0 else '+'}{shown_ns(abs(duration_ns))}"
-
-
-MAX_PARTS: Final = 5000
-"""Segments, and marks, at most: more are narrower than a pixel each."""
-
-
-def strip_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunStrip:
-    """Give a run at a glance; ``wrong`` says of rows what is wrong there."""
-    rows = np.array(opened.lanes.rows, dtype=np.int64)
-    members = [list(track.segments()) for track in opened.tracks]
-    marks = _marks(opened, rows, wrong)
-    left_out, kept = max(0, len(marks) - MAX_PARTS), []
-    room = MAX_PARTS
-    for member, segments in enumerate(members):
-        kept.append(api.MemberStrip(id=member, segments=tuple(segments[:room])))
-        left_out += len(segments) - len(kept[-1].segments)
-        room -= len(kept[-1].segments)
-    return api.RunStrip(
-        total=opened.total,
-        members=tuple(kept),
-        marks=tuple(marks[:MAX_PARTS]),
-        bands=bands_of(opened.tracks, opened.total),
-        times=times_of(opened.loaded.columns, opened.lanes.rows),
-        left_out=left_out,
-    )
-
-
-def _marks(
-    opened: OpenRun, rows: NDArray[np.int64], wrong: Mapping[int, str]
-) -> list[api.StripMark]:
-    columns = opened.loaded.columns
-    action = columns.action[rows]
-    codes = [ACTION_NAMES.index(name) for name in MARKED]
-    marked = np.isin(action, codes)
-    gap = (columns.predecessor[rows] < 0) & (columns.step[rows] > 0)
-    first = (columns.step[rows] == 0) & (action == ACTION_NAMES.index("Restart"))
-    is_wrong = np.isin(rows, np.array(list(wrong), dtype=np.int64))
-    found = []
-    for place in np.flatnonzero((marked & ~first) | gap | is_wrong).tolist():
-        row = int(rows[place])
-        if row in wrong:
-            kind, text = Mark.DIVERGES, wrong[row]
-        elif gap[place]:
-            kind, text = Mark.GAP, f"steps before {int(columns.step[row])} are missing"
-        else:
-            kind, text = MARKED[ACTION_NAMES[int(columns.action[row])]]
-        found.append(
-            api.StripMark(
-                number=place,
-                member=int(columns.member[row]),
-                kind=kind.value,
-                text=text,
-            )
-        )
-    return found
