@@ -214,7 +214,8 @@ def compile_driver(class_path: ClassPath, cache: Path) -> Driver:
         If there is no Java.
     """
     java = find_java().path
-    folder = cache / f"{class_path.release}-{_digest(class_path)[:16]}"
+    # The driver's Java runs in another folder.
+    folder = cache.absolute() / f"{class_path.release}-{_digest(class_path)[:16]}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with alone(folder):
         if not (folder / _DONE).is_file():
@@ -269,9 +270,17 @@ def _compile(compiler: Path, class_path: ClassPath, folder: Path) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DriverError(f"{compiler} cannot compile the driver: {error}") from None
     if result.returncode != 0:
-        errors = [line for line in result.stderr.splitlines() if ": error:" in line]
-        first = errors[0] if errors else result.stderr.strip().partition("\n")[0]
+        errors, first = first_error(result.stderr)
         raise DriverError(
             f"the driver does not compile against Aeron {class_path.release}"
-            f" ({len(errors)} errors): {first.removeprefix(str(SOURCES) + os.sep)}"
+            f" ({errors} errors): {first.removeprefix(str(SOURCES) + os.sep)}"
         )
+
+
+def first_error(said: str) -> tuple[int, str]:
+    """Return how many errors javac reports, and the first one with the symbol that is missing."""
+    _, *errors = re.split(r"^(?=.*: error: )", said, flags=re.MULTILINE)
+    first = errors[0] if errors else said.strip()
+    symbol = re.search(r"^ +symbol: +(.*)", first, re.MULTILINE)
+    line = first.partition("\n")[0]
+    return len(errors), f"{line}: {symbol[1]}" if symbol else line

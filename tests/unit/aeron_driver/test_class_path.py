@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from canvass.aeron_driver import DriverError, compilation
-from canvass.aeron_driver.compilation import ClassPath, compile_driver, without_final
+from canvass.aeron_driver.compilation import (
+    ClassPath,
+    compile_driver,
+    first_error,
+    without_final,
+)
 from canvass.tlc.programs import Java
 
 AGENT = "io/aeron/cluster/ConsensusModuleAgent.class"
@@ -116,3 +121,26 @@ def test_without_a_compiler_the_error_names_a_jdk(
 def test_a_release_without_a_port_is_refused(aeron: Path, tmp_path: Path) -> None:
     with pytest.raises(DriverError, match=r"no class io\.aeron\.Aeron"):
         compilation._compile(Path("javac"), ClassPath.parse(str(aeron)), tmp_path / "out")
+
+
+def test_a_relative_cache_folder_is_found_from_the_folder_of_the_driver(
+    aeron: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compilation, "find_java", lambda: Java(tmp_path / "java", 17))
+    monkeypatch.setattr(compilation, "_compiler", lambda java: java)
+    monkeypatch.setattr(compilation, "_compile", lambda _compiler, _path, folder: folder.mkdir())
+    monkeypatch.chdir(tmp_path)
+
+    driver = compile_driver(ClassPath.parse(str(aeron)), Path("cache"))
+
+    assert driver.classes.is_absolute()
+    assert driver.classes.parent == tmp_path / "cache"
+
+
+def test_the_first_error_of_the_compiler_names_the_symbol() -> None:
+    first = "A.java:3: error: cannot find symbol\n    B b;\n    ^\n  symbol:   class B\n"
+    second = "  location: class A\nA.java:9: error: incompatible types\n  symbol: class C\n"
+
+    assert first_error(first + second) == (2, "A.java:3: error: cannot find symbol: class B")
+    assert first_error("A.java:1: error: other\n") == (1, "A.java:1: error: other")
+    assert first_error("no such file\nx") == (0, "no such file")
