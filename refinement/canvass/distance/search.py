@@ -270,7 +270,7 @@ def search(
     TlcError
         If TLC cannot run, or cannot read the moment.
     """
-    small, _ = moment.without_idle_talk().small()
+    small, _ = moment.small()
     constants = small.constants() | {
         "MaxSteps": bounds.steps + 1,
         "MaxFaults": bounds.crashes,

@@ -315,7 +315,7 @@ def test_sizes_of_the_heap(text: str, mib: int) -> None:
     assert heap_mib(text) == mib
 
 
-@pytest.mark.parametrize("text", ["", "4 g", "-1", "4gb", "1.5g"])
+@pytest.mark.parametrize("text", ["", "4 g", "-1", "4gb", "1.5g", "0", "1k"])
 def test_what_is_no_size_of_a_heap(text: str) -> None:
     with pytest.raises(CommandError):
         heap_mib(text)

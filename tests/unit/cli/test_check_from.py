@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from canvass.distance import search
 from canvass.distance.moments import RunMoments
+from canvass.distance.search import Distance, Moment
 from support.aeron_disks import Term, disk_of, write_disks
 from support.aeron_runs import SAMPLES
 from support.moments import captured_loss, first_loss
@@ -41,7 +43,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--from", "RUN", "--property", "Nothing"], "--property Nothing is none of"),
         (["--from", "RUN:3", "--every", "1s"], "leave out the event"),
         (["MCHazard1", "--from", "RUN"], "--from uses its own model"),
+        (["--from", "RUN", "--list"], "--from uses its own model; leave out --list"),
+        (["--from", "RUN", "--seed", "0"], "--from uses its own model; leave out --seed"),
         (["--every", "1s"], "--every requires --from"),
+        (["--crashes", "0"], "--crashes requires --from"),
+        (["--steps", "3"], "--steps requires --from"),
+        (["--property", "LogMatching"], "--property requires --from"),
         (["--from", "RUN", "--export", "far.svg"], "far.svg: a picture is of a run over time"),
     ],
 )
@@ -83,6 +90,24 @@ def test_after_a_loss_nothing_is_searched(command: Command, run: Path) -> None:
 
         assert code == 1
         assert [one["steps"] for one in json.loads(out)["moments"]] == [0]
+
+
+def test_a_changed_spec_gets_the_messages_that_the_unchanged_one_ignores(
+    command: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[int] = []
+
+    def searched(_root: Path, moment: Moment, *_: object) -> Distance:
+        found.append(len(moment.under_way))
+        return Distance("event 212", None, {}, 1, 1, 0.0, complete=True)
+
+    monkeypatch.setattr(search, "search", searched)
+    (moment,) = RunMoments(run).moments([212])
+    for words in ((), ("--spec", tmp_path)):
+        assert command("check", "--from", f"{run}:212", *words)[0] == 0
+
+    assert found == [len(moment.without_idle_talk().under_way), len(moment.under_way)]
+    assert found[0] < found[1]
 
 
 def test_disks_are_a_moment_as_well(command: Command, tmp_path: Path) -> None:

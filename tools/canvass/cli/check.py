@@ -6,7 +6,7 @@ The command line and what it prints and writes are here; `models` runs and compa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -52,13 +52,14 @@ def heap_mib(text: str) -> int:
     Raises
     ------
     CommandError
-        If it is not a size.
+        If it is not a size, or less than one MiB.
     """
     found = _HEAP.fullmatch(text.strip())
-    if found is None:
+    number, unit = (int(found[1]), found[2].lower()) if found else (0, "")
+    size = {"k": number // 1024, "g": number * 1024}.get(unit, number)
+    if not size:
         raise CommandError(f"--heap {text!r} is not a size; write 4g, 512m or a number of MiB")
-    number, unit = int(found[1]), found[2].lower()
-    return {"k": number // 1024, "g": number * 1024}.get(unit, number)
+    return size
 
 
 def exit_code(standings: Sequence[Standing]) -> int:
@@ -179,14 +180,20 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         wanted: Annotated[
-            str, typer.Option("--property", help="With --from: the property to violate.")
-        ] = "CommittedIsDurable",
+            str | None,
+            typer.Option(
+                "--property",
+                help="With --from: the property to violate. Default: CommittedIsDurable.",
+            ),
+        ] = None,
         steps: Annotated[
-            int, typer.Option(min=1, max=100, help="With --from: maximum number of steps.")
-        ] = 12,
+            int | None,
+            typer.Option(min=1, max=100, help="With --from: maximum number of steps. Default: 12."),
+        ] = None,
         crashes: Annotated[
-            int, typer.Option(min=0, max=9, help="With --from: maximum number of crashes.")
-        ] = 1,
+            int | None,
+            typer.Option(min=0, max=9, help="With --from: maximum number of crashes. Default: 1."),
+        ] = None,
         output: Output = Format.HUMAN,
     ) -> None:
         """Check models of the spec with TLC, and compare the results with the manifest.
@@ -202,20 +209,22 @@ def register(app: typer.Typer) -> None:
         from canvass.cli.distance import check_from
         from canvass.cli.models import Settings, run_model, select
         from canvass.cli.output import CheckProgress
-        from canvass.distance.search import Bounds
+        from canvass.distance.search import PROPERTIES, Bounds
         from canvass.tlc import TlcOptions, find_jar, find_java
 
         root = spec.absolute() if spec else spec_root()
         if source is not None:
-            if models:
-                raise CommandError("--from uses its own model; leave out MODEL")
+            sets_of_models = {"--list": listing, "--night": night, "--all": everything}
+            of_models = {"--print-config": print_config, "--seed": seed, "--coverage": coverage}
+            for name in _given({"MODEL": models or None} | sets_of_models | of_models):
+                raise CommandError(f"--from uses its own model; leave out {name}")
             limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
-            given: dict[str, Any] = {name: value for name, value in limits.items() if value}
+            bounds: dict[str, Any] = limits | {"steps": steps, "crashes": crashes}
             code = check_from(
                 source,
                 every=every,
-                wanted=wanted,
-                bounds=Bounds(steps=steps, crashes=crashes, **given),
+                wanted=wanted or PROPERTIES[0],
+                bounds=Bounds(**{name: bounds[name] for name in _given(bounds)}),
                 root=root,
                 options=TlcOptions(jar=find_jar(jar), java=find_java()),
                 diagram=diagram,
@@ -223,10 +232,11 @@ def register(app: typer.Typer) -> None:
                 export_to=export_to,
             )
             raise typer.Exit(code)
+        of_search = {"--every": every, "--property": wanted, "--steps": steps, "--crashes": crashes}
+        for name in _given(of_search):
+            raise CommandError(f"{name} requires --from")
         manifest = load_manifest(root)
         names = models or []
-        if every is not None:
-            raise CommandError("--every requires --from RUN")
         sets = frozenset({ModelSet.NIGHT if night else ModelSet.PUSH})
         chosen = select(manifest, names, frozenset(ModelSet) if listing or everything else sets)
         if listing or print_config:
@@ -260,6 +270,10 @@ def register(app: typer.Typer) -> None:
         if export_to is not None:
             export([run.counterexample for run in runs if run.counterexample], export_to)
         raise typer.Exit(code)
+
+
+def _given(options: Mapping[str, object]) -> list[str]:
+    return [name for name, value in options.items() if value is not None and value is not False]
 
 
 def _say(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: bool) -> None:
