@@ -208,9 +208,9 @@ class Rows:
     def intervals(self, *, inferred: bool) -> Interval:
         """Give when the member read its clock in each step.
 
-        A recorded step did so at its time. Of an imported one the lines around it say when: a
-        duty cycle reads the clock before its lines are written, the handler of a message after
-        the line of its receipt.
+        A recorded step did so at its time. Of an imported one the lines around it say when: the
+        handler of a message reads the clock after the line of its receipt, a duty cycle before it
+        takes the messages whose lines come before its step, and after the cycle before it.
         """
         if not inferred:
             return Interval(self.time_ns, self.time_ns)
@@ -219,6 +219,10 @@ class Rows:
         before = np.concatenate([[-1], upto[:-1]])
         after = np.minimum.accumulate(np.where(self.shown, rows, len(rows))[::-1])[::-1]
         after = np.concatenate([after[1:], [len(rows)]])
+        is_cycle = self.is_of(*_CYCLES)
+        last_cycle = np.maximum.accumulate(np.where(is_cycle, rows, -1))
+        last_cycle = np.concatenate([[-1], last_cycle[:-1]])
+        before = np.where(is_cycle, np.where(last_cycle >= 0, upto[last_cycle], -1), before)
         times = np.concatenate([self.time_ns, [_ANY_NS, NEVER_NS]])
         previous, following = times[before], times[after]
         receives = self.peer >= 0
@@ -237,23 +241,15 @@ class Rows:
         Returns
         -------
         Interval
-            It may begin earlier than that of ``at``: a cycle reads its clock before it takes the
-            messages whose lines come before its step. It begins after the cycle before it, and ends
-            with the one after it: among messages that do not matter to it, the import puts a step
-            anywhere.
+            It may end later than that of ``at``, with the cycle after it: among messages that do
+            not matter to it, the import puts a step anywhere.
         """
         rows = np.arange(len(self.time_ns))
         is_cycle = self.is_of(*_CYCLES)
-        last = np.maximum.accumulate(np.where(is_cycle, rows, -1))
-        before = np.concatenate([[-1], last[:-1]])
-        upto = np.maximum.accumulate(np.where(self.shown, rows, -1))
-        shown = np.where(before >= 0, upto[before], -1)
-        times = np.concatenate([self.time_ns, [NEVER_NS]])
         ends = is_cycle | self.is_of(*_ENDS)
         after = np.minimum.accumulate(np.where(ends, rows, len(rows))[::-1])[::-1]
         latest = np.concatenate([at.last, [_ANY_NS]])[np.concatenate([after[1:], [len(rows)]])]
-        first = np.where(is_cycle, np.minimum(times[shown], at.first), at.first)
-        return Interval(first, np.where(is_cycle, np.maximum(latest, at.last), at.last))
+        return Interval(at.first, np.where(is_cycle, np.maximum(latest, at.last), at.last))
 
     @property
     def last_cycles(self) -> Flags:

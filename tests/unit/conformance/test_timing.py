@@ -286,6 +286,29 @@ def test_a_step_may_have_read_its_clock_since_the_line_before(
     assert not timed(changed(imported, tmp_path / "run", pause)).timing
 
 
+def test_a_cycle_reads_its_clock_before_the_messages_that_it_takes(
+    imported: Path, tmp_path: Path
+) -> None:
+    """A ballot runs from the start of the cycle that begins it, however long the cycle takes."""
+    delayed = []
+
+    def delay(member: int, events: list[Event]) -> None:
+        for at, event in enumerate(events):
+            entered = event["state"]["electionState"] == "CANDIDATE_BALLOT"
+            if event["action"] != "Nominate" or not entered:
+                continue
+            lines = [k for k in range(at) if events[k].get("source")]
+            if events[lines[-1]]["input"].get("message"):
+                delayed.append(member)
+                for later in events[lines[-1] :]:
+                    later["timeNs"] = max(later["timeNs"], event["timeNs"] + _S // 2)
+
+    verdict = timed(changed(imported, tmp_path / "run", delay))
+
+    assert delayed
+    assert not verdict.timing
+
+
 def test_an_error_before_its_timeout_is_warned_of(tmp_path: Path) -> None:
     """Simulated errors come at any time: as an imported run they claim to be timeouts."""
     record_run(swarm(Options(member_count=3, seed=6, steps=600, revision="1.50")), tmp_path)
