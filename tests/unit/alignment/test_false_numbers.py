@@ -41,7 +41,7 @@ def said_of(logs: dict[int, list[str]], folder: Path) -> ImportSummary:
 @pytest.mark.parametrize(
     ("name", "member_id", "line", "field", "value"),
     [
-        ("a-clean-startup", 1, 27, "catchupPosition", 1823),
+        ("a-clean-startup", 1, 27, "catchupPosition", 1824),
         pytest.param("a-clean-startup", 0, 31, "leadershipTermId", -1, id="an entry of no term"),
         pytest.param("a-clean-startup", 0, 31, "logPosition", 1856, id="an entry too long"),
         pytest.param("b-leader-killed", 1, 196, "commitPosition", 30976, id="beyond the log"),

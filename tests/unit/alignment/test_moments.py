@@ -69,7 +69,7 @@ def test_a_member_that_copies_a_log_refuses_a_vote_with_what_it_has_noted(
         assert (summary.contradiction.file, summary.contradiction.line) == ("member-3.log", line)
 
 
-@pytest.mark.parametrize("position", [1_000, 50_336])
+@pytest.mark.parametrize("position", [1_024, 50_113, 50_336])
 def test_a_leader_announces_no_commit_position_that_nobody_can_have_reported(
     position: int, tmp_path: Path
 ) -> None:

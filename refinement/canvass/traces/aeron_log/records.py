@@ -13,12 +13,18 @@ form cycles.
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
 NULL_VALUE: Final = -1
 """A term, position or id that is not there. What a release does not print is None instead."""
+
+FRAME_ALIGNMENT: Final = 32
+"""An entry of a log, and so each position of a log, begins at a multiple of this. Source:
+``FrameDescriptor.FRAME_ALIGNMENT``.
+"""
 
 NULL_NAME: Final = "null"
 """The state before the first one, as Aeron prints it."""
@@ -374,6 +380,21 @@ class Start(ClusterEvent, frozen=True, gc=False):
     """The logger of 1.53 says which version it belongs to."""
 
     version: Text
+
+
+@cache
+def position_names(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The fields of a line or a message that are positions of a log."""
+    return tuple(name for name in kind.__struct_fields__ if name.endswith("position"))
+
+
+def unaligned(record: Line) -> str:
+    """The field that says a position which no log has, with its value; empty if there is none."""
+    for name in position_names(type(record)):
+        position = getattr(record, name)
+        if position is not None and position % FRAME_ALIGNMENT and position != NULL_VALUE:
+            return f"{name}={position}"
+    return ""
 
 
 LogRecord: TypeAlias = ClusterEvent | LifeStart | TruncatedLine | DamagedLine

@@ -27,7 +27,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.traces.aeron_log.records import LifeStart
+from canvass.traces.aeron_log.records import LifeStart, unaligned
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import END_OF_LIFE, Move, Moves, receive
@@ -345,6 +345,11 @@ class Replay:
         furthest = tries = spent = repaired = 0
         count = len(self.lines.records)
         while k < count:
+            if what := unaligned(self.lines.records[k]):
+                trajectory.false_lines.append((k, f"{what} is no position of a log"))
+                steps.append(false_step(self.lines, k, state))
+                trajectory.stopped = k + 1
+                return trajectory
             if isinstance(self.lines.records[k], LifeStart):
                 steps.append(Step(END_OF_LIFE, NO_INPUT, Outcome(state), range(k, k + 1)))
                 k += 1

@@ -27,6 +27,7 @@ from canvass.traces.aeron_log.records import (
     NewElection,
     RoleChange,
     StateChange,
+    position_names,
 )
 from canvass.traces.alignment.live import Emitted, LiveMember
 from canvass.traces.ndjson import EventWriter
@@ -43,7 +44,6 @@ from canvass.traces.schema import (
 )
 
 _POSITIONS: Final = attrgetter("recorded_position", "publication_position", "commit_position")
-_names: Final[dict[type, tuple[str, ...]]] = {}
 
 
 class Share(Struct, rename=wire_name):
@@ -64,11 +64,7 @@ def add_up(shares: Iterable[Share]) -> Share:
 
 def positions_of(shown: Line | Message) -> tuple[int, ...]:
     """The positions that a line or a message holds."""
-    kind = type(shown)
-    if kind not in _names:
-        names = shown.__struct_fields__ if isinstance(shown, Line) else kind.__match_args__
-        _names[kind] = tuple(name for name in names if name.endswith("position"))
-    return tuple([getattr(shown, name) for name in _names[kind]])
+    return tuple([getattr(shown, name) for name in position_names(type(shown))])
 
 
 class ObservedMember:
