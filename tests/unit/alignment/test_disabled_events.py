@@ -54,6 +54,17 @@ def test_a_log_without_an_event_is_not_contradicted(event: str, tmp_path: Path) 
     assert checked(tmp_path / "run").verdict.value in ("CONFORMS", "INCOMPLETE")
 
 
+def test_what_a_member_did_after_the_end_of_its_log_is_not_known(tmp_path: Path) -> None:
+    """The log ends in an election; what others received soon afterwards was sent in a later one."""
+    logs = logs_without(SAMPLES[1], "CANVASS_POSITION", "APPEND_POSITION", "COMMIT_POSITION")
+    begun = next(k for k, line in enumerate(logs[2]) if "-> FOLLOWER_LOG_INIT" in line)
+    del logs[2][begun + 1 :]
+    summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE, summary.contradiction
+    assert checked(tmp_path / "run").verdict.value == "INCOMPLETE"
+
+
 @pytest.mark.parametrize(
     ("release", "events"),
     [

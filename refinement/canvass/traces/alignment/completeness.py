@@ -71,10 +71,9 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
     for i, lines in members.items():
         if not lines.records:
             continue
-        _, last = _in_order(lines)[-1]
-        if isinstance(last, StateChange) and last.new_state == "CLOSED":
-            continue  # The member has closed itself: what comes later was on its way.
-        end = last.time_ns
+        if lines.closes_before(len(lines.records)):
+            continue  # What comes later was on its way.
+        end = _in_order(lines)[-1][1].time_ns
         late = sorted(
             record.time_ns
             for j, other in members.items()

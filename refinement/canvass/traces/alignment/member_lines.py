@@ -220,6 +220,11 @@ class MemberLines:
             if position is not None:
                 self.acknowledged[at] = position
 
+    def closes_before(self, index: int) -> bool:
+        """Whether the module closes with the last line before a record."""
+        several = [self.records[index - 1], *(one for at, one in self.beside if at == index)]
+        return isinstance(several[-1], StateChange) and several[-1].new_state == "CLOSED"
+
     def place(self, index: int) -> str:
         """File and line of a record."""
         record = self.records[index]

@@ -15,7 +15,7 @@ from canvass.cluster.effects import AppendNewLeadershipTermEvent
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import AppendPosition, CommitPosition, Message, sender_of
 from canvass.cluster.quorum import is_quorum
-from canvass.traces.aeron_log.records import NewElection
+from canvass.traces.aeron_log.records import LifeStart, NewElection
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import (
     SCANS,
@@ -25,7 +25,7 @@ from canvass.traces.alignment.channel_matching import (
     may_be_missing,
 )
 from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS
-from canvass.traces.alignment.member_lines import FOREVER, is_one_host
+from canvass.traces.alignment.member_lines import is_one_host
 from canvass.traces.alignment.moves import END_OF_LIFE, Move, receive
 from canvass.traces.alignment.replay import Step, Upper, false_step
 from canvass.traces.alignment.windows import (
@@ -424,20 +424,21 @@ def _bracket(
 def _is_silent(one: Windows, to: int, m: Message, now_ns: int) -> bool:
     """Whether a message can have been sent when the log of its sender has no line.
 
-    So it is after the end of the log, and where a closed member has none for long: it receives
-    reports or commit positions at intervals.
+    So it is after the last line of a process, unless that line says that the module closed: nobody
+    knows how many more lines there were. So it is, too, where a closed member has no line for long:
+    it receives reports or commit positions at intervals.
     """
-    times = one.trajectory.lines.times
-    place = bisect_left(times, now_ns)
-    before = times[place - 1] if place else now_ns
-    after = times[place] if place < len(times) else FOREVER
+    lines = one.trajectory.lines
+    place = bisect_left(lines.times, now_ns)
+    is_last = place == len(lines.records) or isinstance(lines.records[place], LifeStart)
+    if is_last and place:
+        return not lines.closes_before(place)
+    if not place or {"AppendPosition", "CommitPosition"} & one.hidden:
+        return False
     at = next((t for t, step in enumerate(one.steps) if step.lines.stop > place), len(one.steps))
     is_closed = at > 0 and one.steps[at - 1].state.election_state is ElectionState.CLOSED
-    if after == FOREVER:
-        return (is_closed and now_ns - before > GOES_ON_NS) or _can_follow(one, at, to, m)
-    if {"AppendPosition", "CommitPosition"} & one.hidden:
-        return False
-    return is_closed and after - before > GOES_ON_NS and _can_follow(one, at, to, m)
+    is_long = lines.times[place] - lines.times[place - 1] > GOES_ON_NS
+    return is_closed and is_long and _can_follow(one, at, to, m)
 
 
 def _end_of_life(one: Windows, first: int, last: int) -> int:
