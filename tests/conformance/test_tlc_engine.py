@@ -95,6 +95,7 @@ CORRUPTIONS: tuple[Callable[[corruptions.Streams], None], ...] = (
     corruptions.events_swapped,
     corruptions.event_duplicated,
     corruptions.send_removed,
+    corruptions.message_sent_twice,
     corruptions.message_from_nowhere,
     corruptions.message_forged,
     corruptions.message_overtaken,

@@ -117,6 +117,18 @@ def send_removed(streams: Streams) -> None:
     raise AssertionError("every message was received")
 
 
+def message_sent_twice(streams: Streams) -> None:
+    """A message that nobody receives has the id of one that its sender sent before."""
+    received = {line["input"].get("id") for lines in streams.values() for line in lines}
+    for lines in streams.values():
+        sends = [send for line in lines for send in line["sends"]]
+        for send in sends[1:]:
+            if send["id"] not in received:
+                send["id"] = sends[0]["id"]
+                return
+    raise AssertionError("every message was received")
+
+
 def message_from_nowhere(streams: Streams) -> None:
     """A message is received that nobody sent: its send is gone from the sender's stream."""
     _, _, line = next(events(streams, "OnCommitPosition"))

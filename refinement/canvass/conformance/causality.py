@@ -128,6 +128,7 @@ PROBLEMS: Final = {
     kernel.OTHER_CONTENT: "message {id} was sent with other contents",
     kernel.RECEIVED_TWICE: "message {id} is received a second time",
     kernel.OVERTAKEN: "message {id} was sent before one of member {sender} that came already",
+    kernel.SENT_TWICE: "message {id} is sent a second time; step {step} of member {sender} sent it",
     kernel.CYCLE: "the step comes before itself: what it consumes depends on what it causes",
     kernel.NOT_WRITTEN: "the log is recorded to where its leader has not written in that term",
     kernel.NO_LEADER: "the log is recorded from a member that has not led the term followed",
@@ -440,6 +441,9 @@ def _match_receipts(
     by_id = None if rises else np.argsort(ids, kind="stable")
     if by_id is not None:
         ids = ids[by_id]
+    twice = np.flatnonzero(ids[1:] == ids[:-1]) + 1
+    if by_id is not None:
+        twice = by_id[twice]
     send_of = long_array(len(member), row_kind(max(len(member), len(ids))))
     received = sequence.column("received", 0)
     for span in windows(len(received)):
@@ -464,7 +468,20 @@ def _match_receipts(
         send_of,
         found,
     )
+    # What is received under such an id may be either message.
+    found[send_row[twice]] = kernel.SENT_TWICE
     return send_of, found
+
+
+def sent_twice(sequence: Sequence, row: int) -> tuple[int, int]:
+    """Give the first id of a row's sends that was sent before, and the row that sent it first."""
+    ends = np.cumsum(sequence.sends_of[: row + 1], dtype=np.int64)
+    ids = sequence.column("sends", 0)[: ends[-1]]
+    firsts = (
+        (at, int(np.argmax(ids == ids[at]))) for at in range(ends[-1])[-sequence.sends_of[row] :]
+    )
+    first = next(first for at, first in firsts if first < at)
+    return int(ids[first]), int(np.searchsorted(ends, first, side="right"))
 
 
 def _causes_of_recording(

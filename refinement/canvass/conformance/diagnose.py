@@ -221,13 +221,20 @@ def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
     """Give of each name the first: there may be as many as there are events."""
     rows = np.flatnonzero(order.found)
     rank = order.rank[rows]
+    # What is received under an id that was sent twice follows from that.
+    rank[order.found[rows] == kernel_order.SENT_TWICE] -= len(sequence)
     of_log = np.isin(order.found[rows], sorted(_LOG_PROBLEMS))
     for name, chosen in ((LOG_STREAM, of_log), (MESSAGE_CAUSALITY, ~of_log)):
         if not chosen.any():
             continue
         row = int(rows[chosen][np.argmin(rank[chosen])])
-        identity, sender = (int(sequence.column("received", place)[row]) for place in (0, 1))
-        text = PROBLEMS[int(order.found[row])].format(id=message_id_text(identity), sender=sender)
+        problem, step = int(order.found[row]), 0
+        if problem == kernel_order.SENT_TWICE:
+            identity, first = causality.sent_twice(sequence, row)
+            sender, step = int(sequence.member[first]), int(sequence.step[first])
+        else:
+            identity, sender = (int(sequence.column("received", at)[row]) for at in (0, 1))
+        text = PROBLEMS[problem].format(id=message_id_text(identity), sender=sender, step=step)
         yield _at(sequence, order, row, DivergenceClass.CAUSALITY, name, text)
 
 

@@ -46,6 +46,8 @@ OTHER_CONTENT: Final = 3
 RECEIVED_TWICE: Final = 4
 OVERTAKEN: Final = 5
 """A message that its sender sent later, be it after a restart, was received before it."""
+SENT_TWICE: Final = 6
+"""A message has the id of one that was sent before."""
 CYCLE: Final = 7
 """The step comes before itself in the order of causes."""
 NOT_WRITTEN: Final = 8

@@ -202,7 +202,7 @@ def _about_message(trace: TraceRun, end: DeadEnd, member: int) -> str | None:
 
 def _about_step(trace: TraceRun, end: DeadEnd, member: int) -> str:
     if member not in end.differing:
-        return "this step names a member that is not in the cluster"
+        return "this step names a member that is not in the cluster, or sends a message's id again"
     outcomes = end.differing[member]
     if not outcomes:
         return "by the spec this step is not enabled in the state before it"

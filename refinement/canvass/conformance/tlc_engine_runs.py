@@ -272,6 +272,8 @@ def _how(run: Run, rows: EventColumns) -> Ints:
             if own:
                 nobody = (table[:, 0] == code) & (table[:, own] < 0).any(axis=1)
                 how[tables[name][nobody]] = ABSURD
+    _, first = np.unique(rows.sends[:, _ID], return_index=True)
+    how[np.delete(tables["sends"], first)] = ABSURD
     return how
 
 

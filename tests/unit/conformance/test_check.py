@@ -75,6 +75,7 @@ def test_check_an_appointed_leader_is_distinguished_from_the_others(tmp_path: Pa
         (corruptions.events_swapped, None),
         (corruptions.event_duplicated, (CAUSALITY, "MessageCausality")),
         (corruptions.send_removed, None),
+        (corruptions.message_sent_twice, (CAUSALITY, "MessageCausality")),
         (corruptions.message_from_nowhere, (CAUSALITY, "MessageCausality")),
         (corruptions.message_forged, (CAUSALITY, "MessageCausality")),
         (corruptions.message_overtaken, (CAUSALITY, "MessageCausality")),
@@ -130,6 +131,23 @@ def test_check_says_what_the_spec_leads_to_and_what_was_reported(
     bad = corrupted(good_run, tmp_path / "bad", spoil)
     first, *_ = check_run(bad, LOOKUP).divergences
     assert (first.name, first.text) == ("Nominate", text)
+
+
+def test_check_says_where_a_message_was_sent_first(good_run: Path, tmp_path: Path) -> None:
+    def spoil(streams: corruptions.Streams) -> None:
+        sending = [line for line in streams[1] if line["sends"]]
+        for line in sending[3:5]:
+            line["sends"][-1]["id"] = sending[2]["sends"][-1]["id"]
+        places[:] = [line["step"] for line in sending[2:4]]
+
+    places: list[int] = []
+    found = check_run(corrupted(good_run, tmp_path / "bad", spoil), LOOKUP).divergences
+    (twice,) = (each for each in found if each.name == "MessageCausality")
+    first, second = places
+    identity = read_streams(tmp_path / "bad")[1][first]["sends"][-1]["id"]
+    assert (twice.member, twice.step) == (1, second)
+    text = f"message {identity} is sent a second time; step {first} of member 1 sent it"
+    assert twice.text == text
 
 
 def test_check_says_in_which_state_a_step_is_not_enabled(good_run: Path, tmp_path: Path) -> None:

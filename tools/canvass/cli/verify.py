@@ -260,6 +260,7 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
         divergence_lines,
         log_lines_of,
         meaning,
+        place_of,
         run_names,
         shared_id_remark,
         show_command,
@@ -282,8 +283,9 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
         for line, style in divergence_lines(explanation):
             console.print(Text(line, _STYLES[style]))
         first = run.divergences[0]
+        console.print(Text(f"\n  the step in the trace: {visible(str(place_of(run, first)))}"))
         if (log := log_lines_of(run, first.member, first.step)) is not None:
-            console.print(Text(f"\n  {log.what}: {visible(str(log.first))}"))
+            console.print(Text(f"  {log.what}: {visible(str(log.first))}"))
         console.print(Text(f"\n  See it again: {show_command(run.path, first)}"))
     hidden = len(wrong) - len(explained)
     if hidden > 0:
