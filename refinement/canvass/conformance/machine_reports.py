@@ -215,35 +215,30 @@ _SUITE: Final = "canvass verify"
 
 
 def to_junit(found: CorpusVerdict) -> str:
-    """Give the XML document."""
+    """Give the XML document; a case fails or ends in an error where the exit code is not 0."""
     verdicts = [run.verdict for run in found.runs]
+    late = [_is_late(run, found) for run in found.runs]
     suite = ElementTree.Element(
         "testsuite",
         name=_SUITE,
         tests=str(len(verdicts)),
-        failures=str(sum(_fails(run, found) for run in found.runs)),
-        errors=str(verdicts.count(Verdict.MALFORMED)),
-        skipped=str(sum(_is_skipped(run, found) for run in found.runs)),
+        failures=str(verdicts.count(Verdict.DIVERGES) + sum(late)),
+        errors=str(verdicts.count(Verdict.MALFORMED) + verdicts.count(Verdict.INCOMPLETE)),
+        skipped="0",
         time=f"{found.counts.seconds:.3f}",
     )
     # CI servers take test cases of one name for one test.
-    for run, name in zip(found.runs, run_names(found.runs), strict=True):
+    for run, name, fails in zip(found.runs, run_names(found.runs), late, strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=_SUITE, name=name)
-        if not _fails(run, found) or run.verdict is Verdict.DIVERGES:
-            _case_result(case, run)
-        _case_timing(case, run, fails=_fails(run, found))
+        _case_result(case, run)
+        _case_timing(case, run, fails=fails)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def _is_skipped(run: RunVerdict, found: CorpusVerdict) -> bool:
-    return run.verdict is Verdict.INCOMPLETE and not _fails(run, found)
-
-
-def _fails(run: RunVerdict, found: CorpusVerdict) -> bool:
-    is_sound = run.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE)
-    late = found.timing_fails and is_sound and bool(run.timing)
-    return run.verdict is Verdict.DIVERGES or late
+def _is_late(run: RunVerdict, found: CorpusVerdict) -> bool:
+    """Whether nothing but a timing warning makes a run fail."""
+    return found.timing_fails and run.verdict is Verdict.CONFORMS and bool(run.timing)
 
 
 def _case_result(case: ElementTree.Element, run: RunVerdict) -> None:
@@ -263,12 +258,13 @@ def _case_result(case: ElementTree.Element, run: RunVerdict) -> None:
     elif run.verdict is Verdict.INCOMPLETE:
         facts = ", ".join(map(fact_text, run.facts))
         message = facts or f"{run.unchecked} steps from an unknown state"
-        ElementTree.SubElement(case, "skipped", message=message)
+        ElementTree.SubElement(case, "error", type=run.verdict.value, message=message)
 
 
 def _excerpt(run: RunVerdict) -> Iterator[str]:
-    """Give the line of the log that shows the first divergence, and its operator in the spec."""
+    """Give the line of the first divergence, that of the log, and its operator in the spec."""
     first = run.divergences[0]
+    yield f"the step in the trace: {visible(str(place_of(run, first)))}"
     lines = log_lines_of(run, first.member, first.step)
     if lines is not None:
         yield f"{lines.what}: {visible(str(lines.first))}"
@@ -283,7 +279,7 @@ def _case_timing(case: ElementTree.Element, run: RunVerdict, *, fails: bool) -> 
     if not run.timing:
         return
     text = "\n".join(visible(": ".join(timing_lines(warning))) for warning in run.timing)
-    if fails and run.verdict is not Verdict.DIVERGES:
+    if fails:
         rule = run.timing[0].rule.value
         ElementTree.SubElement(case, "failure", type=f"TIMING/{rule}", message=text)
     else:

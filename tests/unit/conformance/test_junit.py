@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+import pytest
+
 from canvass.conformance.machine_reports import to_junit
 from canvass.conformance.verdict import (
     CorpusVerdict,
     Divergence,
     DivergenceClass,
     RunVerdict,
+    TimeoutSource,
+    TimingRule,
+    TimingWarning,
     Verdict,
 )
 from canvass.traces.schema import Fact, FactKind
 from support.report_schemas import JUNIT_ATTRIBUTES, JUNIT_OUTCOMES
 
 WRONG = Divergence(DivergenceClass.CAUSALITY, "MessageCausality", 0, 1, "a <text> & \x00 more")
+LATE = TimingWarning(
+    TimingRule.EARLY_TIMEOUT, 0, 4, "Nominate", "too early", "a.timeout", 5, TimeoutSource.GIVEN
+)
 CORPUS = CorpusVerdict(
     (
         RunVerdict("good", "good", Verdict.CONFORMS, events=3),
@@ -33,16 +41,32 @@ def test_junit_each_run_is_a_case_with_one_outcome_at_most() -> None:
 
     assert suite.tag == "testsuite"
     assert [case.get("name") for case in suite] == [run.run_id for run in CORPUS.runs]
-    assert outcomes == [[], ["failure"], ["error"], ["skipped"], ["skipped"]]
+    assert outcomes == [[], ["failure"], ["error"], ["error"], ["error"]]
 
 
 def test_junit_a_run_that_is_not_whole_says_what_is_missing() -> None:
     suite = ElementTree.fromstring(to_junit(CORPUS))
 
-    assert [skipped.get("message") for skipped in suite.iter("skipped")] == [
-        "GAP of member 1 at line 5",
-        "2 steps from an unknown state",
+    assert [(error.get("type"), error.get("message")) for error in suite.iter("error")][1:] == [
+        ("INCOMPLETE", "GAP of member 1 at line 5"),
+        ("INCOMPLETE", "2 steps from an unknown state"),
     ]
+
+
+@pytest.mark.parametrize("timing_fails", [False, True])
+@pytest.mark.parametrize("timing", [(), (LATE,)])
+@pytest.mark.parametrize("verdict", Verdict)
+def test_junit_a_case_is_red_where_the_exit_code_is_not_0(
+    verdict: Verdict, timing: tuple[TimingWarning, ...], timing_fails: bool
+) -> None:
+    wrong = (WRONG,) if verdict is Verdict.DIVERGES else ()
+    run = RunVerdict("run", "run", verdict, divergences=wrong, unchecked=1, timing=timing)
+    found = CorpusVerdict((run,), timing_fails=timing_fails)
+    suite = ElementTree.fromstring(to_junit(found))
+    red = len(suite.findall("testcase/failure")) + len(suite.findall("testcase/error"))
+
+    assert red == (1 if found.exit_code else 0)
+    assert red == int(suite.get("failures", "")) + int(suite.get("errors", ""))
 
 
 def test_junit_the_suite_counts_what_is_in_it() -> None:
