@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -79,7 +80,8 @@ _INPUTS: Final = (
     *(pa.field(each.value.lower(), pa.int64(), nullable=False) for each in Verdict),
 )
 _COUNTS: Final = tuple(each.value.lower() for each in Verdict)
-_KNOWN: Final = ("source", "verified_at", "spec_digest", "digest", "stat", *_COUNTS)
+_VERIFIED_BY: Final = ("spec_digest", "canvass_version")
+_KNOWN: Final = ("source", "verified_at", *_VERIFIED_BY, "digest", "stat", *_COUNTS)
 _QUARANTINE: Final = ("source", "run_id", "reason")
 
 
@@ -103,8 +105,8 @@ class Input(Struct, frozen=True):
 
     unit: Unit
     cause: str
-    """Why it is verified: ``new``, ``changed``, ``spec`` (another spec verified it) or ``again``.
-    Empty if it need not be.
+    """Why it is verified: ``new``, ``changed``, ``spec`` (verified against another spec),
+    ``canvass`` (verified by another canvass) or ``again``. Empty if it need not be.
     """
     digest: str
     """Of the contents of its files."""
@@ -204,7 +206,9 @@ class History:
 
     # --- what is due ------------------------------------------------------------------------------
 
-    def inputs(self, units: Sequence[Unit], spec_digest: str, *, again: bool = False) -> Inputs:
+    def inputs(
+        self, units: Sequence[Unit], spec_digest: str, version: str, *, again: bool = False
+    ) -> Inputs:
         """Compare the units with their latest verification.
 
         Parameters
@@ -213,13 +217,16 @@ class History:
             All units of the corpus.
         spec_digest
             Of the spec that they are to conform to.
+        version
+            Of canvass and its code, as `checker_version` gives it.
         again
             Whether all of them are to be verified.
         """
         known = self._known({unit.path for unit in units})
         with ThreadPoolExecutor(_HASH_THREADS) as pool:
             compared = pool.map(lambda unit: _compare(unit, known.get(unit.path), again), units)
-            return Inputs(tuple(_with_spec(each, known, spec_digest) for each in compared))
+            now = dict(zip(_VERIFIED_BY, (spec_digest, version), strict=True))
+            return Inputs(tuple(_with_checker(each, known, now) for each in compared))
 
     def _known(self, sources: set[str]) -> Mapping[str, Mapping[str, Any]]:
         """Give the latest row of each unit."""
@@ -297,6 +304,21 @@ def _move(source: Place, target: Place) -> None:
         source.replace(target)
 
 
+_DECIDING: Final = ("cluster", "traces", "graph", "steps", "conformance", "corpus")
+"""The packages that decide verdicts, on logs of Aeron too."""
+
+
+def checker_version() -> str:
+    """Name what decides verdicts: the version of canvass, and a digest of that code."""
+    found = hashlib.blake2b(digest_size=6)
+    for name in _DECIDING:
+        folder = Path(str(import_module(f"canvass.{name}").__file__)).parent
+        for file in sorted(folder.rglob("*.py")):
+            found.update(f"{name}/{file.relative_to(folder).as_posix()}\0".encode())
+            found.update(file.read_bytes())
+    return f"{metadata.version('canvass')}+{found.hexdigest()}"
+
+
 def make_stamp(inputs: Iterable[Input], version: str, spec_digest: str, now: datetime) -> Stamp:
     """Make the stamp of a verification: of the same inputs on the same day it has the same id."""
     found = hashlib.blake2b(f"{version}\n{spec_digest}\n{now:%Y-%m-%d}\n".encode(), digest_size=16)
@@ -306,7 +328,7 @@ def make_stamp(inputs: Iterable[Input], version: str, spec_digest: str, now: dat
 
 
 def _compare(unit: Unit, before: Mapping[str, Any] | None, again: bool) -> Input:
-    """Compare a unit with its latest verification, but for the spec."""
+    """Compare a unit with its latest verification, but for what has verified it."""
     stat = _stat_of(unit)
     if before is not None and stat is not None and stat == before["stat"]:
         digest = before["digest"]
@@ -322,10 +344,17 @@ def _compare(unit: Unit, before: Mapping[str, Any] | None, again: bool) -> Input
     return Input(unit, "again" if again else "", digest, stat, () if again else counts)
 
 
-def _with_spec(each: Input, known: Mapping[str, Mapping[str, Any]], spec_digest: str) -> Input:
-    if each.cause or known[each.unit.path]["spec_digest"] == spec_digest:
+def _with_checker(
+    each: Input, known: Mapping[str, Mapping[str, Any]], now: Mapping[str, str]
+) -> Input:
+    """Have a unit verified that another spec or another canvass has verified."""
+    if each.cause:
         return each
-    return Input(each.unit, "spec", each.digest, each.stat)
+    before = known[each.unit.path]
+    for cause, name in zip(("spec", "canvass"), _VERIFIED_BY, strict=True):
+        if before[name] != now[name]:
+            return Input(each.unit, cause, each.digest, each.stat)
+    return each
 
 
 def _stat_of(unit: Unit) -> str | None:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections import Counter
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
 import pytest
 
+from canvass import conformance
 from canvass.corpus import history
 from canvass.corpus.engine import ProcessEngine
-from canvass.corpus.history import TABLES, History, HistoryInUse, Input, Stamp, make_stamp
+from canvass.corpus.history import (
+    TABLES,
+    History,
+    HistoryInUse,
+    Input,
+    Stamp,
+    checker_version,
+    make_stamp,
+)
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.storage import StorageError, place_of
@@ -83,7 +94,7 @@ def rows(tables: Path, name: str) -> list[dict[str, Any]]:
 def verify_once(kept: History, corpus: Path, report: Path, now: datetime) -> list[Input]:
     """Do what the command does; the report is that of all units."""
     with kept.opened():
-        due = kept.inputs(list_units([corpus]), "spec-1").due
+        due = kept.inputs(list_units([corpus]), "spec-1", "0.1").due
         if due:
             kept.append(report, due, make_stamp(due, "0.1", "spec-1", now))
     return due
@@ -131,7 +142,7 @@ def test_what_is_known_is_not_verified_again(corpus: Path, report: Path, tmp_pat
 
     assert verify_once(kept, corpus, report, LATER) == []
 
-    inputs = kept.inputs(list_units([corpus]), "spec-1")
+    inputs = kept.inputs(list_units([corpus]), "spec-1", "0.1")
     assert inputs.earlier() == {"CONFORMS": 3, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
 
 
@@ -148,13 +159,28 @@ def test_what_is_new_changed_or_of_another_spec_is_due(
     (copy / "run-0").rename(copy / "run-9")
     (copy / "run-1" / "run.json").touch()
 
-    def causes(spec: str, *, again: bool = False) -> dict[str, str]:
-        found = kept.inputs(list_units([copy]), spec, again=again).listed
+    def causes(spec: str, version: str = "0.1", *, again: bool = False) -> dict[str, str]:
+        found = kept.inputs(list_units([copy]), spec, version, again=again).listed
         return {Path(each.unit.path).name: each.cause for each in found}
 
     assert causes("spec-1") == {"run-1": "", "run-3": "changed", "run-9": "new"}
     assert causes("spec-2") == {"run-1": "spec", "run-3": "changed", "run-9": "new"}
+    assert causes("spec-1", "0.2") == {"run-1": "canvass", "run-3": "changed", "run-9": "new"}
     assert causes("spec-1", again=True)["run-1"] == "again"
+
+
+def test_other_code_that_decides_verdicts_has_another_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = checker_version()
+    copy = tmp_path / "conformance"
+    shutil.copytree(Path(conformance.__file__).parent, copy)
+    monkeypatch.setattr(conformance, "__file__", str(copy / "__init__.py"))
+    assert checker_version() == before
+    (copy / "verdict.py").write_bytes((copy / "verdict.py").read_bytes() + b"# changed\n")
+
+    assert checker_version() != before
+    assert checker_version().startswith(f"{metadata.version('canvass')}+")
 
 
 def test_a_file_that_changes_within_its_time_stamp_is_noticed(
@@ -173,7 +199,7 @@ def test_a_file_that_changes_within_its_time_stamp_is_noticed(
     stream.write_bytes(stream.read_bytes()[::-1])
     os.utime(stream, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    assert [each.cause for each in kept.inputs(list_units([run.parent]), "spec-1").due] == [
+    assert [each.cause for each in kept.inputs(list_units([run.parent]), "spec-1", "0.1").due] == [
         "changed"
     ]
 
@@ -238,7 +264,7 @@ def test_two_verifications_do_not_add_to_the_same_tables_at_once(tmp_path: Path)
 
 
 def test_a_stamp_is_that_of_the_inputs_and_of_the_day(corpus: Path, tmp_path: Path) -> None:
-    due = History(tmp_path).inputs(list_units([corpus]), "spec-1").due
+    due = History(tmp_path).inputs(list_units([corpus]), "spec-1", "0.1").due
 
     def identity(inputs: list[Input], version: str, spec: str, now: datetime) -> str:
         stamp: Stamp = make_stamp(inputs, version, spec, now)
@@ -277,5 +303,5 @@ def test_what_a_store_refuses_is_one_line_that_names_the_file(tmp_path: Path) ->
     (tmp_path / "inputs" / "odd.parquet").write_bytes(b"no Parquet")
 
     with pytest.raises(StorageError, match=r"odd.parquet: .*Parquet") as caught:
-        History(tmp_path).inputs([], "spec-1")
+        History(tmp_path).inputs([], "spec-1", "0.1")
     assert "\n" not in str(caught.value)

@@ -136,16 +136,16 @@ def verify_due(
     import msgspec
 
     from canvass.conformance.step_lookup import spec_digest
-    from canvass.corpus.history import make_stamp
+    from canvass.corpus.history import checker_version, make_stamp
     from canvass.corpus.summary import empty_summary
 
-    digest, ours = spec_digest(), version("canvass")
-    inputs = history.inputs(units, digest, again=again)
+    digest, ours = spec_digest(), checker_version()
+    inputs = history.inputs(units, digest, ours, again=again)
     due = inputs.due
     progress.stage(_causes(inputs.causes()))
     if not due:
         corpora = [str(corpus) for corpus in request.corpora]
-        summary = empty_summary(ours, corpora)
+        summary = empty_summary(version("canvass"), corpora)
         return msgspec.structs.replace(summary, earlier=inputs.earlier()), ""
     stamp = make_stamp(due, ours, digest, datetime.now(UTC))
     with history.report_folder() if report is None else nullcontext(report.out) as out:
@@ -162,6 +162,7 @@ _CAUSES = {
     "new": "new",
     "changed": "changed",
     "spec": "verified under another spec",
+    "canvass": "verified by another canvass",
     "again": "to be verified again",
     "": "unchanged",
 }
