@@ -313,8 +313,9 @@ def assess(
         If a folder or the client's file cannot be used at all.
     """
     disks = [disk for disk in load_disks(folders) if disk.member_id not in lost]
-    if not disks:
-        raise DiskError(str(folders[0]) if folders else "", -1, "there is no disk to assess")
+    if all(disk.files.is_empty for disk in disks):
+        reason = "no file of a member is there, so that there is no disk to assess"
+        raise DiskError(str(folders[0]) if folders else "", -1, reason)
     member_ids = _member_ids(disks, lost, member_count)
     comparison = compare(disks)
     found = [one for disk in disks for one in check(disk, now_ms)]
@@ -349,10 +350,18 @@ def _member_ids(
     disks: Sequence[MemberDisk], lost: Sequence[int], member_count: int | None
 ) -> list[int]:
     """The ids of all members: given, lost, or a leader of a term in some log; then others."""
-    ids = {disk.member_id for disk in disks} | set(lost)
+    ids = {disk.member_id for disk in disks}
     for disk in disks:
         if disk.log is not None:
             ids |= {run.leader for run in disk.log.terms if 0 <= run.leader < 1000}
+    unknown = max(set(lost) - ids, default=0)
+    ids |= set(lost)
+    if member_count is None and unknown >= len(ids):
+        reason = (
+            f"no folder and no log names member {unknown};"
+            f" give --members {len(ids)} if the cluster has it"
+        )
+        raise DiskError(str(disks[0].files.folder), -1, reason)
     if member_count is not None and member_count < len(ids):
         reason = f"the cluster has at least {len(ids)} members: {', '.join(map(str, sorted(ids)))}"
         raise DiskError(str(disks[0].files.folder), -1, reason)

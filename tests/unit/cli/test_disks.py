@@ -79,14 +79,24 @@ def test_json_has_what_the_screen_has(command: Command) -> None:
     [
         (["nowhere"], "nowhere: there is no such folder"),
         ([COMMITTED / "1.53-tight-242", "--members", "2"], "the cluster has at least 3 members"),
+        (["."], ".: no file of a member is there, so that there is no disk to assess"),
+        (
+            [COMMITTED / "1.53-tight-242", "--assume-lost", "9"],
+            "no folder and no log names member 9; give --members 4 if the cluster has it",
+        ),
         ([COMMITTED / "1.53-tight-242", "--revision", "7"], "--revision 7 is none of 1.49, 1.50"),
         ([COMMITTED / "1.53-tight-242", "--client", "nowhere"], "nowhere: No such file"),
         ([COMMITTED, "--format", "json"], "is there more than once"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
-    command: Command, arguments: list[object], error: str
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[object],
+    error: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     code, out, err = command("disks", *arguments)
 
     assert (code, out) == (2, "")

@@ -136,6 +136,14 @@ def test_a_lost_disk_leaves_what_the_others_hold(disks: Path) -> None:
     assert [one.quorums for one in verdict.outlook.leaderships] == [[[0, 1]], [[0, 1]]]
 
 
+def test_a_lost_member_that_no_folder_names_is_the_next_one_or_counted(disks: Path) -> None:
+    assert assess([disks], lost=[3]).member_count == 4
+    assert assess([disks], lost=[3, 4]).member_count == 5
+    assert assess([disks], lost=[9], member_count=4).without_disk == [9]
+    with pytest.raises(DiskError, match="names member 5; give --members 5"):
+        assess([disks], lost=[3, 5])
+
+
 @settings(max_examples=20)
 @given(data=st.data())
 def test_any_damage_is_assessed_without_an_error(
