@@ -69,7 +69,7 @@ def coverage_of(name: str, met: NDArray[np.int64]) -> GraphCoverage:
         An edge for each step that was met.
     """
     folder = local_folder(place_of(name))
-    graph = open_graph(folder, verify=False)
+    graph = open_graph(folder)
     actions = graph.input_action[graph.input]
     edges = np.asarray(open_keys(folder).edges)
     steps = np.bincount(actions[edges], minlength=len(ACTION_NAMES)).tolist()

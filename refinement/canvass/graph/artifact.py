@@ -54,7 +54,8 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 SCHEMA: Final = "canvass.graph/1"
-FILES: Final = (*folders.FILES, KEYS_FILE, EDGES_FILE)
+_KEY_FILES: Final[tuple[str, ...]] = (KEYS_FILE, EDGES_FILE)
+FILES: Final = (*folders.FILES, *_KEY_FILES)
 """The files of a folder beside its manifest."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -262,8 +263,11 @@ def open_keys(folder: Path) -> KeyTable:
     Raises
     ------
     GraphError
-        If they cannot be read.
+        If they are absent or damaged.
     """
+    digests = read_manifest(folder).files
+    own = {name: digests[name] for name in _KEY_FILES if name in digests}
+    verify_files(folder, own, _KEY_FILES, _KEY_FILES)
     try:
         return KeyTable.open(folder)
     except (OSError, ValueError) as error:

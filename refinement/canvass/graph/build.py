@@ -163,8 +163,7 @@ def build_graph(
     model
         As `load_model` gives it.
     folder
-        Where the graph goes. A graph that is there is replaced once the new one is complete;
-        anything else that is there is an error.
+        Where the graph goes, once it is complete; nothing may be there.
     options
         How to run TLC. The number of workers is 1 in any case: what two print would mix.
     on_event
@@ -178,7 +177,7 @@ def build_graph(
     Raises
     ------
     GraphError
-        If TLC does not end well, or the folder holds something else.
+        If TLC does not end well, or the folder is there.
     TlcError
         If TLC cannot be run.
     """

@@ -128,7 +128,7 @@ class DumpArrays:
 def write_dump_graph(
     folder: Path, arrays: DumpArrays, *, model: str, complete: bool | None, origin: DumpOrigin
 ) -> DumpManifest:
-    """Write a graph; one that is in the folder is replaced once this one is complete.
+    """Write a graph to a new folder.
 
     Raises
     ------

@@ -249,7 +249,7 @@ def import_dump(
     Raises
     ------
     GraphError
-        See `read_graph`; and if the folder holds something else or cannot be written.
+        See `read_graph`; and if the folder is there or cannot be written.
     """
     need_place(folder)
     arrays = read_graph(dump, complete=complete, on_progress=on_progress)
@@ -277,7 +277,7 @@ def build_dump(
     module, config
         What TLC runs.
     folder
-        Where the graph goes. A graph that is there is replaced once the new one is complete.
+        Where the graph goes, once it is complete; nothing may be there.
     model
         What the graph is called.
     options
@@ -295,7 +295,7 @@ def build_dump(
     Raises
     ------
     GraphError
-        If TLC does not end well, or the folder holds something else.
+        If TLC does not end well, or the folder is there.
     TlcError
         If TLC cannot be run.
     """

@@ -22,7 +22,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import re
-import shutil
 import tempfile
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -351,29 +350,20 @@ def verify_files(
 
 
 def need_place(folder: Path) -> None:
-    """See that a graph may go to a folder: nothing is there, or a graph.
+    """See that nothing is where a graph is to go.
 
     Raises
     ------
     GraphError
-        If something else is there.
+        If something is there.
     """
-    if folder.exists() and not is_graph(folder):
-        raise GraphError(f"{folder}: exists, and is no state graph")
-
-
-def is_graph(folder: Path) -> bool:
-    """Say whether a folder holds a graph, of whatever version: others have manifests, too."""
-    try:
-        schema = decode_manifest(folder, AnyManifest).schema
-    except GraphError:
-        return False
-    return isinstance(schema, str) and schema.startswith("canvass.graph")
+    if folder.exists():
+        raise GraphError(f"{folder} exists; name a new folder")
 
 
 @contextmanager
 def made_aside(folder: Path) -> Iterator[Path]:
-    """Give an empty folder that takes the place of ``folder`` at the end, if all went well.
+    """Give an empty folder that becomes ``folder`` at the end, if all went well.
 
     Raises
     ------
@@ -390,8 +380,6 @@ def made_aside(folder: Path) -> Iterator[Path]:
             aside = Path(place) / "graph"
             aside.mkdir()
             yield aside
-            if folder.exists():
-                shutil.rmtree(folder)
             aside.replace(folder)
     except OSError as error:
         raise GraphError(f"{folder}: cannot be written: {error.strerror}") from None

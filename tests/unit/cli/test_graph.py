@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from canvass.conformance.check import make_lookup
 from canvass.graph import GraphError, folders
-from canvass.graph.artifact import open_graph
+from canvass.graph.artifact import FILES, open_graph
 from canvass.spec import load_manifest
+from canvass.steps.distinct import EDGES_FILE, KEYS_FILE
 from support.guide_examples import block
 
 pytestmark = pytest.mark.tlc
@@ -33,13 +35,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_build_replaces_a_graph_and_makes_the_same_files(command: Command, folder: Path) -> None:
+def test_two_builds_make_the_same_files(command: Command, folder: Path, tmp_path: Path) -> None:
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    code, out, _ = command("graph", "build", MODEL, "--out", folder)
+    code, out, _ = command("graph", "build", MODEL, "--out", tmp_path / "again")
 
     assert code == 0
-    assert out.startswith("MCMemberGraph1: 1 members, revision 1.50; TLC ")
-    assert before == {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert out.startswith("MCMemberGraph1: 1 member, revision 1.50; TLC ")
+    assert before == {file.name: file.read_bytes() for file in (tmp_path / "again").iterdir()}
 
 
 def test_stats_say_what_the_manifest_of_the_spec_expects(command: Command, folder: Path) -> None:
@@ -120,18 +122,30 @@ def test_a_folder_that_holds_something_else_is_left_alone(command: Command, tmp_
     code, _, err = command("graph", "build", MODEL, "--out", tmp_path)
 
     assert code == 2
-    assert "is no state graph" in err
+    assert f"{tmp_path} exists; name a new folder" in err
     assert (tmp_path / "mine.txt").read_text() == "precious"
 
 
-@pytest.mark.parametrize("name", ["states.parquet", "edges.parquet", "keys.npy"])
-def test_damage_is_noticed(command: Command, folder: Path, name: str) -> None:
+@pytest.mark.parametrize("name", FILES)
+def test_damage_is_noticed(command: Command, folder: Path, tmp_path: Path, name: str) -> None:
+    spoilt = shutil.copytree(folder, tmp_path / "spoilt")
     whole = (folder / name).read_bytes()
-    try:
-        (folder / name).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        code, _, err = command("graph", "stats", folder)
-    finally:
-        (folder / name).write_bytes(whole)
+    (spoilt / name).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    code, _, err = command("graph", "stats", spoilt)
 
     assert code == 2
     assert f"{name}: damaged" in err
+
+
+@pytest.mark.parametrize("name", [KEYS_FILE, EDGES_FILE])
+@pytest.mark.parametrize("place", [10, 200, -1])
+def test_no_run_is_checked_with_damaged_keys(
+    folder: Path, tmp_path: Path, name: str, place: int
+) -> None:
+    spoilt = shutil.copytree(folder, tmp_path / "spoilt")
+    data = bytearray((spoilt / name).read_bytes())
+    data[place] ^= 4
+    (spoilt / name).write_bytes(data)
+
+    with pytest.raises(GraphError, match=f"{name}: damaged"):
+        make_lookup([spoilt], None)

@@ -31,7 +31,6 @@ from canvass.corpus.storage import (
     place_of,
 )
 from canvass.corpus.task_checker import TaskChecker
-from canvass.graph.artifact import open_keys
 from canvass.steps.distinct import KeyTable
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetWriter
@@ -182,7 +181,7 @@ def test_a_graph_in_a_store_is_copied_once_to_a_machine(
 
     copy = local_folder(place / "graph")
 
-    assert open_keys(copy).lookup(keys).tolist() == [7, 8]
+    assert KeyTable.open(copy).lookup(keys).tolist() == [7, 8]
     assert local_folder(place / "graph") == copy
     (place / "graph" / "more").write_bytes(b"another graph")
     assert local_folder(place / "graph") != copy

@@ -347,6 +347,6 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
     folder.mkdir()
     (folder / "precious.txt").write_text("precious")
 
-    with pytest.raises(GraphError, match="is no state graph"):
+    with pytest.raises(GraphError, match="exists; name a new folder"):
         import_dump(dump, folder)
     assert (folder / "precious.txt").read_text() == "precious"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from canvass.graph import GraphError
-from canvass.graph.folders import alone, need_place
+from canvass.graph.folders import alone, made_aside, need_place
 from canvass.graph.open import open_view
 
 DEEP = '{"schema": ' + "[" * 100_000
@@ -49,18 +49,25 @@ def test_a_place_that_cannot_be_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "manifest", ['{"schema": "another/1"}', '{"name": "theirs"}', "[]", "", DEEP]
 )
-def test_a_folder_of_somebody_else_is_not_replaced(tmp_path: Path, manifest: str) -> None:
+def test_a_folder_of_somebody_else_is_no_graph(tmp_path: Path, manifest: str) -> None:
     """Other programs call a file of theirs ``manifest.json``, too."""
     (tmp_path / "manifest.json").write_text(manifest)
 
     with pytest.raises(GraphError):
         open_view(tmp_path)
-    with pytest.raises(GraphError, match="exists, and is no state graph"):
-        need_place(tmp_path)
 
 
-def test_a_graph_of_any_version_may_be_replaced(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"schema": "canvass.graph/9", "of": "another"}')
+def test_nothing_is_replaced_by_a_graph(tmp_path: Path) -> None:
+    precious = tmp_path / "graph" / "precious"
+    precious.parent.mkdir()
+    with pytest.raises(GraphError, match="exists; name a new folder"):
+        need_place(precious.parent)
 
-    need_place(tmp_path)
+    def build() -> None:
+        with made_aside(precious.parent):
+            precious.write_text("appears while the graph is built")
+
+    with pytest.raises(GraphError, match="cannot be written: Directory not empty"):
+        build()
     need_place(tmp_path / "absent")
+    assert {path.name for path in tmp_path.rglob("*")} == {"graph", "precious"}

@@ -17,6 +17,7 @@ from canvass.cli import graph_export, graph_query
 from canvass.cli.graph_query import Answer, Folder
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, progress_console, say
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.graph.artifact import Graph, Manifest
@@ -50,7 +51,7 @@ def build(
             help="A model, such as MCElection (see canvass check --list), or a file Spec.tla.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder to make.")],
     config: Annotated[
         Path | None, typer.Option(help="Configuration of Spec.tla. Default: Spec.cfg beside it.")
     ] = None,
@@ -64,9 +65,9 @@ def build(
     heap: Annotated[str, typer.Option(help="Java heap size, such as 3g.")] = "3g",
     output: Output = Format.HUMAN,
 ) -> None:
-    """Build the state graph of a model with TLC.
+    """Build the state graph of a model with TLC, in a new folder.
 
-    The graph is the same on every machine. It replaces a graph that is in the folder.
+    The graph is the same on every machine.
     """
     from canvass.cli.check import heap_mib
     from canvass.cli.output import CheckProgress
@@ -151,7 +152,7 @@ def import_(
     dump: Annotated[
         Path, typer.Argument(metavar="DUMP", help="A file that TLC's -dump dot,actionlabels wrote.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder to make.")],
     model: Annotated[
         str | None, typer.Option(help="Name of the graph. Default: that of the file.")
     ] = None,
@@ -221,7 +222,7 @@ def _show_stats(manifest: Manifest, expanded: dict[str, int]) -> None:
         manifest.rules.hardening
     )
     say(
-        f"{manifest.model}: {manifest.rules.member_count} members,"
+        f"{manifest.model}: {counted(manifest.rules.member_count, 'member')},"
         f" revision {manifest.rules.revision}{hardening}; TLC {manifest.tlc_version}"
     )
     say(
