@@ -14,7 +14,6 @@ from msgspec import structs
 from canvass.cluster.effects import AppendNewLeadershipTermEvent
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import AppendPosition, CommitPosition, Message, sender_of
-from canvass.cluster.quorum import is_quorum
 from canvass.traces.aeron_log.records import LifeStart, NewElection
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import (
@@ -85,30 +84,26 @@ def _settle_first(
     j, receipt = receipts[0]
     m, now_ns = receipt.message, windows[j].due[receipt.step]
     one_host = is_one_host({k: one.trajectory.lines for k, one in windows.items()})
-    ended = [
-        place
+    ends = [
+        at
         for place in places
         if (at := _end_of_life(windows[i], *place)) >= 0
         and not (one_host and now_ns < _last_line_ns(windows[i], at) - IN_STEP_NS)
     ]
-    several = len({one.message for _, one in receipts}) >= costs.UNSENT_MESSAGES
-    witnesses = {to for to, one in receipts if one.message == m}
-    shown = several or len(witnesses) > 1
-    if ended and _can_be_recorded(windows, m, now_ns):
-        at = _end_of_life(windows[i], *ended[0])
-        if shown or _can_follow(windows[i], at, j, m):
-            _open_gap(windows[i], at, "the last lines of a process that was killed are missing")
-            return
-    if (
-        shown
-        or _answers_missing(windows[i], j, m, *places[0])
+    shown = (
+        len({one.message for _, one in receipts}) >= costs.UNSENT_MESSAGES
+        or len({to for to, one in receipts if one.message == m}) > 1
         or any(
             _is_silent(windows[i], to, one.message, windows[to].due[one.step])
             for to, one in receipts
         )
-    ):
-        what = f"lines are missing: messages that others received: {len(receipts)}"
-        _open_gap(windows[i], places[0][0], what)
+    )
+    if ends and (shown or _can_follow(windows[i], ends[0], j, m)):
+        reason = "the last lines of a process that was killed are missing"
+        _open_gap(windows[i], ends[0], reason)
+    elif shown or _answers_missing(windows[i], j, m, *places[0]):
+        reason = f"lines are missing: messages that others received: {len(receipts)}"
+        _open_gap(windows[i], places[0][0], reason)
     else:
         line = windows[j].steps[receipt.step].lines.start
         _end_with(windows[j], line, f"member {i} cannot have sent this message")
@@ -118,22 +113,6 @@ def _last_line_ns(one: Windows, at: int) -> int:
     """When the last line of a process that has ended was written."""
     lines = one.trajectory.lines
     return lines.times[max(one.steps[at].lines.start - 1, 0)]
-
-
-def _can_be_recorded(windows: Mapping[int, Windows], m: Message, now_ns: int) -> bool:
-    """Whether a quorum can have recorded what a message says is committed."""
-    if not isinstance(m, CommitPosition):
-        return True
-    reached = [
-        any(
-            upper.recorded >= m.log_position
-            for upper, due in zip(one.bounds, one.due, strict=True)
-            if due >= now_ns
-        )
-        for one in windows.values()
-    ]
-    missing = next(iter(windows.values())).moves.rules.member_count - len(windows)
-    return is_quorum(sum(reached) + missing, len(windows) + missing)
 
 
 def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
