@@ -128,7 +128,6 @@ def import_records(logs: ClusterLogs, out: Path) -> ImportSummary:
             run_id="records",
             revision=revision,
             member_count=count,
-            initial="empty",
             without_steps=found.without_steps,
         )
     return summarise(found, "records", 1)

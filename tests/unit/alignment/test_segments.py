@@ -30,12 +30,7 @@ def aligned(logs: Path, run: Path, lines: int) -> tuple[Alignment, str]:
     with closing(RunWriter(run)) as writer:
         found = align(cluster, writer.write, segment_lines=lines)
         rules = found.rules
-        writer.finish(
-            run_id="run",
-            revision=rules.revision,
-            member_count=rules.member_count,
-            initial="empty",
-        )
+        writer.finish(run_id="run", revision=rules.revision, member_count=rules.member_count)
     return found, checked(run).verdict.value
 
 

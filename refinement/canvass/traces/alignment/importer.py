@@ -90,7 +90,6 @@ def import_logs(
                 run_id=run_id,
                 revision=found.rules.revision,
                 member_count=found.rules.member_count,
-                initial="empty",
                 without_steps=found.without_steps,
             )
     finally:

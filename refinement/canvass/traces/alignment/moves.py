@@ -74,9 +74,6 @@ _CHANGES: Final = (
 _LOG_ENDED: Final = "eos=true"
 """Within the reason of an election: the leader closed its log in good order."""
 
-FRAME_BYTES: Final = 32
-"""The least by which a log grows (``FrameDescriptor.FRAME_ALIGNMENT``)."""
-
 _INIT_WITHIN: Final = 3
 """Changes of which one is the first of the election that the one before them has to do with."""
 
@@ -268,7 +265,7 @@ class Moves:
             if kind is records.StateChange:
                 at = self.lines.acknowledged.get(index, NULL_VALUE)
                 if at < 0 and is_snapshot_end(record) and s.commit_position <= _snapshotted(s):
-                    at = _snapshotted(s) + FRAME_BYTES
+                    at = _snapshotted(s) + records.FRAME_ALIGNMENT
                 if at > 0:
                     commits.add(at)
                     positions.add(at)

@@ -301,7 +301,6 @@ class RunWriter:
         run_id: str,
         revision: str,
         member_count: int,
-        initial: str,
         without_steps: tuple[int, ...] = (),
     ) -> None:
         """Write what the run is."""
@@ -315,7 +314,7 @@ class RunWriter:
             run_id=run_id,
             revision=revision,  # type: ignore[arg-type]
             member_count=member_count,
-            initial=initial,  # type: ignore[arg-type]
+            initial="empty",
             without_steps=without_steps,
             source=source,
         )
