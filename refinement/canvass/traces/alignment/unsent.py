@@ -13,7 +13,13 @@ from msgspec import structs
 
 from canvass.cluster.effects import AppendNewLeadershipTermEvent
 from canvass.cluster.member import ElectionState, Member, Role
-from canvass.cluster.messages import AppendPosition, CommitPosition, Message, sender_of
+from canvass.cluster.messages import (
+    AppendPosition,
+    CommitPosition,
+    Message,
+    NewLeadershipTerm,
+    sender_of,
+)
 from canvass.traces.aeron_log.records import LifeStart, NewElection
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import (
@@ -96,6 +102,7 @@ def _settle_first(
         or any(
             _is_silent(windows[i], to, one.message, windows[to].due[one.step])
             for to, one in receipts
+            if not _is_led_by_another(windows, i, one.message)
         )
     )
     if ends and (shown or _can_follow(windows[i], ends[0], j, m)):
@@ -107,6 +114,15 @@ def _settle_first(
     else:
         line = windows[j].steps[receipt.step].lines.start
         _end_with(windows[j], line, f"member {i} cannot have sent this message")
+
+
+def _is_led_by_another(windows: Mapping[int, Windows], i: int, m: Message) -> bool:
+    """Whether a message announces a term that another member than its sender has led."""
+    return isinstance(m, NewLeadershipTerm) and any(
+        step.state.role is Role.LEADER and step.state.leadership_term_id == m.leadership_term_id
+        for j, one in windows.items()
+        for step in (one.steps if j != i else ())
+    )
 
 
 def _last_line_ns(one: Windows, at: int) -> int:
