@@ -25,7 +25,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import LoadedRun, diagnose, load
 from canvass.conformance.known_steps import KnownSteps, KnownStepsError, shipped_steps
 from canvass.conformance.run_timing import RunTiming, TimingOptions
-from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of
+from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of, with_limits
 from canvass.conformance.step_lookup import (
     ALLOWED,
     NO_STEPS,
@@ -237,7 +237,7 @@ def settle(state: RunState, screening: Screening) -> RunVerdict:
     if diverges:
         divergences = diagnose(load(state.path, state.run_id), state.facts, screening.lookup)
     timing = state.timing
-    return RunVerdict(
+    found = RunVerdict(
         run_id=state.run_id,
         path=path,
         verdict=verdict_on(diverges=diverges, facts=state.facts, unchecked=state.unchecked),
@@ -251,6 +251,7 @@ def settle(state: RunState, screening: Screening) -> RunVerdict:
         else timing_warnings(timing, state.path, state.run_id, screening.lookup.allowed),
         choices=() if timing is None else timing.choices(),
     )
+    return with_limits(found, state.run)
 
 
 def check_in_processes(

@@ -24,6 +24,7 @@ from canvass.conformance.report import (
     Case,
     about,
     by_cause,
+    limits,
     meaning,
     natural,
     run_names,
@@ -235,8 +236,8 @@ def _headline(found: CorpusVerdict) -> str:
 
 
 def _figures(found: CorpusVerdict) -> str:
-    meant = meaning(found.runs)
-    shown = f'<p class="note">{text(meant)}</p>' if meant else ""
+    said = filter(None, (meaning(found.runs), *limits(found.runs)))
+    shown = "".join(f'<p class="note">{text(each)}</p>' for each in said)
     return f'{shown}<p class="note">{text(summary(found.counts))}</p>'
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,6 +180,25 @@ def meaning(runs: Sequence[RunVerdict]) -> str:
     return (
         f"{subject}: revision {' and '.join(revisions)} of the spec allows every step{there}{taken}"
     )
+
+
+def limits_text(run: RunVerdict) -> str:
+    """Say which safety properties were not asked, or not of all logs; nothing if all were."""
+    names = {
+        "not asked": run.not_asked,
+        "asked only of what is known of the logs": run.asked_in_part,
+    }
+    return "; ".join(f"{what}: {', '.join(own)}" for what, own in names.items() if own)
+
+
+def limits(runs: Sequence[RunVerdict]) -> list[str]:
+    """Say in a line each which runs were not checked in full, and of what not."""
+    counts = Counter(filter(None, map(limits_text, runs)))
+    return [
+        f"Not a full check of {f'{count} of {len(runs)} runs' if len(runs) > 1 else 'the run'};"
+        f" {said}"
+        for said, count in counts.items()
+    ]
 
 
 def show_command(path: str, divergence: Divergence) -> str:

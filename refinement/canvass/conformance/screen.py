@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join
 from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.run_timing import RunTiming, TimingOptions
-from canvass.conformance.safety_monitors import Violation, violations
+from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_lookup import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.steps import Example, StepChecker, StepResults
+from canvass.conformance.verdict import RunVerdict
 from canvass.steps.kernel import Status
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
@@ -341,6 +343,18 @@ def check_whole(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> WholeR
         sequence, order, revision=run.revision, unknown=not empty, complete=complete
     )
     return WholeRun(facts, order, broken)
+
+
+def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
+    """Name in a verdict the safety properties that were not asked, or not of all logs."""
+    if run is None:
+        return found
+    unknown, whole = run.initial != "empty", all(complete_members(run, found.facts))
+    return replace(
+        found,
+        not_asked=not_asked(unknown=unknown, whole=whole),
+        asked_in_part=asked_in_part(unknown=unknown, whole=whole),
+    )
 
 
 def _run(state: RunState) -> Run:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.differences import Difference, in_words
-from canvass.conformance.screen import Unit, path_of
+from canvass.conformance.screen import Unit, path_of, with_limits
 from canvass.conformance.tlc_engine_runs import (
     EngineError,
     TraceRun,
@@ -355,7 +355,7 @@ def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
     divergences = () if answer.conforms else divergences_of(trace, answer)
     if not (answer.conforms or divergences):
         raise EngineError(f"TLC found no behaviour for {trace.path}, and nothing that it lacks")
-    return RunVerdict(
+    found = RunVerdict(
         run_id=trace.run.run_id,
         path=str(trace.path),
         verdict=verdict_on(
@@ -366,6 +366,7 @@ def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
         divergences=divergences,
         facts=trace.facts,
     )
+    return with_limits(found, trace.run)
 
 
 # --- TLC ------------------------------------------------------------------------------------------

@@ -169,6 +169,10 @@ class RunVerdict(Record, frozen=True):
     """What the run's times contradict."""
     choices: tuple[Choice, ...] = ()
     """The inputs that the spec leaves free, and how many of them were inferred."""
+    not_asked: tuple[str, ...] = ()
+    """Safety properties that were not asked, as steps or the start of the run are not known."""
+    asked_in_part: tuple[str, ...] = ()
+    """Safety properties that were asked only of what is known of the logs."""
 
     @property
     def exit_code(self) -> int:

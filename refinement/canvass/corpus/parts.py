@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from canvass.conformance.batch import Batch, join
 from canvass.conformance.diagnose import divergences_of, known_codes, rows_of_run, wrong_rows
 from canvass.conformance.long_arrays import long_array
-from canvass.conformance.screen import RunState, Screening, check_whole
+from canvass.conformance.screen import RunState, Screening, check_whole, with_limits
 from canvass.conformance.sequence import Sequence as RunSequence
 from canvass.conformance.sequence import Spans, wide
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
@@ -462,7 +462,7 @@ def _verdict(
         wrong = np.array(sorted(steps), dtype=np.int64)
         divergences = divergences_of(run, sequence, whole, wrong, steps.__getitem__, lookup)
         diverges |= bool(divergences)
-    return RunVerdict(
+    verdict = RunVerdict(
         run_id=run.run_id,
         path=unit.path,
         verdict=verdict_on(diverges=diverges, facts=whole.facts, unchecked=unchecked),
@@ -471,6 +471,7 @@ def _verdict(
         divergences=divergences,
         facts=whole.facts,
     )
+    return with_limits(verdict, run)
 
 
 def _suspect(part: PartOfRun, lookup: StepLookup) -> bool:

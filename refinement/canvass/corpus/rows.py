@@ -21,7 +21,8 @@ import pyarrow as pa
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from canvass.conformance.screen import RunState
+from canvass.conformance.report import limits_text
+from canvass.conformance.screen import RunState, with_limits
 from canvass.conformance.steps import Example
 from canvass.conformance.verdict import (
     Divergence,
@@ -192,7 +193,7 @@ def to_example(question: bytes) -> Example:
 def open_verdict(unit: Unit, state: RunState) -> RunVerdict:
     """Give the verdict on a run with open steps for the case that they are all allowed."""
     verdict = verdict_on(diverges=bool(state.wrong), facts=state.facts, unchecked=state.unchecked)
-    return RunVerdict(
+    found = RunVerdict(
         state.run_id,
         unit.path,
         verdict,
@@ -200,6 +201,7 @@ def open_verdict(unit: Unit, state: RunState) -> RunVerdict:
         unchecked=state.unchecked,
         facts=state.facts,
     )
+    return with_limits(found, state.run)
 
 
 def with_import(found: RunVerdict, imported: ImportSummary) -> RunVerdict:
@@ -252,7 +254,7 @@ def verdict_rows(
 
 
 def _reason(found: RunVerdict) -> str:
-    """Say in one line why a run does not simply conform."""
+    """Say in one line why a run does not simply conform, or that it was not checked in full."""
     if found.divergences:
         first = found.divergences[0]
         return f"member {first.member}, step {first.step}: {first.name}: {first.text}"
@@ -261,7 +263,8 @@ def _reason(found: RunVerdict) -> str:
         + (f" step {fact.step}" if fact.step > 0 else "")
         for fact in found.facts
     ]
-    return found.reason or "; ".join(facts[:5] + ["..."] * (len(facts) > 5))
+    missing = "; ".join(facts[:5] + ["..."] * (len(facts) > 5))
+    return found.reason or missing or limits_text(found)
 
 
 def malformed_row(unit: Unit, reason: str) -> Row:

@@ -117,6 +117,9 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     events: int
     verdicts: dict[str, int]
     """Runs by verdict; every verdict is a key."""
+    checked_in_part: int = 0
+    """Runs that conform, of which some safety properties were not asked; their reasons name them.
+    """
     divergences: int
     clusters: list[Cluster]
     cluster_count: int
@@ -145,7 +148,7 @@ def summarise(
     """Make the summary of a job that has run."""
     from canvass.traces.layout import ACTION_NAMES
 
-    by_verdict, listed = _verdicts(job.table("verdicts"))
+    by_verdict, listed, in_part = _verdicts(job.table("verdicts"))
     kinds = _kinds(job.table("divergences"))
     shared = _shared_ids(job.table("verdicts"))
     coverage = _coverage(job.table("coverage"))
@@ -157,6 +160,7 @@ def summarise(
         runs=sum(count for count, _ in by_verdict.values()),
         events=events,
         verdicts={name: by_verdict.get(name, (0, 0))[0] for name in VERDICTS},
+        checked_in_part=in_part,
         divergences=sum(kind.count for kind in kinds),
         clusters=kinds[:MAX_LISTED],
         cluster_count=len(kinds),
@@ -182,19 +186,24 @@ def _rows(folder: Place, *columns: str) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
 
-def _verdicts(folder: Place) -> tuple[dict[str, tuple[int, int]], list[Listed]]:
-    """Count runs and events by verdict; list the first runs that do not conform."""
+def _verdicts(folder: Place) -> tuple[dict[str, tuple[int, int]], list[Listed], int]:
+    """Count runs and events by verdict; list the first runs that do not conform.
+
+    The last number is that of the runs that conform and have a reason all the same.
+    """
+    in_part = 0
     by_verdict = dict.fromkeys(VERDICTS, (0, 0))
     failing: list[Listed] = []
     rows = _rows(folder, "source", "run_id", "verdict", "events", "reason")
     for source, run_id, verdict, events, reason in rows:
         runs, before = by_verdict[verdict]
         by_verdict[verdict] = runs + 1, before + (events or 0)
+        in_part += verdict == Verdict.CONFORMS.value and bool(reason)
         if verdict != Verdict.CONFORMS.value:
             failing.append(Listed(source, run_id, verdict, events or 0, reason or ""))
             if len(failing) > 2 * MAX_LISTED:
                 failing = sorted(failing, key=_place)[:MAX_LISTED]
-    return by_verdict, sorted(failing, key=_place)[:MAX_LISTED]
+    return by_verdict, sorted(failing, key=_place)[:MAX_LISTED], in_part
 
 
 def _place(listed: Listed) -> tuple[str, str, str]:
@@ -324,6 +333,14 @@ def totals(summary: Summary) -> str:
     """Say how many runs and events were verified, and how many runs have each verdict."""
     done = f"{counted(summary.runs, 'run')}, {counted(summary.events, 'event')}"
     return f"{done}: {verdict_counts(summary.verdicts)}"
+
+
+def in_part_text(summary: Summary) -> str:
+    """Say how many runs that conform were not checked in full; nothing if all were."""
+    if not summary.checked_in_part:
+        return ""
+    runs = counted(summary.checked_in_part, "run that conforms", "runs that conform")
+    return f"not a full check of {runs}: see the reasons in the table verdicts"
 
 
 def verdict_counts(verdicts: Mapping[str, int]) -> str:

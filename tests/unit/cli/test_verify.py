@@ -66,6 +66,24 @@ def test_verify_an_incomplete_run_exits_with_3(
 
 
 @pytest.mark.usefixtures("without_tlc")
+def test_verify_says_which_properties_were_not_asked(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, page = tmp_path / "run", tmp_path / "page.html"
+    shutil.copytree(good, folder)
+    header = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(header | {"initial": "unknown"}))
+
+    assert run(["verify", str(folder), "--html", str(page)]) == 0
+
+    said = "Not a full check of the run; not asked: AppliedWithinCommitted; asked only of what"
+    assert said in capsys.readouterr().out
+    assert said in page.read_text()
+    assert run(["batch", "verify", str(folder), "--out", str(tmp_path / "report")]) == 0
+    assert "not a full check of 1 run that conforms: see" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("without_tlc")
 def test_verify_says_of_how_many_runs_the_spec_allows_every_step(
     good: Path, bad: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

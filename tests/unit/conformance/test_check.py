@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_corpus, check_run
+from canvass.conformance.report import limits
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
 from canvass.selftest.runs import record_run
 from canvass.traces.parquet import DatasetWriter
@@ -203,6 +204,35 @@ def test_check_a_run_that_began_before_its_recording_is_incomplete(
 
     assert (verdict.verdict, verdict.facts) == (Verdict.INCOMPLETE, ())
     assert verdict.unchecked == len(read_streams(folder))
+
+
+def test_check_names_the_properties_that_are_not_asked(good_run: Path, tmp_path: Path) -> None:
+    """Nothing but the header differs: what was on disk before the first step is not known."""
+    folder = tmp_path / "run"
+    shutil.copytree(good_run, folder)
+    header = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(header | {"initial": "unknown"}))
+    cut = corrupted(good_run, tmp_path / "cut", lambda streams: streams[0].pop(40))
+
+    whole, unknown, incomplete = (check_run(run, LOOKUP) for run in (good_run, folder, cut))
+
+    of_logs = ("LogMatching", "LeaderCompleteness", "CommittedIsDurable", "StateMachineSafety")
+    assert (whole.not_asked, whole.asked_in_part) == ((), ())
+    assert unknown.verdict is Verdict.CONFORMS
+    assert (unknown.not_asked, unknown.asked_in_part) == (("AppliedWithinCommitted",), of_logs)
+    assert incomplete.verdict is Verdict.INCOMPLETE
+    assert set(incomplete.not_asked + incomplete.asked_in_part) == {
+        "AppliedWithinCommitted",
+        *of_logs,
+    }
+    assert set(incomplete.asked_in_part) == {"LogMatching", "StateMachineSafety"}
+    assert limits([whole]) == []
+    assert limits([unknown, whole]) == [
+        (
+            "Not a full check of 1 of 2 runs; not asked: AppliedWithinCommitted;"
+            f" asked only of what is known of the logs: {', '.join(of_logs)}"
+        )
+    ]
 
 
 def test_check_a_missing_stream_leaves_the_run_incomplete(good_run: Path, tmp_path: Path) -> None:

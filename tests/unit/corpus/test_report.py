@@ -268,6 +268,13 @@ def test_the_page_remarks_on_ids_that_several_runs_have() -> None:
     assert "script" not in seen.tags
 
 
+def test_the_page_says_how_many_runs_were_not_checked_in_full() -> None:
+    note = "not a full check of 1 run that conforms: see the reasons in the table verdicts"
+
+    assert note in render(summary(checked_in_part=1), None, {}, None)
+    assert "full check" not in render(summary(), None, {}, None)
+
+
 def test_the_page_says_what_was_left_out_and_what_is_new() -> None:
     old, fresh = cluster("OnVote"), cluster("Canvass")
     page = render(

@@ -35,6 +35,8 @@ from canvass.conformance.diagnose import diagnose
 from canvass.conformance.differences import Difference
 from canvass.conformance.refused_step import Explanation, explain
 from canvass.conformance.report import CLASS_TEXTS, Case, about, draw, place_of
+from canvass.conformance.screen import with_cuts, with_limits
+from canvass.conformance.sequence import digest
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     MESSAGE_CAUSALITY,
@@ -55,10 +57,13 @@ def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
     """Set a message that nobody sent beside the nearest one that its sender did send."""
     if divergence.name != MESSAGE_CAUSALITY:
         return None
+    columns = opened.loaded.columns
     row = opened.loaded.row_of(divergence.member, divergence.step)
-    event = opened.loaded.columns.event(row)
+    event = columns.event(row)
     message, sender = event.input.message, event.input.from_
-    if message is None:
+    ids, sent = columns.sends[:, MESSAGE_INDEX["id"]], columns.send_offsets
+    # Of an id that is sent a second time what is received does not matter.
+    if message is None or np.isin(ids[sent[row] : sent[row + 1]], ids[: sent[row]]).any():
         return None
     who = f"member {divergence.member}"
     kind = _named(message)
@@ -237,9 +242,11 @@ def verdict_of(opened: OpenRun, lookup: StepLookup) -> RunVerdict:
         for batch in file.batches(file.groups_of(run_id)):
             finder.look(batch)
         facts = tuple(finder.facts_of(file.runs[run_id]))
+    sequence = digest(opened.loaded.columns, np.zeros(1, dtype=np.int64))
+    facts = with_cuts(opened.run, sequence, facts)
     wrong = diagnose(opened.loaded, facts, lookup)
     unchecked = int((opened.loaded.states.before < 0).sum())
-    return RunVerdict(
+    found = RunVerdict(
         run_id=run_id,
         path=str(opened.path),
         verdict=verdict_on(diverges=bool(wrong), facts=facts, unchecked=unchecked),
@@ -248,6 +255,7 @@ def verdict_of(opened: OpenRun, lookup: StepLookup) -> RunVerdict:
         divergences=wrong,
         facts=facts,
     )
+    return with_limits(found, opened.run)
 
 
 def _case(opened: OpenRun, verdict: RunVerdict, lookup: StepLookup) -> Case:

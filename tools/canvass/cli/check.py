@@ -216,7 +216,7 @@ def register(app: typer.Typer) -> None:
         if source is not None:
             sets_of_models = {"--list": listing, "--night": night, "--all": everything}
             of_models = {"--print-config": print_config, "--seed": seed, "--coverage": coverage}
-            for name in _given({"MODEL": models or None} | sets_of_models | of_models):
+            for name in _given({"MODEL": models or None, **sets_of_models, **of_models}):
                 raise CommandError(f"--from uses its own model; leave out {name}")
             limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
             bounds: dict[str, Any] = limits | {"steps": steps, "crashes": crashes}

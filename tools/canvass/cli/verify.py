@@ -258,6 +258,7 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
     from canvass.conformance.report import (
         about,
         divergence_lines,
+        limits,
         log_lines_of,
         meaning,
         place_of,
@@ -303,4 +304,6 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
         console.print(Text(shared_id_remark(shared.run_id, len(shared.paths), shared.paths)))
     if meant := meaning(runs):
         console.print(Text(meant))
+    for said in limits(runs):
+        console.print(Text(said))
     console.print(Text(summary(counts)))
