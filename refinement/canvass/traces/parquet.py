@@ -377,6 +377,8 @@ class DatasetFile:
         found = {entry.run.run_id: entry for entry in entries}
         if len(found) != len(entries):
             raise self._error(Code.AMBIGUOUS, "a run twice")
+        if not found:
+            raise self._error(Code.BAD_SCHEMA, "the metadata name no run: nothing can be checked")
         if any(entry.run.member_count != self.member_count for entry in entries):
             raise self._error(Code.BAD_SCHEMA, "a run with another number of members")
         return found

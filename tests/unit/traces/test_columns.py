@@ -24,8 +24,8 @@ from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
 from canvass.traces.columns import EventColumns, from_events
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.parquet import DatasetFile, DatasetWriter, column_problem
-from canvass.traces.schema import Event, Fact, FactKind, Input
+from canvass.traces.parquet import DatasetFile, DatasetWriter, RunEntry, column_problem
+from canvass.traces.schema import Event, Fact, FactKind, Input, Run, encode
 from support.examples import examples
 from support.trace_events import plain_event, run_of, streams
 
@@ -391,11 +391,17 @@ def test_no_flipped_bit_changes_an_event(tmp_path: Path) -> None:
     assert refused > 50
 
 
-def test_a_run_that_the_metadata_do_not_tell_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("named", "reason"), [(("s",), "run r is not in the metadata"), ((), "metadata name no run")]
+)
+def test_a_run_that_the_metadata_do_not_tell_is_refused(
+    tmp_path: Path, named: tuple[str, ...], reason: str
+) -> None:
     path = tmp_path / "x.parquet"
     table = sample()
+    entries = [RunEntry(Run("canvass.run/1", run_id, "1.50", 3)) for run_id in named]
     with pq.ParquetWriter(path, table.schema) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({b"canvass.runs": b"[]"})
-    with DatasetFile(path) as file, pytest.raises(TraceError, match="run r is not in the metadata"):
+        writer.add_key_value_metadata({b"canvass.runs": encode(entries)})
+    with pytest.raises(TraceError, match=reason), DatasetFile(path) as file:
         list(file.batches())
