@@ -403,6 +403,6 @@ def _open_keys(path: Path) -> KeyTable:
         file = f"{name}.tla"
         if manifest.modules.get(file) != file_digest(spec_root() / file):
             raise GraphError(f"{path}: the graph was made of another {file}; build it again")
-    if manifest.form_sha256 not in (None, form_digest()):
+    if manifest.form_sha256 != form_digest():
         raise GraphError(f"{path}: the graph has keys of another canonical form; build it again")
     return open_keys(path)
