@@ -226,5 +226,5 @@ def _load(path: Path | None) -> KeyTable:
             return KeyTable.build(found["keys"], found["answers"])
     except FileNotFoundError:
         return NO_STEPS
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
         return NO_STEPS  # A damaged cache is no loss.

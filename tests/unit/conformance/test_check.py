@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_corpus, check_run
 from canvass.conformance.report import limits
+from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
 from canvass.selftest.runs import record_run
 from canvass.traces.parquet import DatasetWriter
@@ -212,7 +214,11 @@ def test_check_names_the_properties_that_are_not_asked(good_run: Path, tmp_path:
     shutil.copytree(good_run, folder)
     header = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(header | {"initial": "unknown"}))
-    cut = corrupted(good_run, tmp_path / "cut", lambda streams: streams[0].pop(40))
+
+    def drop(streams: corruptions.Streams) -> None:
+        del streams[0][40]
+
+    cut = corrupted(good_run, tmp_path / "cut", drop)
 
     whole, unknown, incomplete = (check_run(run, LOOKUP) for run in (good_run, folder, cut))
 
@@ -417,3 +423,15 @@ def test_check_a_damaged_cache_is_no_loss(good_run: Path, tmp_path: Path) -> Non
         path.write_bytes(path.read_bytes()[:100])
 
     assert check_corpus([good_run], core_lookup(tmp_path)).exit_code == 0
+
+
+def test_no_answer_changes_in_a_damaged_cache(tmp_path: Path) -> None:
+    keys = np.arange(8, dtype=np.uint64).reshape(4, 2)
+    refused = np.zeros(4, dtype=np.int8)
+    StepLookup(cache=tmp_path).remember(keys, refused)
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    for place in range(len(whole)):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        found = StepLookup(cache=tmp_path).known(keys)
+        assert set(found.tolist()) <= {REFUSED, UNKNOWN}, place
