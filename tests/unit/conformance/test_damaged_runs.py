@@ -83,6 +83,14 @@ def send_to_another(streams: Streams, rng: random.Random) -> None:
     send["to"] = (send["to"] + 1) % len(streams)
 
 
+def message_sent_twice(streams: Streams, rng: random.Random) -> None:
+    """A message has the id of one that its sender sent before."""
+    lines = streams[rng.choice(sorted(streams))]
+    sends = [send for line in lines for send in line["sends"]]
+    first, second = sorted(rng.sample(range(len(sends)), 2))
+    sends[second]["id"] = sends[first]["id"]
+
+
 OWN: tuple[Spoil, ...] = (
     step_of_another_member,
     steps_far_apart_swapped,
@@ -90,6 +98,7 @@ OWN: tuple[Spoil, ...] = (
     streams_swapped,
     message_of_another,
     send_to_another,
+    message_sent_twice,
 )
 MAY_CONFORM = {
     "action_renamed",
