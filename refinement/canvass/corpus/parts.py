@@ -373,8 +373,10 @@ def _range(folder: RunFolder, part: Part) -> RangeReader:
 def _stream_facts(opened: RangeReader, run_id: str) -> Iterator[Fact]:
     """Give what is missing from a part of a stream; lines count from the part's first one."""
     reader, member = opened.reader, opened.reader.member_id
-    for gap in reader.gaps[opened.context :]:
+    for gap in reader.gaps:
         line = gap.line - opened.context
+        if not line:
+            continue  # The context line is after what another part has.
         late = line == 1 and not opened.context
         kind = FactKind.LATE_START if late else FactKind.GAP
         yield Fact(kind, run_id, member, gap.step, line)

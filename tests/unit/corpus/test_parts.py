@@ -14,14 +14,15 @@ import pytest
 from canvass.conformance.check import check_units
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
-from canvass.corpus.plan import Unit, UnitKind, list_units
+from canvass.corpus.parts import screen_part
+from canvass.corpus.plan import Part, Unit, UnitKind, list_units
 from canvass.corpus.rows import Row, RowKind, key_of
 from canvass.corpus.split import split_large
 from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.parquet import RUNS_KEY, DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
-from canvass.traces.schema import Run
+from canvass.traces.schema import FactKind, Run
 from support.aeron_runs import KILLED_WITHIN_A_STEP
 from support.corpora import record_runs
 from support.long_runs import write_long_run
@@ -318,6 +319,19 @@ def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
         (row.member_id, row.step, row.reason) for row in reported if row.kind is RowKind.DIVERGENCE
     }
     assert places == {(one[3], one[4], one[6]) for one in check_whole_runs(only, cache)[1]}
+
+
+def test_a_part_from_the_second_line_on_sees_the_gap_before_it(tmp_path: Path) -> None:
+    corpus = record_runs(tmp_path / "corpus", 1, 40)
+    stream = corpus / "run-0" / "member-1.ndjson"
+    edit(stream, lambda lines: [lines[0], *lines[3:]])
+    data = stream.read_bytes()
+    part = Part(1, data.index(b"\n") + 1, len(data), last=True, member=1)
+
+    found = screen_part(list_units([corpus])[0], part, Screening(StepLookup(_no_oracle)))
+
+    facts = [(fact.kind, fact.step, fact.line) for fact in found.facts["run-0"]]
+    assert facts == [(FactKind.GAP, 3, 1)]
 
 
 def test_small_and_strange_units_stay_whole(tmp_path: Path) -> None:
