@@ -3,6 +3,9 @@
 One call takes any number of steps and gives for each a status and the 128-bit content key of its
 canonical form. It needs nothing but its arguments. The form itself, which is wanted of the distinct
 steps only, comes from the plain definition.
+
+`canonicalise` is one long function: in machine code, functions that hand many arrays to each other
+are much slower.
 """
 
 from __future__ import annotations
