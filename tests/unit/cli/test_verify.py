@@ -268,6 +268,7 @@ def test_verify_in_several_processes_says_the_same(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
+        (("--engine", "tlc", "--timing", "error"), "--timing error is for --engine steps"),
         (("--engine", "tlc", "--jobs", "2"), "--graph and --jobs are for --engine steps"),
         (("--engine", "tlc", "--graph", "x"), "--graph and --jobs are for --engine steps"),
         (("--timeout", "3"), "--timeout and --heap are for --engine tlc"),
@@ -283,3 +284,13 @@ def test_verify_options_of_the_other_engine_are_refused(
     assert output.out == ""
     assert line in output.err
     assert output.err.count("\n") == 1
+
+
+def test_verify_timing_is_no_error_where_no_times_are_checked(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["trace", "convert", str(good), str(tmp_path / "set")]) == 0
+
+    assert run(["verify", str(tmp_path / "set"), "--timing", "error"]) == 2
+    said = f"--timing error: the times of {tmp_path / 'set' / 'events-3-00000.parquet'} are not"
+    assert said in capsys.readouterr().err

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from canvass.cli.options import Cache, Graphs, Heap, Page, Settings, read_settings
-from canvass.cli.output import EXIT_ERROR, emit, json_text, result_console
+from canvass.cli.output import EXIT_ERROR, CommandError, emit, json_text, result_console
 
 if TYPE_CHECKING:
     from canvass.conformance.check import Progress
@@ -175,12 +175,17 @@ def register(app: typer.Typer) -> None:
             raise typer.BadParameter("--graph and --jobs are for --engine steps")
         if engine is Engine.STEPS and (timeout is not None or heap is not None):
             raise typer.BadParameter("--timeout and --heap are for --engine tlc")
+        if engine is Engine.TLC and timing is TimingMode.ERROR:
+            raise typer.BadParameter("--timing error is for --engine steps")
         if html is not None and not html.absolute().parent.is_dir():
             raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
         need_runs(paths, "canvass verify")
         options = TimingOptions(asks=timing is not TimingMode.OFF, given=read_settings(setting))
         lookup = make_lookup(graph or [], cache, keep=not no_cache)
         units = list(units_of(paths))
+        timeless = [unit for unit in units if isinstance(unit, Path) and unit.is_file()]
+        if timeless and timing is TimingMode.ERROR:
+            raise CommandError(f"--timing error: the times of {timeless[0]} are not checked")
         far = VerifyProgress(total=len(units))
         with Stages() as stages:
             stages.stage("checking")
