@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -89,6 +90,18 @@ def test_no_file_names_a_machine_or_a_package_host() -> None:
         ]
 
     assert wrong == []
+
+
+def test_positions_are_written_as_aeron_writes_them() -> None:
+    grouped = re.compile(r"[Pp]osition:" + r",")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tracked()
+        if path.suffix == ".py" and "tests" not in path.relative_to(ROOT).parts
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if grouped.search(line)
+    ]
+    assert found == []
 
 
 def test_every_module_says_what_lives_there() -> None:

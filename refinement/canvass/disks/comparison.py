@@ -111,11 +111,11 @@ def _proofs(disk: MemberDisk) -> Iterator[Proof]:
     opened = [run for run in disk.log.terms if run.base != NULL_VALUE] if disk.log else []
     for run in opened[-1:]:
         assert disk.log is not None
-        text = f"term {run.term} was opened at {run.start:,} by member {run.leader}"
+        text = f"term {run.term} was opened at {run.start} by member {run.leader}"
         yield Proof(run.start, disk.member_id, *disk.log.place(run.start), text)
     taken = max(disk.snapshots, key=lambda entry: entry.log_position, default=None)
     if taken is not None:
-        text = f"a snapshot was taken at {taken.log_position:,} of term {taken.leadership_term_id}"
+        text = f"a snapshot was taken at {taken.log_position} of term {taken.leadership_term_id}"
         path = disk.path(RECORDING_LOG)
         yield Proof(taken.log_position, disk.member_id, path, taken.offset, text)
 
@@ -181,12 +181,12 @@ def _same_term(comparison: Comparison) -> Iterator[Finding]:
         if others:
             named = " and ".join(map(str, others))
             text = (
-                f"member {odd} holds another entry of term {term} at {position:,} than members "
+                f"member {odd} holds another entry of term {term} at {position} than members "
                 f"{named}, which agree ({theirs}:{place})"
             )
         else:
             text = (
-                f"members {i} and {j} hold different entries of term {term} at {position:,} "
+                f"members {i} and {j} hold different entries of term {term} at {position} "
                 f"({theirs}:{place})"
             )
         consequence = (
@@ -237,7 +237,7 @@ def _two_histories(comparison: Comparison) -> Iterator[Finding]:
         if same or min(a.position, b.position) <= position:
             continue
         text = (
-            f"members {i} and {j} differ from {position:,} on, and both logs were committed beyond "
+            f"members {i} and {j} differ from {position} on, and both logs were committed beyond "
             f"that: {a.text} (member {i}); {b.text} (member {j}, {b.file}:{b.offset})"
         )
         consequence = "one of them loses committed entries when it joins the other"
@@ -262,8 +262,8 @@ def _snapshots_beyond(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
             if known is not None and known.log_position == closed[0].log_position:
                 continue  # The member's own recording log says it, too.
             text = (
-                f"a snapshot was taken at {taken.log_position:,} of term {term}, which ends at "
-                f"{closed[0].log_position:,} for member {closed[1].member_id} "
+                f"a snapshot was taken at {taken.log_position} of term {term}, which ends at "
+                f"{closed[0].log_position} for member {closed[1].member_id} "
                 f"({closed[1].path(RECORDING_LOG)}:{closed[0].offset})"
             )
             consequence = "committed entries of that term are not in the log of that member"
@@ -430,7 +430,7 @@ def _position(
     there = [i for i, log in sorted(comparison.logs.items()) if log.sound_end >= given.log_position]
     if len(there) < quorum:
         where = f"member {', '.join(map(str, there))} only" if there else "no disk"
-        text = f"the log was acknowledged up to {given.log_position:,}, and {where} reaches it"
+        text = f"the log was acknowledged up to {given.log_position}, and {where} reaches it"
         kind = Kind.MISSING if len(there) + unknown >= quorum else Kind.LOST
         consequence = "an election without it loses what clients were answered for"
         yield Finding(kind, ALL_MEMBERS, given.file, given.log_position_line, text, consequence)

@@ -182,8 +182,8 @@ class Explorer:
                 term, end = self._log(i)
                 own_term, own_end = self._log(candidate)
                 return (
-                    f"member {i} refuses: its log ends at {end:,} of term {term}, the candidate's "
-                    f"at {own_end:,} of term {own_term}"
+                    f"member {i} refuses: its log ends at {end} of term {term}, the candidate's "
+                    f"at {own_end} of term {own_term}"
                 )
         assert world is not None, "nobody refuses, and the candidate has not won"
         states = reasons(world.members)[1 + self.member_ids.index(candidate)]
@@ -258,7 +258,7 @@ class Explorer:
             if begun and not leads and replayed < entry.log_position <= ends:
                 return ""
         file, offset = log.place(ends)
-        return f"its replay ends at the damage at {ends:,} ({file}:{offset})"
+        return f"its replay ends at the damage at {ends} ({file}:{offset})"
 
     def _compare_only(
         self,
@@ -305,23 +305,22 @@ class Explorer:
             own = min(own, self.comparison.agreement(leader, member))
         if source is not None and own < source.start:
             return (
-                f"needs the log from {own:,} on, and the leader's recording starts at "
-                f"{source.start:,}"
+                f"needs the log from {own} on, and the leader's recording starts at {source.start}"
             )
         if source is not None and own < source.end and source.replay_end(own) < source.end:
             return (
-                f"needs the log from {own:,} on, and the leader's replay ends at the damage at "
-                f"{source.replay_end(own):,}"
+                f"needs the log from {own} on, and the leader's replay ends at the damage at "
+                f"{source.replay_end(own)}"
             )
         taken = None if disk is None else disk.snapshot
         if taken is None or taken.log_position == 0:
             return ""
         run = segment_at(log, taken.log_position - 1)
         if run is None:
-            return f"starts at its snapshot, {taken.log_position:,}, beyond the leader's log"
+            return f"starts at its snapshot, {taken.log_position}, beyond the leader's log"
         if run.term != taken.leadership_term_id:
             return (
-                f"its snapshot at {taken.log_position:,} is of term {taken.leadership_term_id}; "
+                f"its snapshot at {taken.log_position} is of term {taken.leadership_term_id}; "
                 f"the leader's log holds term {run.term} there, so that its services have "
                 "processed other entries"
             )
@@ -430,7 +429,7 @@ def reason_not_to_start(disk: MemberDisk) -> str:
         if finding.kind is Kind.UNREADABLE:
             return f"{finding.place}: {finding.text}"
     if disk.log is not None and disk.log.refuses:
-        last_frame = f"{disk.log.last_frame:,}"
+        last_frame = str(disk.log.last_frame)
         return f"the archive refuses to start: the last frame, at {last_frame}, is not whole"
     last = disk.last_term
     if last is not None and disk.log is None:

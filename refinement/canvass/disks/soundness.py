@@ -87,7 +87,7 @@ def _terms(disk: MemberDisk) -> Iterator[Finding]:
     for entry in disk.terms:
         base, end = entry.term_base_log_position, entry.log_position
         if base < 0 or entry.leadership_term_id < 0 or NULL_VALUE != end < base:
-            text = f"term {entry.leadership_term_id} is from {base:,} to {end:,}"
+            text = f"term {entry.leadership_term_id} is from {base} to {end}"
             yield _at(disk, Kind.DAMAGED, entry, text, "its leader announces impossible positions")
     for entry, following in pairwise(disk.terms):
         term, next_term = entry.leadership_term_id, following.leadership_term_id
@@ -104,7 +104,7 @@ def _terms(disk: MemberDisk) -> Iterator[Finding]:
             consequence = "this leader does not say to where a member may replicate that term"
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
         elif end != base:
-            text = f"term {term} ends at {end:,} and term {next_term} begins at {base:,}"
+            text = f"term {term} ends at {end} and term {next_term} begins at {base}"
             consequence = (
                 "members that replicate from this leader truncate or stop at the wrong place"
             )
@@ -117,7 +117,7 @@ def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
     for entry in taken:
         if entry.recording_id < 0:
             text = (
-                f"the snapshot of {_whose(entry)} at {entry.log_position:,} has recording id "
+                f"the snapshot of {_whose(entry)} at {entry.log_position} has recording id "
                 f"{entry.recording_id}"
             )
             yield _at(disk, Kind.DAMAGED, entry, text, _NO_RECORDING)
@@ -130,7 +130,7 @@ def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
     services = {entry.service_id for entry in taken}
     missing = sorted(services - {entry.service_id for entry in loaded})
     if missing:
-        text = f"the snapshot at {last.log_position:,} lacks that of service {missing[0]}"
+        text = f"the snapshot at {last.log_position} lacks that of service {missing[0]}"
         consequence = 'the member does not start: "snapshot missing for service"'
         yield _at(disk, Kind.DAMAGED, last, text, consequence)
     if disk.catalog is not None:
@@ -147,11 +147,11 @@ def _whose(entry: LogEntry) -> str:
 def _snapshot_against_terms(disk: MemberDisk, entry: LogEntry) -> Iterator[Finding]:
     """A snapshot is of a term, within it, and within the log."""
     of_term = [one for one in disk.terms if one.leadership_term_id == entry.leadership_term_id]
-    what = f"the snapshot at {entry.log_position:,} of term {entry.leadership_term_id}"
+    what = f"the snapshot at {entry.log_position} of term {entry.leadership_term_id}"
     for term in of_term[:1]:
         if NULL_VALUE != term.log_position < entry.log_position:
             path = disk.path(RECORDING_LOG)
-            text = f"{what}: the term ends at {term.log_position:,} ({path}:{term.offset})"
+            text = f"{what}: the term ends at {term.log_position} ({path}:{term.offset})"
             consequence = (
                 "what the services had processed beyond that has been truncated; the member cannot "
                 "join a shorter log, and in a longer one its services have processed other entries"
@@ -160,12 +160,12 @@ def _snapshot_against_terms(disk: MemberDisk, entry: LogEntry) -> Iterator[Findi
             return
         if term.term_base_log_position != entry.term_base_log_position:
             text = (
-                f"{what} has term base {entry.term_base_log_position:,}, the term's entry "
-                f"{term.term_base_log_position:,}"
+                f"{what} has term base {entry.term_base_log_position}, the term's entry "
+                f"{term.term_base_log_position}"
             )
             yield _at(disk, Kind.DAMAGED, entry, text, "the member announces a wrong term base")
     if disk.log is not None and disk.terms and entry.log_position > disk.log.end:
-        text = f"{what} is beyond the end of the log, {disk.log.end:,}"
+        text = f"{what} is beyond the end of the log, {disk.log.end}"
         consequence = "the member starts there, and cannot join before the log is that long"
         yield _at(disk, Kind.DAMAGED, entry, text, consequence)
 
@@ -178,7 +178,7 @@ def _snapshot_recordings(
     for entry in entries:
         recording = catalog.find(entry.recording_id)
         whose = "consensus module" if entry.service_id < 0 else f"service {entry.service_id}"
-        what = f"the snapshot of the {whose} at {entry.log_position:,}"
+        what = f"the snapshot of the {whose} at {entry.log_position}"
         if recording is None:
             text = f"{what} is recording {entry.recording_id}, which the archive does not have"
             yield _at(disk, Kind.DAMAGED, entry, text, _NO_RECORDING)
@@ -193,7 +193,7 @@ def _snapshot_recordings(
         ids = ", ".join(str(recording.recording_id) for _, recording in absent)
         entry, recording = absent[0]
         text = (
-            f"no segment of recording {ids} is there: the snapshot at {entry.log_position:,} could "
+            f"no segment of recording {ids} is there: the snapshot at {entry.log_position} could "
             "not be read"
         )
         consequence = "if the disk lacks it, too, and not only this copy: " + _NOT_LOADED
@@ -233,8 +233,8 @@ def _snapshot_marker(
             entry.leadership_term_id,
         ):
             text = (
-                f"{what} says that it is at {marker['logPosition']:,} of term "
-                f"{marker['leadershipTermId']}, the recording log {entry.log_position:,} of term "
+                f"{what} says that it is at {marker['logPosition']} of term "
+                f"{marker['leadershipTermId']}, the recording log {entry.log_position} of term "
                 f"{entry.leadership_term_id}"
             )
             yield Finding(Kind.DAMAGED, disk.member_id, file, at, text, _NOT_LOADED)
@@ -272,11 +272,11 @@ def _log(disk: MemberDisk) -> Iterator[Finding]:
     if log.refuses:
         last = log.last_frame
         text = (
-            f"the last frame, at {last:,}, crosses a page of the file and nothing is written "
+            f"the last frame, at {last}, crosses a page of the file and nothing is written "
             "behind that"
         )
         consequence = (
-            f"the archive refuses to start until `ArchiveTool verify` truncates the log at {last:,}"
+            f"the archive refuses to start until `ArchiveTool verify` truncates the log at {last}"
         )
         offset = log.place(last)[1]
         yield Finding(Kind.DAMAGED, disk.member_id, log.refuses, offset, text, consequence)
@@ -287,7 +287,7 @@ def _log(disk: MemberDisk) -> Iterator[Finding]:
         return
     for problem in log.problems:
         missing = problem.reason == "the segment is missing"
-        text = f"{problem.reason}: positions {problem.position:,} to {problem.until:,}"
+        text = f"{problem.reason}: positions {problem.position} to {problem.until}"
         consequence = _damage(disk, log, problem.position)
         kind = Kind.MISSING if missing else Kind.DAMAGED
         yield Finding(kind, disk.member_id, problem.file, problem.offset, text, consequence)
@@ -297,18 +297,18 @@ def _log(disk: MemberDisk) -> Iterator[Finding]:
 def _damage(disk: MemberDisk, log: RecordedLog, position: int) -> str:
     if position < disk.snapshot_position:
         return (
-            f"the member itself starts at its snapshot, {disk.snapshot_position:,}; "
+            f"the member itself starts at its snapshot, {disk.snapshot_position}; "
             "another that needs these bytes from it cannot join"
         )
-    return f"the member votes with a log up to {log.end:,}, and fails when it replays this place"
+    return f"the member votes with a log up to {log.end}, and fails when it replays this place"
 
 
 def _purged(disk: MemberDisk, recording: Recording) -> Iterator[Finding]:
     """A log that starts late needs a snapshot from which replay can begin."""
     if recording.start_position > disk.snapshot_position:
         text = (
-            f"the log starts at {recording.start_position:,}, and the last snapshot is "
-            f"{'none' if disk.snapshot is None else f'at {disk.snapshot_position:,}'}"
+            f"the log starts at {recording.start_position}, and the last snapshot is "
+            f"{'none' if disk.snapshot is None else f'at {disk.snapshot_position}'}"
         )
         consequence = (
             'the member cannot replay: "requested replay start position is less than recording '
@@ -328,18 +328,18 @@ def _terms_against_log(disk: MemberDisk) -> Iterator[Finding]:
         run = runs.get(term)
         if run is not None and run.base != base:
             file, offset = log.place(run.start)
-            text = f"term {term} begins at {base:,}, in the log at {run.base:,} ({file}:{offset})"
+            text = f"term {term} begins at {base}, in the log at {run.base} ({file}:{offset})"
             consequence = "members that replicate from this leader truncate at the wrong place"
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
         if NULL_VALUE != entry.log_position > log.end:
             text = (
-                f"term {term} ends at {entry.log_position:,}, and the log at {log.end:,} "
+                f"term {term} ends at {entry.log_position}, and the log at {log.end} "
                 f"({log.place(log.end)[0]}:{log.place(log.end)[1]})"
             )
             consequence = f"{entry.log_position - log.end:,} recorded bytes are gone from this disk"
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
         elif base > log.end:
-            text = f"term {term} begins at {base:,}, beyond the end of the log, {log.end:,}"
+            text = f"term {term} begins at {base}, beyond the end of the log, {log.end}"
             consequence = f"{base - log.end:,} recorded bytes are gone from this disk"
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
     yield from _terms_beyond(disk, log)

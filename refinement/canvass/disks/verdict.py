@@ -119,9 +119,9 @@ def _loss(one: Leadership) -> str:
         key=lambda cut: (cut.committed_until - cut.start, cut.possible_until - cut.start),
     )
     if worst.committed_until > worst.start:
-        lost = f"{worst.start:,} to {worst.committed_until:,}, which was committed"
+        lost = f"{worst.start} to {worst.committed_until}, which was committed"
     else:
-        lost = f"{worst.start:,} to {worst.possible_until:,}, which may have been committed"
+        lost = f"{worst.start} to {worst.possible_until}, which may have been committed"
     return (
         f"member {one.leader_member_id} can win there, and then member {worst.member_id} truncates "
         f"{lost}"
@@ -142,8 +142,8 @@ def _unstartable(
             held = f"{_named(others)} have the log up to there" if others else "no other has it"
             yield Option(
                 f"Run `ArchiveTool verify` on the archive of member {disk.member_id}",
-                f"it truncates the last frame: the log ends at {log.last_frame:,} then, not at "
-                f"{log.end:,}; {held}",
+                f"it truncates the last frame: the log ends at {log.last_frame} then, not at "
+                f"{log.end}; {held}",
             )
         elif disk.member_id in outlook.cannot_start:
             yield Option(
@@ -188,7 +188,7 @@ def _damaged(disks: Sequence[MemberDisk], comparison: Comparison) -> Iterator[Op
         ]
         where = f"{_named(others)} hold these positions" if others else "no other disk holds it"
         yield Option(
-            f"Treat the disk of member {disk.member_id} as lost from {log.sound_end:,} on "
+            f"Treat the disk of member {disk.member_id} as lost from {log.sound_end} on "
             f"(--assume-lost {disk.member_id} shows what follows)",
             f"{where}; a member that leads or replays over the damage stops there",
         )

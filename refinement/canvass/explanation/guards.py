@@ -170,8 +170,8 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
         its = (position.log_leadership_term_id, position.log_position)
         if its > mine:
             yield stay.say(
-                f"Member {member_id} has a newer log, ({its[0]}, {its[1]:,}) against"
-                f" ({mine[0]}, {mine[1]:,}).",
+                f"Member {member_id} has a newer log, ({its[0]}, {its[1]}) against"
+                f" ({mine[0]}, {mine[1]}).",
                 index,
                 stay.phase.begin,
             )
@@ -198,7 +198,7 @@ def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
         if isinstance(record, POSITIONS)
     }
     needed = counted(stay.timeline.quorum - 1, "other member")
-    text = f"It needs {needed} at {own.append_position:,}"
+    text = f"It needs {needed} at {own.append_position}"
     ready = stay.phase.state == "LEADER_READY"
     yield stay.say(f"{text} in term {own.leadership_term_id}." if ready else f"{text}.")
     for member_id in stay.timeline.ids:
@@ -212,7 +212,7 @@ def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
             term = record.leadership_term_id
         else:
             term = record.log_leadership_term_id
-        text = f"Member {member_id} last reported {record.log_position:,} in term {term}."
+        text = f"Member {member_id} last reported {record.log_position} in term {term}."
         yield stay.say(text, index)
 
 
@@ -226,11 +226,11 @@ def _replication(stay: _Stay) -> Iterator[Sentence]:
             append = -1 if stay.own is None else stay.own.append_position
             base, end = record.next_term_base_log_position, record.next_log_position
             stop = base if append < base else end
-            yield stay.say(f"It copies its leader's log up to {stop:,}.", index)
+            yield stay.say(f"It copies its leader's log up to {stop}.", index)
             break
     ended = stay.last(records.ReplicationEnded)
     if ended is not None:
-        yield stay.say(f"The copy ended at {ended[1].position:,}.", ended[0])
+        yield stay.say(f"The copy ended at {ended[1].position}.", ended[0])
     yield from _commit(stay, stop)
 
 
@@ -245,9 +245,9 @@ def _commit(stay: _Stay, needed: int | None = None) -> Iterator[Sentence]:
         yield stay.say("No line shows a commit position of its leader in that time.")
         return
     value, best = max(notified)
-    text = f"The highest commit position that it was notified of is {value:,}."
+    text = f"The highest commit position that it was notified of is {value}."
     if needed is not None:
-        text = f"It waits for a commit position of at least {needed:,}; the highest was {value:,}."
+        text = f"It waits for a commit position of at least {needed}; the highest was {value}."
     yield stay.say(text, best)
     yield from _reported_to(stay)
 
@@ -266,21 +266,21 @@ def _reported_to(stay: _Stay) -> Iterator[Sentence]:
         if isinstance(record, records.AppendPosition):
             last[record.follower_member_id] = record, other.evidence(index)
     for member_id, (record, place) in sorted(last.items(), key=lambda item: item[0]):
-        text = f"Member {member_id} last reported {record.log_position:,} to the leader in term"
+        text = f"Member {member_id} last reported {record.log_position} to the leader in term"
         yield Sentence(f"{text} {record.leadership_term_id}.", (place,))
 
 
 def _replay(stay: _Stay) -> Iterator[Sentence]:
     if (own := stay.own) is not None:
-        text = f"It has processed its log to {own.log_position:,} and holds it to"
-        yield stay.say(f"{text} {own.append_position:,}.")
+        text = f"It has processed its log to {own.log_position} and holds it to"
+        yield stay.say(f"{text} {own.append_position}.")
     yield from _commit(stay)
 
 
 def _catchup(stay: _Stay) -> Iterator[Sentence]:
     if (own := stay.own) is not None:
-        text = f"It catches up from {own.log_position:,} and joins at"
-        yield stay.say(f"{text} {own.catchup_join_position:,} or later.")
+        text = f"It catches up from {own.log_position} and joins at"
+        yield stay.say(f"{text} {own.catchup_join_position} or later.")
     stop = stay.last(records.StopCatchup)
     if stop is None:
         yield stay.say("No STOP_CATCHUP line ends its catch-up.")
@@ -294,11 +294,11 @@ def _image(stay: _Stay) -> Iterator[Sentence]:
     if own is None:
         return
     if own.log_position > own.append_position >= 0:
-        text = f"It has processed {own.log_position:,} and holds its log only to"
-        yield stay.say(f"{text} {own.append_position:,}: no image can begin where it needs one.")
+        text = f"It has processed {own.log_position} and holds its log only to"
+        yield stay.say(f"{text} {own.append_position}: no image can begin where it needs one.")
     else:
         text = "It waits for an image of the leader's log that begins at"
-        yield stay.say(f"{text} {own.log_position:,}.")
+        yield stay.say(f"{text} {own.log_position}.")
 
 
 def _services(stay: _Stay) -> Iterator[Sentence]:
@@ -308,7 +308,7 @@ def _services(stay: _Stay) -> Iterator[Sentence]:
         yield stay.say("No SERVICE_ACK line came in that time: it waits for its services to join.")
     else:
         index, record = ack
-        text = f"Service {record.service_id} acknowledged {record.log_position:,}."
+        text = f"Service {record.service_id} acknowledged {record.log_position}."
         yield stay.say(text, index)
 
 
@@ -414,10 +414,6 @@ def _of_states(stay: _Stay, states: States | None, fields: tuple[str, ...]) -> I
     state: Member | None = states.at(one.member_id, one.times[last])
     if state is None or state.election_state.value != phase.state:
         return
-    values = ", ".join(f"{wire_name(name)} = {_shown(getattr(state, name))}" for name in fields)
+    values = ", ".join(f"{wire_name(name)} = {getattr(state, name)!s}" for name in fields)
     how = "As inferred by the import" if states.inferred else "As recorded"
     yield stay.say(f"{how}: {values}.", last)
-
-
-def _shown(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

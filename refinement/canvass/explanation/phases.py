@@ -164,7 +164,7 @@ def _governed(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
 def _error(one: MemberTimeline, phase: Phase, by: records.ElectionStateChange) -> _Governed:
     cause = one.records[phase.end - 1] if phase.end else by
     if isinstance(cause, records.TruncateLogEntry):
-        what = f"its log was truncated from {cause.old_position:,} to {cause.new_position:,}"
+        what = f"its log was truncated from {cause.old_position} to {cause.new_position}"
         return "message", None, what, phase.end - 1
     reason = by.reason or "no reason logged"
     setting = HEARTBEAT_TIMEOUT if "timeout" in reason or "progress" in reason else None
@@ -258,10 +258,10 @@ def _named(record: Line) -> str:
     """A message in words, as its line has it."""
     match record:
         case records.CanvassPosition():
-            log = f"({record.log_leadership_term_id}, {record.log_position:,})"
+            log = f"({record.log_leadership_term_id}, {record.log_position})"
             return f"the canvass position {log} of member {record.follower_member_id}"
         case records.AppendPosition():
-            place = f"{record.log_position:,} in term {record.leadership_term_id}"
+            place = f"{record.log_position} in term {record.leadership_term_id}"
             return f"the append position {place} of member {record.follower_member_id}"
         case records.Vote():
             return f"the vote of member {record.follower_member_id}"
@@ -272,9 +272,9 @@ def _named(record: Line) -> str:
             who = f"member {record.leader_member_id}"
             return f"the new leadership term {record.leadership_term_id} of {who}"
         case records.CommitPosition():
-            return f"the commit position {record.log_position:,}"
+            return f"the commit position {record.log_position}"
         case records.ReplicationEnded():
-            return f"the end of the copy at {record.position:,}"
+            return f"the end of the copy at {record.position}"
         case _:
             return "a message"
 
@@ -324,7 +324,7 @@ def report_ballot(timeline: Timeline, phase: Phase) -> BallotReport | None:
     evidence = [one.evidence(phase.begin)]
     if phase.end < len(one.records):
         evidence.append(one.evidence(phase.end))
-    log = f"({opened.log_leadership_term_id}, {opened.append_position:,})"
+    log = f"({opened.log_leadership_term_id}, {opened.append_position})"
     text = f"Member {phase.member_id} ran for term {opened.candidate_term_id} with log {log}"
     refused = [str(vote.voter_member_id) for vote in votes if vote.granted is False]
     granted = 1 + sum(vote.granted is True for vote in votes)
@@ -416,7 +416,7 @@ def _why_refused(
 
 
 def _shown(log: tuple[int, int]) -> str:
-    return f"({log[0]}, {log[1]:,})"
+    return f"({log[0]}, {log[1]})"
 
 
 def _request(timeline: Timeline, candidate: int, term: int, voter: int) -> int | None:

@@ -131,9 +131,10 @@ def find_positions(timeline: Timeline) -> Iterator[Sentence]:
     ends = {who: position for who, (position, _) in last.items()}
     first = max(ends, key=lambda who: (ends[who], -who), default=None)
     for who, (position, line) in sorted(last.items(), key=lambda item: item[0]):
-        text = f"Member {who} was last seen at {position:,}"
+        text = f"Member {who} was last seen at {position}"
         if first is not None and position < ends[first]:
-            text += f", {ends[first] - position:,} behind member {first}"
+            behind = ends[first] - position
+            text += f", {behind:,} behind member {first}"
         yield Sentence(f"{text}.", (line,))
 
 

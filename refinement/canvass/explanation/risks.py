@@ -182,11 +182,11 @@ def _after_loss(
     old, old_term = disks.ends.get(one.member_id), disks.terms.get(one.member_id, term)
     disks.shorten(one.member_id, term, position, line)
     if isinstance(record, records.TruncateLogEntry):
-        text = f"Member {one.member_id} truncated its log from {record.old_position:,} to"
-        sentences = [Sentence(f"{text} {position:,}.", (line,))]
+        text = f"Member {one.member_id} truncated its log from {record.old_position} to"
+        sentences = [Sentence(f"{text} {position}.", (line,))]
     else:
         assert old is not None
-        text = f"Member {one.member_id} held its log to {old[0]:,} and started with {position:,}:"
+        text = f"Member {one.member_id} held its log to {old[0]} and started with {position}:"
         sentences = [Sentence(f"{text} its disk lost the rest.", (old[2], line))]
     committed = disks.committed_in(old_term)
     if committed is not None and position < committed[1]:
@@ -197,7 +197,7 @@ def _after_loss(
         return RiskReport(kind, "danger", one.member_id, time_ns, until, page, tuple(sentences))
     if kind == TRUNCATED:
         text = "No line shows these entries to have been committed"
-        text += "" if committed is None else f"; up to term {old_term} that is {committed[1]:,}"
+        text += "" if committed is None else f"; up to term {old_term} that is {committed[1]}"
         sentences.append(Sentence(f"{text}.", (line if committed is None else committed[2],)))
     severity = "warning" if kind == LOST else "note"
     return RiskReport(kind, severity, one.member_id, time_ns, None, "", tuple(sentences))
@@ -214,7 +214,7 @@ def _copies(
 ) -> tuple[int | None, bool, list[Sentence]]:
     """Who else holds what is committed, whether they are too few, and for how long."""
     term, position, by = committed
-    sentences = [Sentence(f"The log was committed to {position:,} in term {term}.", (by,))]
+    sentences = [Sentence(f"The log was committed to {position} in term {term}.", (by,))]
     holders = disks.holders(term, position)
     lines = tuple(holders.values()) or (by,)
     if holders:
@@ -342,7 +342,7 @@ def _near_miss(
     if (record.reason or "").startswith(_INCOMPLETE):
         text = (
             f"The replay of member {one.member_id} ended early: it goes on with log term"
-            f" {record.log_leadership_term_id} though its log reaches {record.append_position:,}."
+            f" {record.log_leadership_term_id} though its log reaches {record.append_position}."
         )
         return "HZ6", Sentence(text, (line,))
     follows = record.new_state in ("FOLLOWER_REPLAY", "FOLLOWER_LOG_REPLICATION")
@@ -390,9 +390,9 @@ def _foreign_votes(one: MemberTimeline, bases: dict[int, int]) -> Iterator[RiskR
             if differs and record.log_position >= ballot.append_position > 0:
                 text = (
                     f"Member {record.follower_member_id} voted with log"
-                    f" ({record.log_leadership_term_id}, {record.log_position:,}); its position"
+                    f" ({record.log_leadership_term_id}, {record.log_position}); its position"
                     f" counts for the leader's log ({ballot.log_leadership_term_id},"
-                    f" {ballot.append_position:,}), of which it is a copy up to {base:,} only."
+                    f" {ballot.append_position}), of which it is a copy up to {base} only."
                 )
                 sentence = Sentence(text, (one.evidence(index),))
                 yield RiskReport(

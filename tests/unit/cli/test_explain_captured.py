@@ -48,7 +48,7 @@ def test_the_member_that_is_behind_is_named(command: Command) -> None:
     behind = [line for line in screen.splitlines() if "behind member" in line]
 
     assert behind == [
-        "  Member 2 was last seen at 147,200, 2,636,256 behind member 0. [member-2.log.gz:409]"
+        "  Member 2 was last seen at 147200, 2,636,256 behind member 0. [member-2.log.gz:409]"
     ]
 
 

@@ -82,7 +82,7 @@ def test_a_purged_log_is_no_source_for_an_empty_disk(tmp_path: Path) -> None:
         "Start members 0 and 1",
         "Copy the archive and cluster folders of a stopped member to member 2",
     ]
-    assert "the leader's recording starts at 65,536" in verdict.options[1].consequence
+    assert "the leader's recording starts at 65536" in verdict.options[1].consequence
 
 
 def test_two_leaders_of_one_term_are_an_alarm(tmp_path: Path) -> None:

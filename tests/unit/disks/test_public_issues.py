@@ -100,7 +100,7 @@ def test_1777_deleted_old_snapshots_do_no_harm_while_a_newer_one_is_valid(tmp_pa
     assert verdict.outlook.cannot_start[0].startswith("unknown recording id: ")
     texts = found(verdict, Kind.DAMAGED)
     assert any("which the archive does not have" in text for text in texts)
-    assert any("the log starts at 65,536, and the last snapshot is at 96" in text for text in texts)
+    assert any("the log starts at 65536, and the last snapshot is at 96" in text for text in texts)
 
 
 def test_1146_a_term_entry_that_was_invalidated_is_named(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_1533_members_that_lost_their_files_cannot_replicate_a_purged_log(tmp_pa
 
     assert verdict.verdict == "LOST", "what was committed is on one disk"
     leads = {one.leader_member_id: one for one in verdict.outlook.leaderships}
-    why = "needs the log from 0 on, and the leader's recording starts at 65,536"
+    why = "needs the log from 0 on, and the leader's recording starts at 65536"
     assert leads[0].stuck == {1: why, 2: why}
     assert leads[1].quorums == [[1, 2]], "without member 0 the empty members start a new history"
     assert any(cut.committed_until > cut.start for cut in leads[1].truncations)

@@ -244,7 +244,7 @@ def test_a_catch_up_without_end_names_what_it_waits_for(tmp_path: Path) -> None:
     assert stuck.until_ns is None
     assert "~catchupDestination" in stuck.guard
     assert "No STOP_CATCHUP line ends its catch-up." in text
-    assert "It catches up from 96 and joins at 4,096 or later." in text
+    assert "It catches up from 96 and joins at 4096 or later." in text
 
 
 def test_a_member_without_a_quorum_says_whom_it_does_not_hear(tmp_path: Path) -> None:

@@ -143,9 +143,9 @@ def _disk(log: MemberLog, findings: Sequence[Finding]) -> Iterator[str]:
         if log.log_leadership_term_id == NULL_VALUE
         else (f"term {log.log_leadership_term_id}")
     )
-    snapshot = f"snapshot {log.snapshot_position:,}" if log.snapshot_position else "no snapshot"
+    snapshot = f"snapshot {log.snapshot_position}" if log.snapshot_position else "no snapshot"
     yield (
-        f"  member {log.member_id}: log {log.start:,} to {log.end:,}, {term}, {snapshot}, "
+        f"  member {log.member_id}: log {log.start} to {log.end}, {term}, {snapshot}, "
         f"candidate term {log.candidate_term_id}: {gravest.lower()}"
     )
     yield from _findings(findings)
@@ -165,19 +165,19 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
 
 def _logs(verdict: Verdict) -> Iterator[str]:
     if len(verdict.logs) > 1:
-        yield f"  All logs are the same up to {verdict.common_position:,}."
+        yield f"  All logs are the same up to {verdict.common_position}."
     for log in verdict.logs:
         for tail in log.beyond_common[-SHOWN:]:
             led = f", led by member {tail.leader_member_id}" if tail.leader_member_id >= 0 else ""
             yield (
-                f"  Beyond that member {log.member_id} holds {tail.start:,} to {tail.end:,} of "
+                f"  Beyond that member {log.member_id} holds {tail.start} to {tail.end} of "
                 f"term {tail.leadership_term_id}{led}."
             )
     if verdict.committed is not None:
         one = verdict.committed
         place = one.file if one.offset < 0 else f"{one.file}:{one.offset}"
         yield (
-            f"  Committed for certain: up to {one.position:,}, as the disk of member"
+            f"  Committed for certain: up to {one.position}, as the disk of member"
             f" {one.member_id} proves."
         )
         yield f"    {one.text} ({place})"
@@ -212,10 +212,10 @@ def _leadership(one: Leadership, outlook: Outlook) -> Iterator[str]:
     for cut in one.truncations:
         what = "never on a quorum"
         if cut.committed_until > cut.start:
-            what = f"COMMITTED up to {cut.committed_until:,}"
+            what = f"COMMITTED up to {cut.committed_until}"
         elif cut.possible_until > cut.start:
-            what = f"may have been committed up to {cut.possible_until:,}"
-        yield f"    then member {cut.member_id} truncates {cut.start:,} to {cut.end:,}: {what}"
+            what = f"may have been committed up to {cut.possible_until}"
+        yield f"    then member {cut.member_id} truncates {cut.start} to {cut.end}: {what}"
     for j, why in one.stuck.items():
         if j not in outlook.never_join:
             yield f"    then member {j} does not join: {why}"

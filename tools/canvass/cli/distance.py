@@ -315,7 +315,7 @@ def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: boo
     if found.violation is None:
         return
     shown = _counterexample(root, found)
-    named = ", ".join(f"{rank} = {position:,}" for rank, position in enumerate(positions))
+    named = ", ".join(f"{rank} = {position}" for rank, position in enumerate(positions))
     print(f"positions: {named}; larger ones are behind all of these")
     show_counterexample(shown, diagram=diagram)
 

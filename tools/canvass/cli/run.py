@@ -161,7 +161,7 @@ def _show(report: ClusterReport) -> None:
     """Write the result for a person."""
     console = result_console()
     console.print(
-        f"{report.members} members, {report.revision}: {report.seconds:,.0f} s, "
+        f"{counted(report.members, 'member')}, {report.revision}: {report.seconds:,.0f} s, "
         f"newest term {report.terms}, {report.committed_bytes:,} bytes committed"
     )
     if report.done:
@@ -317,10 +317,10 @@ class RunView:
             status.election_state,
             str(status.leadership_term_id),
             str(status.leader_member_id),
-            f"{status.recorded_position:,}",
-            f"{status.commit_position:,}",
-            f"{min(status.service_positions):,}",
-            f"{status.snapshot_position:,}",
+            str(status.recorded_position),
+            str(status.commit_position),
+            str(min(status.service_positions)),
+            str(status.snapshot_position),
             str(status.sessions),
             f"{status.steps:,}",
             f"{status.max_cycle_ms:,.1f} ms",
