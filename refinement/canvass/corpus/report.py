@@ -210,7 +210,7 @@ def _graph(one: GraphCoverage) -> str:
     head = ("action", "steps of the graph", "taken by the corpus", "share")
     sentence = (
         f"<p>{one.covered:,} of the {one.steps:,} canonical steps of <code>{text(one.model)}"
-        f"</code> (revision {text(one.revision)}, {one.member_count} members).</p>"
+        f"</code> (revision {text(one.revision)}, {counted(one.member_count, 'member')}).</p>"
     )
     shown = table(head, rows, numbers=frozenset({1, 2, 3}))
     return f"<h2>Steps of the state graph</h2>{sentence}{shown}"

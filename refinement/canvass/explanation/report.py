@@ -270,7 +270,7 @@ def to_html(found: Explanation, source: str) -> str:
     """
     without = shown_ns(found.without_leader_ns)
     span = shown_ns(found.end_ns - found.begin_ns)
-    members = f"{found.member_count} members, {len(found.members)} logs"
+    members = f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}"
     body = [
         f"<h1>{text(source)}: {len(found.leaderships)} leaderships in {text(span)}</h1>",
         f'<p class="note">{members}, {without} without a leader</p>',

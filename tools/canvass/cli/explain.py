@@ -112,7 +112,7 @@ def show(console: Console, found: Explanation) -> None:
     """Print the short answer."""
     span = shown_ns(found.end_ns - found.begin_ns)
     console.print(
-        f"{found.member_count} members, {len(found.members)} logs, {span},"
+        f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}, {span},"
         f" {shown_ns(found.without_leader_ns)} without a leader"
     )
     _title(console, "Who led when")
