@@ -84,6 +84,9 @@ def failure_line(text: str) -> str:
     return (own or raised or lines or ["Spark gives no reason"])[-1]
 
 
+_MASTER: Final = re.compile(r"local(-cluster)?(\[.+\])?|yarn|(spark|sc|k8s)://.+")
+
+
 def _builder() -> SparkSession.Builder:
     try:
         from pyspark.sql import SparkSession
@@ -112,6 +115,11 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
     builder = _builder().appName("canvass")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master if master is not None or submitted else DEFAULT_MASTER
+    if chosen is not None and not _MASTER.fullmatch(chosen):
+        raise SparkUnavailable(
+            f"--master {chosen!r} is none of local[N], spark://HOST:PORT, sc://HOST, yarn and"
+            " k8s://URL"
+        )
     if chosen is not None and not chosen.startswith("sc://"):
         _need_java()
     with tempfile.TemporaryDirectory(prefix="canvass-spark-") as scratch:

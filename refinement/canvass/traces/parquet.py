@@ -367,7 +367,8 @@ class DatasetFile:
             raise self._error(Code.BAD_SCHEMA, str(error)) from None
 
     def _error(self, code: Code, reason: str) -> TraceError:
-        return TraceError(code, self.name, 0, 0, reason)
+        # What pyarrow says may have several lines.
+        return TraceError(code, self.name, 0, 0, " ".join(reason.split()))
 
     def _entries(self) -> dict[str, RunEntry]:
         data = (self._file.metadata.metadata or {}).get(RUNS_KEY)

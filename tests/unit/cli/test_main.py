@@ -49,6 +49,7 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         (JavaError("no Java: install it"), 2, "canvass: no Java: install it"),
         (FileNotFoundError(2, "No such file", "absent.json"), 2, "absent.json: No such file"),
         (OSError(28, "No space left on device"), 2, "canvass: No space left on device"),
+        (OSError(28, "No space left", "a", None, "b"), 2, "canvass: a -> b: No space left"),
         (ZeroDivisionError("by zero"), 2, "this is a bug in canvass: ZeroDivisionError"),
         (KeyboardInterrupt(), 130, "canvass: interrupted"),
         (typer.Exit(3), 3, ""),

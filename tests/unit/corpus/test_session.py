@@ -134,6 +134,16 @@ def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
     }
 
 
+@pytest.mark.parametrize("master", ["nonsense", "", "localhost", "http://host:7077", "spark://"])
+def test_what_is_no_master_is_one_line_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
+    monkeypatch.setattr(session, "_builder", lambda: Nowhere(AssertionError("Spark was started")))
+
+    with pytest.raises(SparkUnavailable, match=r"is none of local\[N\]"), open_session(master):
+        pass
+
+
 def test_a_master_that_is_not_there_is_named_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

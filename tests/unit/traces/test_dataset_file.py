@@ -94,3 +94,16 @@ def test_gaps_of_one_run_do_not_hide_those_of_another(
         found = {entry.run.run_id: len(facts) for entry, _, facts in file.load()}
 
     assert found == {"run-0": 1, "run-1": 1}
+
+
+def test_what_is_wrong_with_damaged_bytes_is_one_line(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    for place in range(len(content) // 3, len(content) // 3 + 400):
+        content[place] ^= 0x5A
+    path.write_bytes(content)
+
+    with pytest.raises(TraceError) as raised, DatasetFile(path) as file:
+        list(file.batches())
+
+    assert "\n" not in raised.value.reason
+    assert "\\n" not in str(raised.value)

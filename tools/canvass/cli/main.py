@@ -161,8 +161,9 @@ def _explain(error: Exception) -> int:
     elif type(error).__module__.partition(".")[0] == "canvass":
         complain(str(error))
     elif isinstance(error, OSError) and error.strerror:
-        where = "" if error.filename is None else f"{error.filename}: "
-        complain(f"{where}{error.strerror}")
+        # Of a copy the file that is read comes first, also if the other one could not be written.
+        places = [str(one) for one in (error.filename, error.filename2) if one is not None]
+        complain(": ".join(filter(None, [" -> ".join(places), error.strerror])))
     else:
         complain(
             f"this is a bug in canvass: {type(error).__name__}: {error}"
