@@ -181,6 +181,10 @@ def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
     """Say what a folder without ``run.json`` is."""
     if any(is_log_name(entry.name) for entry in entries):
         return "event logs of Aeron, not a run: `canvass import aeron` makes a run of them"
+    if any(entry.name.endswith(".parquet") for entry in entries):
+        return (
+            "a Parquet data set, not a run: name the folder itself, or put its files in its place"
+        )
     return "there is no such file, so that the folder is no run"
 
 

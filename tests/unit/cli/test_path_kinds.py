@@ -194,14 +194,17 @@ def test_the_command_that_is_meant_can_be_typed(
     assert f"`canvass import aeron '{logs}' --out my-run`" in err
 
 
-def test_a_log_folder_among_runs_is_a_row_that_says_what_it_is(
+def test_a_folder_of_another_kind_among_runs_is_a_row_that_says_what_it_is(
     place: Path, command: Command, tmp_path: Path
 ) -> None:
     shutil.copytree(place / "logs", tmp_path / "a")
     (tmp_path / "b").mkdir()
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "events.parquet").touch()
 
     code, out, _ = command("verify", tmp_path)
 
     assert code == 2
     assert "a/run.json: NOT_FOUND: event logs of Aeron, not a run: `canvass import aeron`" in out
     assert "b/run.json: NOT_FOUND: there is no such file, so that the folder is no run" in out
+    assert "c/run.json: NOT_FOUND: a Parquet data set, not a run: name the folder itself" in out
