@@ -183,7 +183,7 @@ def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
         return "event logs of Aeron, not a run: `canvass import aeron` makes a run of them"
     if any(entry.name.endswith(".parquet") for entry in entries):
         return (
-            "a Parquet data set, not a run: name the folder itself, or put its files in its place"
+            "a Parquet data set, not a run: give it by itself"
         )
     return "there is no such file, so that the folder is no run"
 

@@ -207,4 +207,4 @@ def test_a_folder_of_another_kind_among_runs_is_a_row_that_says_what_it_is(
     assert code == 2
     assert "a/run.json: NOT_FOUND: event logs of Aeron, not a run: `canvass import aeron`" in out
     assert "b/run.json: NOT_FOUND: there is no such file, so that the folder is no run" in out
-    assert "c/run.json: NOT_FOUND: a Parquet data set, not a run: name the folder itself" in out
+    assert "c/run.json: NOT_FOUND: a Parquet data set, not a run: give it by itself" in out
