@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from canvass.browser import api
-from support.browse import Asked
+from canvass.browser.app import page_files
+from support.browse import Asked, serving
 
 pytestmark = pytest.mark.browser
 
@@ -154,3 +156,18 @@ def test_what_happened_names_the_lines_of_the_logs(server: Asked, ids: Ids) -> N
     file, _, line = answer.elections[0].sentence.places.split(", ")[-1].rpartition(":")
     assert file == "member-1.log"
     assert "LEADER_READY -> CLOSED" in lines[int(line.split("-")[0]) - 1]
+
+
+def test_a_member_whose_events_are_missing_is_not_said_to_have_ended(
+    open_page: Open, good_run: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "cut"
+    shutil.copytree(good_run, run)
+    stream = run / "member-2.ndjson"
+    lines = stream.read_bytes().splitlines(keepends=True)
+    stream.write_bytes(b"".join(lines[: len(lines) // 3]))
+
+    with serving([run], files=page_files()) as running:
+        page = open_page(f"/run/{running.ids[0]}", running)
+        down = page.locator('[data-down="2"] text')
+        expect(down.last).to_have_text("no further events")

@@ -138,7 +138,7 @@ function Segments(
           return (
             <g key={`${segment.start} ${segment.status}`} class="strip-down" data-down={member.id}>
               <path d={`M${from} ${y + ROW / 2}h${Math.max(0.5, width)}`} />
-              {width > 40 ? <text x={from + 4} y={y + ROW - 4}>{segment.status === "DOWN" ? "down" : "ended"}</text> : null}
+              <text x={from + 4} y={y + ROW - 4}>{segment.status === "DOWN" ? fitting(width - 6, "down") : fitting(width - 6, "no further events", "no events")}</text>
               <title>{segment.status === "DOWN"
                 ? `member ${member.id} is down, from its last event to its restart`
                 : `member ${member.id} has no further events`}</title>
