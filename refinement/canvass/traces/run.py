@@ -182,9 +182,7 @@ def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
     if any(is_log_name(entry.name) for entry in entries):
         return "event logs of Aeron, not a run: `canvass import aeron` makes a run of them"
     if any(entry.name.endswith(".parquet") for entry in entries):
-        return (
-            "a Parquet data set, not a run: give it by itself"
-        )
+        return "a Parquet data set, not a run: give it by itself"
     return "there is no such file, so that the folder is no run"
 
 
