@@ -1,6 +1,6 @@
 --------------------------- MODULE MCTwoElections ---------------------------
 (***************************************************************************)
-(* Two elections, with all hardenings, and members that crash: all safety  *)
+(* Two elections, and members that crash: with all hardenings all safety   *)
 (* properties, and refinement of AbstractLog.tla.                          *)
 (*                                                                         *)
 (* The first election is a script (FirstLeadership; MCElection.tla         *)
@@ -21,7 +21,8 @@
 (* entries, up to MaxPosition in all.                                      *)
 (*                                                                         *)
 (* MCTwoTerms begins at the first start, and at any step its leaders hear  *)
-(* of any members (MovingSets).  MCTwoTermsFailing begins there too; in    *)
+(* of any members (MovingSets), as those of MCTwoElectionsMoving do.       *)
+(* MCTwoTermsFailing begins there too; in    *)
 (* the place of a crash the election of a member fails in LEADER_READY or  *)
 (* FOLLOWER_READY, also in the cycle that should close it (TEBoundError).  *)
 (*                                                                         *)
