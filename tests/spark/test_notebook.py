@@ -10,6 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "guide" / "verdicts.ipynb"
 
@@ -29,9 +30,19 @@ def test_the_notebook_loads_verifies_plots_and_opens_a_run(
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    kernel = {"metadata": {"path": str(tmp_path)}}
+    folder = {"metadata": {"path": str(tmp_path)}}
+    # Sockets in a folder: a free port may be another process's by the time the kernel binds it.
+    sockets = {"transport": "ipc", "ip": str(tmp_path / "kernel")}
+    config = Config(AsyncKernelManager=sockets)
 
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=kernel).execute()
+    NotebookClient(
+        notebook,
+        config=config,
+        kernel_name="python3",
+        resources=folder,
+        startup_timeout=300,
+        timeout=600,
+    ).execute()
 
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     verify = "".join(one["text"] for one in code[2].outputs)
