@@ -136,6 +136,19 @@ def test_the_last_report_that_a_leader_received_before_it_was_killed(tmp_path: P
     assert checked(tmp_path / "run").verdict.value != "DIVERGES"
 
 
+def test_processes_that_log_no_step_follow_one_that_lacks_its_last_lines(tmp_path: Path) -> None:
+    """The gap is in the run all the same: before the first step of the process that has some."""
+    logs = read_cluster([LOST_REPORT])
+    for log in logs.members.values():
+        log.records[:] = [
+            one for one in log.records for _ in range(3 if isinstance(one, LifeStart) else 1)
+        ]
+    summary = import_records(logs, tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+    assert checked(tmp_path / "run").verdict.value != "DIVERGES"
+
+
 def test_a_process_that_is_killed_within_a_step_leaves_the_first_of_its_lines(
     tmp_path: Path,
 ) -> None:

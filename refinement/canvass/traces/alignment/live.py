@@ -117,6 +117,8 @@ class LiveMember:
         Narrows the upper bounds by what the member has still to send.
     number
         Of its next message.
+    gap
+        Lines are missing before its next step.
     end
         The step of its trajectory before which it stops for now.
     """
@@ -129,6 +131,7 @@ class LiveMember:
     published: dict[int, int] = field(default_factory=dict)
     received: int = 0
     number: int = 1
+    gap: bool = False
     end: int = UNBOUNDED
     member_id: int = field(init=False)
     state: Member = field(init=False)
@@ -169,7 +172,9 @@ class LiveMember:
         if outcome.effects:
             sends = tuple([(send.to, send.message) for send in outcome.sends])
         before, s, first = self.state, outcome.next, self.number
+        gap |= self.gap
         if sends or lines or gap or s is not before:
+            self.gap = False
             self.emitted.append(Emitted(action, given, s, sends, first, sender, number, lines, gap))
         self.state = s
         if s.role is Role.LEADER and s is not before and s.publication_position >= 0:

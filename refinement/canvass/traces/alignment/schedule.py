@@ -276,6 +276,7 @@ class Schedule(DrivenCluster):
         elif _is_done(s, step):
             if step.lines and live.emitted and action != END_OF_LIFE:
                 return
+            live.gap |= bool(step.gap)
         elif action == ASSUME_COMMIT:
             if not self._commit(live, position):
                 return

@@ -453,9 +453,13 @@ def _open_gap(one: Windows, at: int, reason: str) -> None:
     steps = one.trajectory.steps
     place = min(at + 1, len(steps) - 1)
     if steps[at].action == END_OF_LIFE:
-        place = next((k for k in range(at + 1, len(steps)) if steps[k].lines), place)
+        # Processes between that log no step are no place for it.
+        later = range(at + 1, len(steps))
+        place = next((k for k in later if steps[k].lines and steps[k].action != END_OF_LIFE), place)
     steps[place].gap = reason
-    line = next((step.lines.start for step in steps[place:] if step.lines), one.trajectory.stopped)
+    line = next(
+        (step.lines.start for step in steps[at + 1 :] if step.lines), one.trajectory.stopped
+    )
     one.trajectory.gaps.append((line, reason))
 
 
