@@ -77,7 +77,7 @@ def test_the_moment_before_a_loss_is_a_few_steps_away_from_it(
     assert json.loads(file.read_bytes())["#meta"]["format"] == "ITF"
     assert f"event {place - 1}: " in out
     assert "to a violation of CommittedIsDurable" in out
-    assert "56,832, 6 = 73,408" in out
+    assert "56832, 6 = 73408" in out
 
 
 def test_after_a_loss_nothing_is_searched(command: Command, run: Path) -> None:
