@@ -384,8 +384,12 @@ class SimulatedCluster:
 
     Attributes
     ----------
+    members, clients, network
+        What it is made of.
+    monitors
+        Look at each step.
     on_end
-        Called with each member whose process has ended.
+        Called with each member whose process has ended; it starts the process again.
     """
 
     def __init__(

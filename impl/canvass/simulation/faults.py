@@ -132,6 +132,7 @@ class FaultInjector:
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster, self._events = cluster, cluster.events
+        cluster.on_end = self._start_again
         options = cluster.events.options
         self._faults = options.faults
         self._starts = self._rng_of("starts")
@@ -143,7 +144,6 @@ class FaultInjector:
     def begin(self) -> None:
         """Start the members, and let the faults begin."""
         options, faults = self._events.options, self._faults
-        self._cluster.on_end = self._start_again
         spread_ns = options.timing.startup_canvass_timeout_ns * 3 // 2
         for i in range(options.member_count):
             wait_ns = self._starts.randrange(spread_ns if options.cold_start else 1_000_000)

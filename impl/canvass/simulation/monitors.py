@@ -99,15 +99,8 @@ class Monitors:
         events.steps += 1
         self.actions[action] += 1
         self._states[i] = after
-        facts = (
-            events.now_ns,
-            i,
-            action,
-            x.position,
-            after.recorded_position,
-            after.commit_position,
-        )
-        events.hash(repr(facts).encode())
+        reached = x.position, after.recorded_position, after.commit_position
+        events.hash(repr((events.now_ns, i, action, *reached)).encode())
         log = self._logs[i]
         if log.end != after.recorded_position or action == "Restart":
             log.follow(recording, after.recorded_position)
