@@ -332,7 +332,7 @@ def settle_entries(windows: Mapping[int, Windows]) -> bool:
 def settle_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
     """Decide that a line is false which says that a member has recorded less than before.
 
-    What it had recorded before its reports show, what it has processed, and its line before.
+    How much it had recorded follows from its reports, its line before, and what it has processed.
 
     Notes
     -----
@@ -453,7 +453,7 @@ def _open_gap(one: Windows, at: int, reason: str) -> None:
     steps = one.trajectory.steps
     place = min(at + 1, len(steps) - 1)
     if steps[at].action == END_OF_LIFE:
-        # Processes between that log no step are no place for it.
+        # A process that logs no step has no place for it.
         later = range(at + 1, len(steps))
         place = next((k for k in later if steps[k].lines and steps[k].action != END_OF_LIFE), place)
     steps[place].gap = reason

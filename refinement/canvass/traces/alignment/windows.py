@@ -501,9 +501,9 @@ class Windows:
         """What a leader can know of another member's log without a line of its own: a position, if
         the member's lines allow that, else more, or nothing.
 
-        A follower can report all from where it began to follow the leader. More than a quorum has
-        can be known, too: the member that reported it need not be active. Up to 1.49 all members
-        count, and announcements say nothing of it.
+        A follower can report all from where it began to follow the leader. The leader can also know
+        a position that no quorum has recorded: the member that reported it need not be active. Up
+        to 1.49 all members count, and announcements say nothing of it.
         """
         facts, i = self.moves.facts, self.moves.member_id
         given = {m.log_position for *_, m in facts.canvasses.get(j, ())}
