@@ -15,6 +15,7 @@ from canvass.conformance.report import (
     CLASS_TEXTS,
     Place,
     fact_text,
+    limits_text,
     log_lines_of,
     place_of,
     place_of_step,
@@ -66,8 +67,9 @@ def to_sarif(found: CorpusVerdict) -> dict[str, Any]:
     from importlib.metadata import version
 
     log = _Log()
+    timing_level = "error" if found.timing_fails else "warning"
     for run in found.runs:
-        for rule, result in _results(run):
+        for rule, result in _results(run, timing_level):
             log.add(rule, result)
     driver = {"name": "canvass", "version": version("canvass"), "rules": list(log.rules.values())}
     invocation = {
@@ -93,7 +95,7 @@ def _all_checked(found: CorpusVerdict) -> bool:
     return bool(found.runs) and all(run.verdict is not Verdict.MALFORMED for run in found.runs)
 
 
-def _results(run: RunVerdict) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _results(run: RunVerdict, timing_level: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     if run.verdict is Verdict.DIVERGES:
         for divergence in run.divergences:
             yield _diverges(run, divergence)
@@ -101,17 +103,22 @@ def _results(run: RunVerdict) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]
         yield _malformed(run)
     elif run.verdict is Verdict.INCOMPLETE:
         yield from _incomplete(run)
+    if limits := limits_text(run):
+        rule = _rule("PARTIAL_CHECK/SAFETY_PROPERTIES", "Not all properties were checked", "note")
+        yield rule, _result(f"{run.run_id}: {limits}", "note", Place(run.path), run.run_id)
     for warning in run.timing:
-        yield _timing(run, warning)
+        yield _timing(run, warning, timing_level)
 
 
-def _timing(run: RunVerdict, warning: TimingWarning) -> tuple[dict[str, Any], dict[str, Any]]:
+def _timing(
+    run: RunVerdict, warning: TimingWarning, level: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     name = warning.rule.value
-    rule = _rule(f"TIMING/{name}", "The run's times contradict an input of a step", "warning")
+    rule = _rule(f"TIMING/{name}", "The run's times contradict an input of a step", level)
     said = ": ".join(timing_lines(warning))
     place = place_of_step(run, warning.member, warning.step)
     step = f"{run.run_id}/member {warning.member}/step {warning.step}"
-    return rule, _result(f"{run.run_id}, {said}", "warning", place, step)
+    return rule, _result(f"{run.run_id}, {said}", level, place, step)
 
 
 def _diverges(run: RunVerdict, divergence: Divergence) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -231,7 +238,7 @@ def to_junit(found: CorpusVerdict) -> str:
     for run, name, fails in zip(found.runs, run_names(found.runs), late, strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=_SUITE, name=name)
         _case_result(case, run)
-        _case_timing(case, run, fails=fails)
+        _case_remarks(case, run, timing_fails=fails)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
@@ -274,13 +281,15 @@ def _excerpt(run: RunVerdict) -> Iterator[str]:
         yield from (visible(line) for line in operator.lines)
 
 
-def _case_timing(case: ElementTree.Element, run: RunVerdict, *, fails: bool) -> None:
-    """Add the timing warnings: as a failure if they are to fail, else as output."""
-    if not run.timing:
-        return
-    text = "\n".join(visible(": ".join(timing_lines(warning))) for warning in run.timing)
-    if fails:
-        rule = run.timing[0].rule.value
-        ElementTree.SubElement(case, "failure", type=f"TIMING/{rule}", message=text)
+def _case_remarks(case: ElementTree.Element, run: RunVerdict, *, timing_fails: bool) -> None:
+    """Add the timing warnings as a failure or as output, and as output what was not checked."""
+    limits = limits_text(run)
+    remarks = [limits] if limits else []
+    warnings = [visible(": ".join(timing_lines(warning))) for warning in run.timing]
+    if timing_fails:
+        kind = f"TIMING/{run.timing[0].rule.value}"
+        ElementTree.SubElement(case, "failure", type=kind, message="\n".join(warnings))
     else:
-        ElementTree.SubElement(case, "system-out").text = text
+        remarks += warnings
+    if remarks:
+        ElementTree.SubElement(case, "system-out").text = "\n".join(remarks)

@@ -54,6 +54,25 @@ def test_junit_a_run_that_is_not_whole_says_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize("timing_fails", [False, True])
+def test_junit_a_case_names_the_safety_properties_that_were_not_asked(timing_fails: bool) -> None:
+    run = RunVerdict(
+        "run",
+        "run",
+        Verdict.CONFORMS,
+        timing=(LATE,),
+        not_asked=("AppliedWithinCommitted",),
+        asked_in_part=("LogMatching",),
+    )
+    suite = ElementTree.fromstring(to_junit(CorpusVerdict((run,), timing_fails=timing_fails)))
+    (output,) = (one.text for one in suite.iter("system-out"))
+
+    assert output is not None
+    assert output.splitlines()[0] == (
+        "not asked: AppliedWithinCommitted; asked only of what is known of the logs: LogMatching"
+    )
+
+
+@pytest.mark.parametrize("timing_fails", [False, True])
 @pytest.mark.parametrize("timing", [(), (LATE,)])
 @pytest.mark.parametrize("verdict", Verdict)
 def test_junit_a_case_is_red_where_the_exit_code_is_not_0(

@@ -19,6 +19,9 @@ from canvass.conformance.verdict import (
     Divergence,
     DivergenceClass,
     RunVerdict,
+    TimeoutSource,
+    TimingRule,
+    TimingWarning,
     Verdict,
 )
 from canvass.spec.files import spec_root
@@ -116,9 +119,9 @@ def test_every_result_has_what_the_schema_requires(log: dict[str, Any]) -> None:
 def test_a_rule_is_named_by_class_and_what_is_broken(
     log: dict[str, Any], found: CorpusVerdict
 ) -> None:
-    expected = {
-        f"{each.kind.value}/{each.name}" for run in found.runs for each in run.divergences
-    } | {"MALFORMED/BAD_VALUE", "INCOMPLETE/GAP", "INCOMPLETE/UNKNOWN_STATE"}
+    expected = {f"{each.kind.value}/{each.name}" for run in found.runs for each in run.divergences}
+    expected |= {"MALFORMED/BAD_VALUE", "INCOMPLETE/GAP", "INCOMPLETE/UNKNOWN_STATE"}
+    expected |= {"PARTIAL_CHECK/SAFETY_PROPERTIES"}
 
     assert {rule["id"] for rule in log["tool"]["driver"]["rules"]} == expected
     assert "SAFETY_PROPERTY/CommitBounded" in expected
@@ -155,6 +158,27 @@ def test_what_is_no_trace_is_at_its_line_and_column(log: dict[str, Any]) -> None
     assert path_of(result).name == "member-1.ndjson"
     region = result["locations"][0]["physicalLocation"]["region"]
     assert (region["startLine"], region["startColumn"]) == (1, 11)
+
+
+def test_a_run_names_the_safety_properties_that_were_not_asked() -> None:
+    run = RunVerdict("run", "run", Verdict.CONFORMS, not_asked=("AppliedWithinCommitted",))
+    (log,) = to_sarif(CorpusVerdict((run,)))["runs"]
+    (result,) = log["results"]
+
+    assert result["ruleId"] == "PARTIAL_CHECK/SAFETY_PROPERTIES"
+    assert result["level"] == "note"
+    assert result["message"]["text"] == "run: not asked: AppliedWithinCommitted"
+
+
+@pytest.mark.parametrize(("fails", "level"), [(False, "warning"), (True, "error")])
+def test_a_timing_warning_is_an_error_where_it_fails_the_command(fails: bool, level: str) -> None:
+    late = TimingWarning(
+        TimingRule.EARLY_TIMEOUT, 0, 4, "Nominate", "early", "a.timeout", 5, TimeoutSource.GIVEN
+    )
+    run = RunVerdict("run", "run", Verdict.CONFORMS, timing=(late,))
+    (log,) = to_sarif(CorpusVerdict((run,), timing_fails=fails))["runs"]
+
+    assert [result["level"] for result in log["results"]] == [level]
 
 
 def test_relative_paths_stay_relative_and_what_is_left_out_is_said() -> None:
