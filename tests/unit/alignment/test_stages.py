@@ -263,6 +263,25 @@ def test_a_member_that_has_closed_itself_has_no_more_to_log(state: str, ends: li
 
 
 @pytest.mark.parametrize(
+    ("state", "ends"), [("CANVASS", [1]), ("NOMINATE", []), ("FOLLOWER_BALLOT", [])]
+)
+def test_a_ballot_answers_no_canvass_position(state: str, ends: list[int]) -> None:
+    """So a member that canvasses meanwhile has nothing to log."""
+    late = [2_000_000_000, 2_100_000_000, 2_200_000_000]
+    members = {
+        0: received(0, late, [CanvassPosition(-1, 0, -1, 1)] * 3),
+        1: received(1, [1_000_000_000], [None]),
+    }
+    in_sample = lines_of_sample()[0].records
+    change = next(one for one in in_sample if isinstance(one, records.ElectionStateChange))
+    for one in members.values():
+        one.records[:0] = [STARTED, replace(change, new_state=state)]
+        one.messages[:0] = [None, None]
+
+    assert [i for i, *_ in missing_ends(members)] == ends
+
+
+@pytest.mark.parametrize(
     ("kind", "at"), [(records.ServiceAck, -2), (records.ClusterSessionStateChange, 1)]
 )
 def test_a_line_that_does_not_go_on_where_the_last_one_ended(

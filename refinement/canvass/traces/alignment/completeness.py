@@ -19,6 +19,7 @@ from canvass.traces.aeron_log.records import (
     ElectionStateChange,
     LifeStart,
     Line,
+    NewElection,
     ServiceAck,
     StateChange,
 )
@@ -75,15 +76,37 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
             continue  # What comes later was on its way.
         end = _in_order(lines)[-1][1].time_ns
         late = sorted(
-            record.time_ns
+            time
             for j, other in members.items()
             if j != i
-            for record, m in zip(other.records, other.messages, strict=True)
-            if m is not None and sender_of(m) == i and record.time_ns > end + 2 * BEAT_NS
+            for time in _received_from(i, other)
+            if time > end + 2 * BEAT_NS
         )
         apart = sum(b - a > BURST_NS for a, b in pairwise([end, *late]))
         if apart >= LATE_MESSAGES:
             yield i, len(lines.records), f"others received {len(late)} messages of it later"
+
+
+def _received_from(i: int, receiver: MemberLines) -> Iterator[int]:
+    """Times at which a member received messages of member ``i`` that it answers.
+
+    In a ballot a member sends nothing at intervals (``Election.candidateBallot``), so a member that
+    canvasses there can have nothing to log.
+    """
+    in_ballot = False
+    for record, m in zip(receiver.records, receiver.messages, strict=True):
+        if m is not None:
+            if sender_of(m) == i and not in_ballot:
+                yield record.time_ns
+        elif isinstance(record, ElectionStateChange):
+            in_ballot = record.new_state in _BALLOT_STATES
+        elif isinstance(record, NewElection | LifeStart):
+            in_ballot = False
+
+
+_BALLOT_STATES: Final = frozenset(
+    {ElectionState.NOMINATE, ElectionState.CANDIDATE_BALLOT, ElectionState.FOLLOWER_BALLOT}
+)
 
 
 LATE_MESSAGES: Final = 2
