@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,17 @@ def good_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of three members with restarts, that conforms."""
     folder = tmp_path_factory.mktemp("browse") / "good"
     record_run(folder, Rules.of("1.50"), 5, 400, faults=0.03, run_id="good")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run_from_unknown_logs(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The good run, with a header that says that the logs at its start are unknown."""
+    folder = tmp_path_factory.mktemp("browse") / "from-unknown-logs"
+    shutil.copytree(good_run, folder)
+    header = json.loads((folder / "run.json").read_text())
+    changed = header | {"runId": "from-unknown-logs", "initial": "unknown"}
+    (folder / "run.json").write_text(json.dumps(changed))
     return folder
 
 

@@ -61,6 +61,19 @@ def test_a_good_run_conforms(server: Asked, good_run: Path) -> None:
     assert run.events == sum(map(len, streams))
 
 
+def test_a_run_names_the_properties_that_its_verdict_does_not_cover(
+    server: Asked, run_from_unknown_logs: Path
+) -> None:
+    good = settled(server, "good")
+    assert (good.not_asked, good.asked_in_part) == ((), ())
+
+    with serving([run_from_unknown_logs]) as other:
+        run = settled(other, "from-unknown-logs")
+    assert run.verdict == "CONFORMS"
+    assert run.not_asked == ("AppliedWithinCommitted",)
+    assert "CommittedIsDurable" in run.asked_in_part
+
+
 def test_a_divergence_is_reported_with_what_is_allowed(server: Asked) -> None:
     run = settled(server, "bad")
 

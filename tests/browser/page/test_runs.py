@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from canvass.browser import api
+from canvass.browser.app import page_files
 from canvass.cluster.member import ElectionState
-from support.browse import Asked
+from support.browse import Asked, serving
 
 pytestmark = pytest.mark.browser
 
@@ -169,6 +171,21 @@ def test_a_run_opens_on_its_verdict_in_a_sentence_and_its_restarts(
     expect(page.locator(".milestones li")).to_have_count(len(marks))
     page = open_page(f"/run/{ids['bad']}")
     expect(page.locator(".verdict-line")).to_contain_text("Member 1 leaves the spec at its step")
+
+
+def test_a_run_opens_on_the_properties_that_its_verdict_does_not_cover(
+    open_page: Open, server: Asked, ids: Ids, run_from_unknown_logs: Path
+) -> None:
+    page = open_page(f"/run/{ids['good']}")
+    expect(page.locator(".verdict-line")).to_contain_text("every safety property holds")
+    expect(page.locator("[data-limits]")).to_have_count(0)
+
+    with serving([run_from_unknown_logs], files=page_files()) as other:
+        page = open_page("/run/from-unknown-logs", at=other)
+        expect(page.locator(".verdict-line")).to_contain_text("that was checked holds")
+        limits = page.locator("[data-limits]")
+        expect(limits.locator("h3")).to_have_text("Not a full check")
+        expect(limits.locator("li").first).to_have_text("AppliedWithinCommitted")
 
 
 def test_a_divergence_has_observed_beside_allowed(open_page: Open, server: Asked, ids: Ids) -> None:

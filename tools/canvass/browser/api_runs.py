@@ -152,6 +152,10 @@ class RunView(Data, frozen=True):
     checking: bool
     note: str
     """Why there is no verdict, or no explanation."""
+    not_asked: tuple[str, ...]
+    """Safety properties that were not checked, as steps or the start of the run are unknown."""
+    asked_in_part: tuple[str, ...]
+    """Safety properties that were checked only on the known part of the logs."""
     divergence: Divergence | None
     findings: tuple[Finding, ...]
     members: tuple[MemberInfo, ...]

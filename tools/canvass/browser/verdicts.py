@@ -392,6 +392,8 @@ class RunSource:
             verdict=None if verdict is None else verdict.verdict.value,
             checking=not checked.done.is_set(),
             note=note,
+            not_asked=() if verdict is None else verdict.not_asked,
+            asked_in_part=() if verdict is None else verdict.asked_in_part,
             divergence=None if case is None else divergence_of(self.opened, case),
             findings=() if verdict is None else findings_of(verdict),
             members=self.opened.members(),

@@ -149,6 +149,8 @@ export interface RunView {
   readonly verdict: string | null;
   readonly checking: boolean;
   readonly note: string;
+  readonly notAsked: readonly string[];
+  readonly askedInPart: readonly string[];
   readonly divergence: Divergence | null;
   readonly findings: readonly Finding[];
   readonly members: readonly MemberInfo[];

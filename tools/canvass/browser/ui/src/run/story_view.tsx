@@ -23,6 +23,7 @@ export function StoryView(
     <div class="verdict-view story">
       <p class="verdict-line"><VerdictBadge run={run} /> <span>{sentenceOf(run)}</span></p>
       {run.note ? <p class="soft">{run.note}</p> : null}
+      <Limits run={run} />
       {run.divergence ? <Diverged divergence={run.divergence} show={show} /> : null}
       {run.findings.length > 0 ? <Findings run={run} /> : null}
       <Explained run={run} show={show} />
@@ -43,12 +44,40 @@ function sentenceOf(run: RunView): string {
     }
   }
   switch (run.verdict) {
-    case "CONFORMS":
-      return "The spec allows every step; each message was sent before it was received; every safety property holds.";
+    case "CONFORMS": {
+      const held = isFullCheck(run) ? "every safety property holds" : "every safety property that was checked holds";
+      return `The spec allows every step; each message was sent before it was received; ${held}.`;
+    }
     case "INCOMPLETE": return "Lines are missing. What is there conforms.";
     case "MALFORMED": return "This is not a trace.";
     default: return "There is no verdict on this run.";
   }
+}
+
+function isFullCheck(run: RunView): boolean {
+  return run.notAsked.length + run.askedInPart.length === 0;
+}
+
+/** The safety properties that the verdict does not cover, or covers for a part of the logs only. */
+function Limits({ run }: { run: RunView }) {
+  if (isFullCheck(run)) return null;
+  return (
+    <section data-limits>
+      <h3>Not a full check</h3>
+      <Names title="Not checked:" names={run.notAsked} />
+      <Names title="Checked only on the known part of the logs:" names={run.askedInPart} />
+    </section>
+  );
+}
+
+function Names({ title, names }: { title: string; names: readonly string[] }) {
+  if (names.length === 0) return null;
+  return (
+    <>
+      <p>{title}</p>
+      <ul class="words">{names.map((name) => <li key={name}><code>{name}</code></li>)}</ul>
+    </>
+  );
 }
 
 function Diverged({ divergence, show }: { divergence: Divergence; show: (at: number) => void }) {
