@@ -71,3 +71,18 @@ def test_a_few_runs_are_listed_one_by_one(tmp_path: Path, good_run: Path, bad_ru
     with serving([folder]) as few:
         sources = few.get(api.Session, "/session").sources
     assert [one.kind for one in sources] == ["run"] * CHOICES
+
+
+def test_the_reason_of_a_run_names_what_its_verdict_does_not_cover(
+    tmp_path: Path, good_run: Path, run_from_unknown_logs: Path
+) -> None:
+    folder = write_corpus(tmp_path / "many", good_run, run_from_unknown_logs, CHOICES + 1)
+    with serving([folder]) as many:
+        first, second = many.get(api.ReportRuns, "/corpus/many/runs").runs[:2]
+        for run in (first, second):
+            many.get(api.RunView, f"/run/{run.run}")
+            assert many.store.content("run", str(run.run)).checked.done.wait(60)
+        first, second = many.get(api.ReportRuns, "/corpus/many/runs", verdict="CONFORMS").runs
+
+    assert first.reason.startswith("not asked: AppliedWithinCommitted; ")
+    assert second.reason == ""

@@ -36,6 +36,7 @@ def write_report(folder: Path, rows: list[dict[str, object]], bad_run: Path) -> 
         runs=len(rows),
         events=1000,
         verdicts=counts,
+        checked_in_part=2,
         divergences=3,
         clusters=clusters,
         cluster_count=2,
@@ -89,6 +90,7 @@ def test_the_summary_is_reported(server: Asked) -> None:
 
     assert report.counts == {"CONFORMS": MORE + 1, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
     assert (report.events, report.divergences, report.events_per_second) == (1000, 3, 500.0)
+    assert report.checked_in_part == 2
     assert report.never_taken == ("Terminate",)
     assert [(one.name, one.events, one.covered, one.total) for one in report.coverage] == [
         ("Canvass", 9, 6, 24),

@@ -233,7 +233,7 @@ def verdict_rows(
         verdict=found.verdict.value,
         events=found.events,
         unchecked=found.unchecked,
-        reason=_reason(found),
+        reason=reason_text(found),
         pending=pending,
     )
     for divergence in found.divergences:
@@ -253,7 +253,7 @@ def verdict_rows(
         )
 
 
-def _reason(found: RunVerdict) -> str:
+def reason_text(found: RunVerdict) -> str:
     """Say in one line why a run does not simply conform, or that it was not checked in full."""
     if found.divergences:
         first = found.divergences[0]

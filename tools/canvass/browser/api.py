@@ -355,6 +355,8 @@ class ReportView(Data, frozen=True):
     title: str
     counts: dict[str, int]
     """Runs by verdict."""
+    checked_in_part: int
+    """Runs that conform, but were not checked against all safety properties."""
     events: int
     divergences: int
     seconds: float

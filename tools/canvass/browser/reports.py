@@ -22,6 +22,7 @@ from canvass.browser import api
 from canvass.browser.guard import Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.conformance.report import natural
+from canvass.corpus.rows import reason_text
 from canvass.corpus.summary import VERDICTS, Cluster, Summary, read_summary
 
 PAGE: Final = 100
@@ -106,6 +107,7 @@ class OpenReport:
             id=source_id,
             title=self.folder.resolve().name,
             counts={name: summary.verdicts.get(name, 0) for name in VERDICTS},
+            checked_in_part=summary.checked_in_part,
             events=summary.events,
             divergences=summary.divergences,
             seconds=summary.seconds,
@@ -260,9 +262,7 @@ class OpenCorpus:
             if run.checked.done.is_set():
                 verdict = run.checked.verdict
                 name = UNCHECKED if verdict is None else verdict.verdict.value
-                reason = run.checked.note
-                if verdict is not None and verdict.divergences:
-                    reason = verdict.divergences[0].text
+                reason = run.checked.note if verdict is None else reason_text(verdict)
                 self._known[number] = (name, run.opened.total, reason)
                 del self._opened[number]
 

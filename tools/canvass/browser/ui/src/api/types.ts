@@ -704,6 +704,7 @@ export interface ReportView {
   readonly id: string;
   readonly title: string;
   readonly counts: { readonly [name: string]: number };
+  readonly checkedInPart: number;
   readonly events: number;
   readonly divergences: number;
   readonly seconds: number;

@@ -63,6 +63,8 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
           <ExportMenu name="report" />
         </div>
         <VerdictCounts counts={report.counts} choose={(verdict) => change({ view: "runs", verdict, page: 0 })} />
+        {report.checkedInPart > 0
+          ? <p class="soft head-text" data-checked-in-part>{`Not a full check of ${plural(report.checkedInPart, "run")} with the verdict CONFORMS: the list of runs has the reasons.`}</p> : null}
         <Tabs label="Views of the report" tabs={tabs} chosen={view} choose={(id) => change({ view: id, page: 0 })} />
       </div>
       <section class="view scroll padded" data-export aria-label={`View: ${view}`}>
