@@ -100,6 +100,7 @@ CORRUPTIONS: tuple[Callable[[corruptions.Streams], None], ...] = (
     corruptions.message_forged,
     corruptions.message_overtaken,
     corruptions.checksum_forged,
+    corruptions.checksum_beyond,
     corruptions.recorded_from_nowhere,
 )
 

@@ -176,6 +176,14 @@ def checksum_forged(streams: Streams) -> None:
                     )
 
 
+def checksum_beyond(streams: Streams) -> None:
+    """A follower reports a checksum of bytes that it has not recorded."""
+    lines = [line for _, _, line in events(streams, "RecordLog")]
+    line = [line for line in lines if line["state"]["role"] == "FOLLOWER"][-1]
+    beyond = line["state"]["recordedPosition"] + 1_000_000
+    line["logChecksums"] = [{"position": beyond, "checksum": "0" * 16}]
+
+
 def recorded_from_nowhere(streams: Streams) -> None:
     """A follower records further than its leader ever wrote."""
     member, place, line = [

@@ -39,6 +39,8 @@ class Happening:
     """Candidate term and candidate of a vote in favour that is sent."""
     coherent: bool = True
     replays: tuple[int, ...] = ()
+    checksums: tuple[tuple[int, int], ...] = ()
+    """Position and checksum of the log up to it."""
 
     def cells(self) -> list[int]:
         """``KEPT`` of the state."""
@@ -78,6 +80,10 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
         sends=numbers([(k, (h.member + 1) % members, 0) for k, h in sent], 3),
         votes=numbers([h.vote for _, h in sent], 2),
         commit_sent=np.full(len(sent), -1, dtype=np.int64),
-        checksums_of=np.zeros(count, dtype=np.int64),
-        checksums=np.empty((0, 2), dtype=np.int64),
+        checksums_of=numbers([len(h.checksums) for h in ordered]),
+        checksums=numbers([each for h in ordered for each in h.checksums], 2),
+        overreports=np.array(
+            [any(at > h.recorded_position for at, _ in h.checksums) for h in ordered],
+            dtype=np.bool_,
+        ),
     )

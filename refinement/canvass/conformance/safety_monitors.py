@@ -1,29 +1,31 @@
-"""The safety monitors: properties of ``Properties.tla``, seen from the recorded states of a run.
+"""The safety monitors: the properties of ``Properties.tla``, evaluated on the recorded states.
 
-Each has the name of the TLA+ property. They are evaluated along one order of the steps that
-respects causes (`canvass.conformance.causality`), which is a behaviour of ``Cluster.tla`` if all
-steps are sound. What each can see:
+A monitor has the name of its TLA+ property. The monitors follow one order of the steps that
+respects causes (`canvass.conformance.causality`). If all steps are sound, that order is a behaviour
+of ``Cluster.tla``. Each monitor reports its first violation only.
 
 ElectionSafety
-    Exactly: who entered LEADER_LOG_REPLICATION in which term.
+    Exact: which member entered LEADER_LOG_REPLICATION in which term.
 OneVotePerTerm
-    Exactly, across restarts: votes in favour that were sent, and a candidate's for itself.
+    Exact, across restarts: the votes in favour that were sent, and a candidate's own vote.
 CandidateTermMonotonic, CommitMonotonic, CommitBounded, RecordingLogCoherent
-    Exactly: they look at one state, or at two that follow each other. A life of the process ends
-    with a Restart or Terminate. In 1.49 a leader's commit position may fall: it is set to the
-    quorum position.
+    Exact: they look at one state, or at two consecutive states. Commit positions start again after
+    a Restart or Terminate. In 1.49 a leader's commit position may fall, because the leader sets it
+    to the quorum position.
 LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable, NoTruncationBelowCommit
-    On the log that follows from who recorded whose log up to where: which leadership wrote which
-    positions. Where checksums of the log are recorded they must agree with that, which is reported
-    as log-stream causality, and committed ones with each other, which is StateMachineSafety. A
-    member whose log is not known at the start, or was lost sight of, is given the benefit of the
-    doubt. LeaderCompleteness and CommittedIsDurable are about what holds elsewhere at that time,
-    and are checked only if no step of the run is missing. Only the first violation of each is
-    reported.
+    Evaluated on the logs that follow from who recorded whose log up to where: which leadership
+    wrote which positions. A log is unknown if it is unknown at the start, or after missing steps;
+    unknown logs violate nothing. LeaderCompleteness and CommittedIsDurable compare logs of several
+    members at one time, and are checked only if no step of the run is missing.
 AppliedWithinCommitted
-    No TLA+ property of its own; follows from StateMachineSafety there. In part: nobody's commit
-    position, up to which services process, is beyond all that any leader ever said to be
-    committed. Not asked of 1.49, which replays what it has recorded.
+    Not a property of the spec, where it follows from StateMachineSafety. The monitor checks a part
+    of it: no commit position, up to which services process the log, is beyond all positions that
+    any leader ever announced as committed. Not checked for 1.49, whose members replay all that they
+    have recorded.
+
+Recorded checksums of logs are checked as well. LogStream is broken if a checksum contradicts the
+log that follows from the steps, or is of a position that is not recorded. StateMachineSafety is
+broken if checksums of one committed position differ.
 """
 
 from __future__ import annotations
@@ -350,6 +352,7 @@ _OF_STATES: Final = (
         "RecordingLogCoherent",
         "terms of the recording log do not rise, or do not begin where the one before ended",
     ),
+    (LOG_STREAM, "a checksum is reported of the log beyond the recorded position"),
 )
 
 
@@ -370,6 +373,7 @@ def _of_states(sequence: Sequence, order: Order, revision: str) -> list[Violatio
             rises & (commit[span] < commit[previous]),
             commit[span] > recorded[span],
             ~coherent[span],
+            sequence.overreports[span],
         )
         for rows, wrong in zip(bad, found, strict=True):
             rows.append(np.flatnonzero(wrong) + span.start)

@@ -1,8 +1,8 @@
-"""What of the events matters to checks of whole runs: a `Sequence`, much smaller than the events.
+"""`Sequence`: the parts of events that checks of whole runs read, much smaller than the events.
 
-A step is checked alone; causality and the safety monitors look at all steps of a run, and so need
-whole streams. `digest` takes from a batch what they need, `Sequence.joined` and `Sequence.split`
-bring the parts of a run together. Nothing is checked here.
+A step is checked alone. Causality and the safety monitors need all steps of a run. `digest` makes
+a sequence of a batch of events; `Sequence.split` separates the runs of a batch, `Sequence.joined`
+puts the parts of a run together. Nothing is checked here.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ KEPT_INDEX: Final = {name: place for place, name in enumerate(KEPT)}
 Spans: TypeAlias = Parts[tuple[int, int]]
 """Spans of rows: the first one and the one after the last; they rise."""
 _COLUMNS: Final = [STATE_INDEX[name] for name in KEPT]
+_OF_SENDS: Final = ("sends", "votes", "commit_sent")
+"""The fields of a sequence with a row for each message sent."""
 
 _TYPES: Final = [message.__name__ for message in MESSAGE_TYPES]
 _VOTE: Final = _TYPES.index("Vote")
@@ -54,7 +56,7 @@ class Sequence:
     """Events of one cluster size, in the order run, member, step."""
 
     run: Ints
-    """Number of the run; the caller's."""
+    """The number that the caller has given to the run."""
     member: Ints
     step: Ints
     action: Ints
@@ -75,7 +77,11 @@ class Sequence:
     commit_sent: Ints
     """For each message sent: the position that it says is committed, else -1."""
     checksums_of: Ints
+    """How many checksums of its log each step reports."""
     checksums: Ints
+    """Position and checksum of each."""
+    overreports: NDArray[np.bool_]
+    """Whether the step reports a checksum of its log beyond the recorded position."""
 
     def __len__(self) -> int:
         """Count the events."""
@@ -119,24 +125,11 @@ class Sequence:
         sends = np.concatenate(([0], np.cumsum(self.sends_of)))
         checksums = np.concatenate(([0], np.cumsum(self.checksums_of)))
         for start, end in pairwise(bounds):
-            sent = slice(int(sends[start]), int(sends[end]))
-            seen = slice(int(checksums[start]), int(checksums[end]))
-            yield Sequence(
-                run=self.run[start:end],
-                member=self.member[start:end],
-                step=self.step[start:end],
-                action=self.action[start:end],
-                state=self.state[start:end],
-                coherent=self.coherent[start:end],
-                replays=self.replays[start:end],
-                received=self.received[start:end],
-                sends_of=self.sends_of[start:end],
-                sends=self.sends[sent],
-                votes=self.votes[sent],
-                commit_sent=self.commit_sent[sent],
-                checksums_of=self.checksums_of[start:end],
-                checksums=self.checksums[seen],
-            )
+            places = dict.fromkeys(_OF_SENDS, slice(int(sends[start]), int(sends[end])))
+            places["checksums"] = slice(int(checksums[start]), int(checksums[end]))
+            rows = slice(start, end)
+            names = (field.name for field in fields(Sequence))
+            yield Sequence(*(getattr(self, name)[places.get(name, rows)] for name in names))
 
 
 def row_kind(count: int) -> type[np.signedinteger[Any]]:
@@ -189,7 +182,17 @@ def digest(columns: EventColumns, runs: Ints) -> Sequence:
         commit_sent=commit_sent,
         checksums_of=np.diff(columns.checksum_offsets[start:]),
         checksums=columns.checksums[first_checksum:],
+        overreports=_overreports(columns)[start:],
     )
+
+
+def _overreports(columns: EventColumns) -> NDArray[np.bool_]:
+    """Tell which events report a checksum of their log beyond the recorded position."""
+    row_of = np.repeat(np.arange(len(columns)), np.diff(columns.checksum_offsets))
+    recorded = columns.state[row_of, STATE_INDEX["recorded_position"]]
+    found = np.zeros(len(columns), dtype=np.bool_)
+    found[row_of[columns.checksums[:, 0] > recorded]] = True
+    return found
 
 
 def _replays(columns: EventColumns) -> Ints:

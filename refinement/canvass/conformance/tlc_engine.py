@@ -145,7 +145,7 @@ def _divergence(
     if name == LOG_STREAM:
         cause = DivergenceClass.CAUSALITY
         if text == "is violated":
-            text = "the log's checksum is not that of the log it was recorded from"
+            text = "a checksum is of another log, or of the log beyond the recorded position"
     step = trace.streams[member].steps[end.at[member]]
     return Divergence(cause, name, member, step, text, rank=sum(end.at))
 

@@ -252,8 +252,9 @@ LogIsThere(i) ==
 
 (***************************************************************************)
 (* Checksums.  A checksum is of a prefix of a log; its length and its last *)
-(* term name the prefix (LogMatching).  Where steps are missing, what is   *)
-(* committed must be the same everywhere even if the log is not known.     *)
+(* term name the prefix (LogMatching).  A member has a checksum only of    *)
+(* what it has recorded.  Where steps are missing, what is committed must  *)
+(* be the same everywhere even if the log is not known.                    *)
 (***************************************************************************)
 COMMITTED == -4
 
@@ -267,6 +268,9 @@ SumsOf(i, entries) ==
         applied == IF Whole THEN {} ELSE {k \in DOMAIN e.sums : p(k) <= e.state.commitPosition}
     IN  {<<p(k), LastTermOf(entries, p(k)), e.sums[k][2]>> : k \in known}
         \cup {<<p(k), COMMITTED, e.sums[k][2]>> : k \in applied}
+
+SumsAreRecorded(i) ==
+    \A k \in DOMAIN next[i].sums : next[i].sums[k][1] <= next[i].state.recordedPosition
 
 Conflicts(a, b) == a[1] = b[1] /\ a[2] = b[2] /\ a[3] # b[3]
 
@@ -321,7 +325,8 @@ Broken(i) ==
               [] name = "CommitMonotonic"         -> known /\ ~CommitRises
               [] name = "CandidateTermMonotonic"  -> known /\ ~CandidateTermRises
               [] name = "NoTruncationBelowCommit" -> known /\ ~CutsAboveCommit
-              [] name = "LogStream"               -> ~sameSums /\ ~SumsAgree'}
+              [] name = "LogStream"               ->
+                    ~SumsAreRecorded(i) \/ (~sameSums /\ ~SumsAgree')}
 
 Reached == [k \in 1 .. MemberCount |-> at[k - 1]]
 
