@@ -17,12 +17,20 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join
 from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
 from canvass.conformance.sequence import Sequence, digest
-from canvass.conformance.step_lookup import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, StepLookup
+from canvass.conformance.step_lookup import (
+    ALLOWED,
+    IN_GRAPH,
+    REFUSED,
+    UNKNOWN,
+    StepLookup,
+    StepLookupError,
+)
 from canvass.conformance.steps import Example, StepChecker, StepResults
 from canvass.conformance.verdict import RunVerdict
 from canvass.steps.kernel import Status
@@ -320,8 +328,17 @@ class Screening:
             self.tell(dict(zip(numbers, codes.tolist(), strict=True)))
 
     def refused(self, state: RunState) -> bool:
-        """Whether one of a run's steps that were pending is known to be refused."""
-        return any(self._codes[number] == REFUSED for number in state.pending)
+        """Whether one of a run's steps that were pending is refused.
+
+        Raises
+        ------
+        StepLookupError
+            If one of them has no answer yet.
+        """
+        codes = self._codes[sorted(state.pending)]
+        if (codes == UNKNOWN).any():
+            raise StepLookupError(f"{state.path}: a step of run {state.run_id} has no answer")
+        return bool((codes == REFUSED).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +375,14 @@ def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
 
 
 def _run(state: RunState) -> Run:
+    """Give the run whose rules hold for the steps of a batch.
+
+    A malformed run may name rules that there are not. Its steps get the plain rules of its revision
+    then; no verdict depends on them.
+    """
     assert state.run is not None
+    if state.malformed:
+        return replace(state.run, hardening=(), appointed_leader_id=NULL_VALUE)
     return state.run
 
 

@@ -83,6 +83,7 @@ def test_check_an_appointed_leader_is_distinguished_from_the_others(tmp_path: Pa
         (corruptions.message_forged, (CAUSALITY, "MessageCausality")),
         (corruptions.message_overtaken, (CAUSALITY, "MessageCausality")),
         (corruptions.checksum_forged, (CAUSALITY, "LogStream")),
+        (corruptions.checksum_beyond, (CAUSALITY, "LogStream")),
         (corruptions.recorded_from_nowhere, (CAUSALITY, "LogStream")),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -322,6 +323,23 @@ def test_check_an_unknown_hardening_is_malformed(good_run: Path, tmp_path: Path)
 
     assert verdict.verdict is Verdict.MALFORMED
     assert "HZ99" in verdict.reason
+
+
+def test_check_an_unknown_hardening_in_a_data_set_stops_no_other_run(
+    good_run: Path, tmp_path: Path
+) -> None:
+    for name, hardening in (("bad", ["HZ99"]), ("good", [])):
+        shutil.copytree(good_run, tmp_path / "runs" / name)
+        header = json.loads((good_run / "run.json").read_text())
+        header |= {"runId": name, "hardening": hardening}
+        (tmp_path / "runs" / name / "run.json").write_text(json.dumps(header))
+    with DatasetWriter(tmp_path / "data") as writer:
+        write_dataset(Corpus(tmp_path / "runs"), writer)
+
+    found = check_corpus([tmp_path / "data"], core_lookup())
+
+    verdicts = {run.run_id: run.verdict for run in found.runs}
+    assert verdicts == {"bad": Verdict.MALFORMED, "good": Verdict.CONFORMS}
 
 
 def test_exit_code_nothing_checked_is_no_pass() -> None:
