@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from canvass.cluster.member import (
-    new_member,
-)
+from canvass.cluster.member import new_member
+from canvass.steps.distinct import offsets_of
 from canvass.steps.step import record_cells, state_cells
 from canvass.traces.columns import EventColumns, Ints, predecessors
 from canvass.traces.layout import ACTION_NAMES, NONE
@@ -79,8 +77,8 @@ def join(parts: Sequence[tuple[Mapping[str, Run], EventColumns]]) -> Batch:
             starts = getattr(table, offsets)
             counts.append(np.diff(starts[cut:]))
             rows.append(getattr(table, values)[int(starts[cut]) :])
-        ends = np.cumsum(np.concatenate(counts), dtype=np.int64)
-        cells[offsets], cells[values] = np.concatenate(([0], ends)), np.concatenate(rows)
+        cells[offsets] = offsets_of(np.concatenate(counts))
+        cells[values] = np.concatenate(rows)
     joined = EventColumns(
         member_count=tables[0].member_count,
         runs=tuple(known),
@@ -147,10 +145,3 @@ def states_before(batch: Batch) -> States:
         log_offsets=np.concatenate([columns.log_offsets, columns.log_offsets[-1:]]),
         log=columns.log,
     )
-
-
-def rows_to_check(columns: EventColumns) -> NDArray[np.bool_]:
-    """Tell the events from the context row."""
-    checked = np.ones(len(columns), dtype=np.bool_)
-    checked[: columns.context] = False
-    return checked

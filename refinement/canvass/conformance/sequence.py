@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.conformance.kernel_order import content_hashes
 from canvass.conformance.long_arrays import long_array
+from canvass.steps.distinct import offsets_of
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import MEMBER_INDEX, MESSAGE_INDEX, STATE_INDEX
 
@@ -122,8 +123,7 @@ class Sequence:
 
     def split(self, bounds: Parts[int]) -> Iterator[Sequence]:
         """Give the events between one bound and the next, for all bounds."""
-        sends = np.concatenate(([0], np.cumsum(self.sends_of)))
-        checksums = np.concatenate(([0], np.cumsum(self.checksums_of)))
+        sends, checksums = offsets_of(self.sends_of), offsets_of(self.checksums_of)
         for start, end in pairwise(bounds):
             places = dict.fromkeys(_OF_SENDS, slice(int(sends[start]), int(sends[end])))
             places["checksums"] = slice(int(checksums[start]), int(checksums[end]))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import Batch, States, rows_to_check, states_before
+from canvass.conformance.batch import Batch, States, states_before
 from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.steps.distinct import DistinctKeys
 from canvass.steps.kernel import Status, canonical_keys, flavour
@@ -128,11 +128,10 @@ class StepChecker:
         states = states_before(batch)
         rules = [run.rules for run in batch.runs]
         keys, status = keys_of(batch, states)
-        checked = rows_to_check(columns)
-        status[~checked] = Status.UNKNOWN_BEFORE
+        status[: columns.context] = Status.UNKNOWN_BEFORE
         digests = np.array([rules_digest(each) for each in rules], dtype=np.uint64)[columns.run]
         keys[:, 1] ^= digests
-        self._add_long(batch, states, rules, keys, status, checked)
+        self._add_long(batch, states, rules, keys, status)
         known = len(self.distinct)
         numbers = self.distinct.number(keys, status == Status.KEYED)
         rows = np.flatnonzero(numbers >= known)
@@ -147,10 +146,9 @@ class StepChecker:
         rules: list[Rules],
         keys: NDArray[np.uint64],
         status: Ints,
-        checked: NDArray[np.bool_],
     ) -> None:
         """Key the steps that are too long for the kernel by the plain definition."""
-        for row in np.flatnonzero((status == Status.LONG) & checked).tolist():
+        for row in np.flatnonzero(status == Status.LONG).tolist():
             own = rules[int(batch.columns.run[row])]
             try:
                 first, second = canonical(step_at(batch.columns, states, row), own).key

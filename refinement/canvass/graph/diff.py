@@ -106,12 +106,9 @@ def diff(first: StateGraph, second: StateGraph, *, limit: int = 20) -> Diff:
     names = sorted({name for graph in graphs for name in graph.actions})
     cells = np.concatenate([_edges(graph, of[side], names) for side, graph in enumerate(graphs)])
     sides = np.repeat([0, 1], [graph.edge_count for graph in graphs])
-    _, places = distinct_rows(cells)
-    count = int(places.max(initial=-1)) + 1
-    found = np.zeros((2, count), dtype=np.bool_)
+    example, places = distinct_rows(cells)
+    found = np.zeros((2, len(example)), dtype=np.bool_)
     found[sides, places] = True
-    example = np.zeros(count, dtype=np.int64)
-    example[places[::-1]] = np.arange(len(places))[::-1]
     in_both = expanded[0] & expanded[1]
     disputed = (found[0] != found[1]) & in_both[cells[example, 0]]
     return Diff(

@@ -47,6 +47,7 @@ from canvass.graph.folders import (
 from canvass.graph.values import Columns, ValueTable
 from canvass.graph.values import Kind as ValueKind
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
+from canvass.steps.distinct import offsets_of
 from canvass.tlc import Value
 
 SCHEMA: Final = "canvass.graph.dump/1"
@@ -262,7 +263,7 @@ def _arrays(tables: Mapping[str, pa.Table], manifest: DumpManifest) -> DumpArray
     table = ValueTable(
         kind=_codes(values["kind"], _KINDS).astype(np.uint8),
         scalar=values["scalar"].to_numpy().astype(np.int64),
-        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        offsets=offsets_of(counts),
         children=_rows(
             pa.chunked_array([pa.array([], pa.int32()) if parts is None else parts.flatten()])
         ),

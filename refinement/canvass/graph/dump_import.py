@@ -26,9 +26,10 @@ from canvass.graph.dump_folder import (
     DumpOrigin,
     write_dump_graph,
 )
-from canvass.graph.folders import ID_BYTES, Rows, file_digest, need_place
+from canvass.graph.folders import ID_BYTES, file_digest, need_place
 from canvass.graph.values import ValueBuilder
 from canvass.spec.files import modules_of
+from canvass.steps.distinct import distinct_rows
 from canvass.tlc import (
     DumpEdge,
     DumpState,
@@ -109,11 +110,11 @@ class _Reading:
     def arrays(self, *, complete: bool | None) -> DumpArrays:
         """Give the graph in its order."""
         ids = np.frombuffer(bytes(self.ids), dtype=np.uint8).reshape(-1, ID_BYTES)
-        first, row = _in_order(ids)
+        first, row = distinct_rows(ids.view(">u8"))
         number = np.array(self.numbers, dtype=np.int64)
         order = np.argsort(number, kind="stable")
         source, target = (
-            row[_places(number[order], order, np.array(ends, dtype=np.int64))]
+            row[_places(number[order], order, np.array(ends, dtype=np.int64))].astype(np.int32)
             for ends in (self.source, self.target)
         )
         actions = tuple(sorted({action for action, _ in self.labels}))
@@ -123,12 +124,8 @@ class _Reading:
         place = {text: code for code, text in enumerate(texts)}
         text_of = np.array([-1 if t is None else place[t] for _, t in keys], dtype=np.int32)
         label = np.array(self.label, dtype=np.int64)
-        columns = (source, target, action_of[label], text_of[label])
-        ascending = np.lexsort(columns[::-1])
-        edges = np.stack(columns, axis=1)[ascending]
-        fresh = np.ones(len(edges), dtype=np.bool_)
-        fresh[1:] = (edges[1:] != edges[:-1]).any(axis=1)
-        edges = edges[fresh]
+        edges = np.stack((source, target, action_of[label], text_of[label]), axis=1)
+        edges = edges[distinct_rows(edges)[0]].astype(np.int32)
         initial = np.zeros(len(first), dtype=np.bool_)
         initial[row[np.flatnonzero(np.array(self.initial))]] = True
         expanded = np.ones(len(first), dtype=np.bool_)
@@ -152,17 +149,6 @@ class _Reading:
             arguments=np.ascontiguousarray(edges[:, 3]),
             argument_texts=texts,
         )
-
-
-def _in_order(ids: NDArray[np.uint8]) -> tuple[NDArray[np.int64], Rows]:
-    """Give the first of each distinct id in ascending order, and the row of each id."""
-    words = ids.view(">u8")
-    order = np.lexsort((words[:, 1], words[:, 0]))
-    fresh = np.ones(len(order), dtype=np.bool_)
-    fresh[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
-    row = np.empty(len(order), dtype=np.int32)
-    row[order] = np.cumsum(fresh) - 1
-    return order[fresh], row
 
 
 def _places(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
 from canvass.graph import GraphError
-from canvass.steps.distinct import KeyTable
+from canvass.steps.distinct import KeyTable, offsets_of, places_of
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.oracle import rules_digest
 from canvass.traces.layout import ACTION_NAMES, NONE
@@ -53,9 +53,6 @@ def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rul
     """
     given = arrays["input"][rows]
     sent = arrays["sent"][rows]
-    counts = np.diff(arrays["send_offsets"])[sent]
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    places = np.repeat(arrays["send_offsets"][sent] - offsets[:-1], counts) + np.arange(offsets[-1])
     keys, status = canonical_keys(
         flavours=np.full(len(rows), flavour(rules), dtype=np.int64),
         member=np.zeros(len(rows), dtype=np.int64),
@@ -68,8 +65,8 @@ def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rul
         members=arrays["members"],
         log_offsets=arrays["log_offsets"],
         log=arrays["log"],
-        send_offsets=offsets,
-        sends=arrays["sends"][places],
+        send_offsets=offsets_of(np.diff(arrays["send_offsets"])[sent]),
+        sends=arrays["sends"][places_of(arrays["send_offsets"], sent)],
     )
     wrong = np.flatnonzero(status != Status.KEYED)
     if len(wrong):

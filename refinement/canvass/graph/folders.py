@@ -35,6 +35,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
+from canvass.steps.distinct import offsets_of
 from canvass.traces.layout import (
     ACTION_NAMES,
     FLAG_COLUMNS,
@@ -268,8 +269,7 @@ def _matrix(columns: Sequence[Ints], count: int) -> Ints:
 
 
 def _offsets(lists: pa.ListArray) -> Ints:
-    counts = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+    return offsets_of(lists.value_lengths().to_numpy(zero_copy_only=False))
 
 
 MANIFEST_FILE: Final = "manifest.json"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +47,6 @@ from canvass.graph.vectors import (
     take,
 )
 from canvass.graph.view import StateGraph
-
-if TYPE_CHECKING:
-    from canvass.graph.folders import Rows
 
 _NAMES: Final = {
     Kind.BOOL: "a truth value",

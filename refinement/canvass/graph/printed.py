@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
 from canvass.graph import GraphError
 from canvass.graph.folders import ID_BYTES
-from canvass.steps.distinct import distinct_rows
+from canvass.steps.distinct import distinct_rows, offsets_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (
     INPUT_COLUMNS,
@@ -266,15 +266,9 @@ def _state_arrays(states: Sequence[Cells], member_count: int) -> dict[str, Ints]
         "members": np.ascontiguousarray(fixed[:, records:-1]).reshape(
             len(states), member_count, len(MEMBER_COLUMNS)
         ),
-        "log_offsets": _offsets(fixed[:, -1]),
+        "log_offsets": offsets_of(fixed[:, -1]),
         "log": np.array(logs, dtype=np.int64).reshape(-1, len(LOG_COLUMNS)),
     }
-
-
-def _offsets(counts: Iterable[int]) -> Ints:
-    return np.concatenate(
-        [np.zeros(1, dtype=np.int64), np.cumsum(np.array(list(counts), dtype=np.int64))]
-    ).astype(np.int64)
 
 
 def _message_row(cells: Cells, start: int) -> list[int]:
@@ -309,7 +303,7 @@ def _send_arrays(sends: Sequence[Cells]) -> dict[str, Ints]:
             rows.append(row)
             at = message_end(cells, at + 1)
     return {
-        "send_offsets": _offsets(cells[0] for cells in sends),
+        "send_offsets": offsets_of([cells[0] for cells in sends]),
         "sends": np.array(rows, dtype=np.int64).reshape(len(rows), len(MESSAGE_COLUMNS)),
     }
 

@@ -99,7 +99,6 @@ def project(
     columns = [_codes(vector) for vector in found]
     first, class_of = distinct_rows(np.stack(columns, axis=1))
     counts = np.bincount(class_of, minlength=len(first))
-    first = _lowest(class_of, len(first))
     order = np.lexsort((first, -counts))
     kept = order[: max(limit, 1)]
     number = np.full(len(order), -1, dtype=np.int32)
@@ -131,12 +130,6 @@ def values_at(graph: StateGraph, expression: str, rows: Iterable[int]) -> list[s
     """
     found, kernel = vectors(graph, expression)
     return [", ".join(_value(vector, kernel, row)[1] for vector in found) for row in rows]
-
-
-def _lowest(class_of: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    lowest = np.full(count, len(class_of), dtype=np.int64)
-    np.minimum.at(lowest, class_of, np.arange(len(class_of)))
-    return lowest
 
 
 def _codes(vector: Vector) -> NDArray[np.int64]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from canvass.graph import GraphError
 from canvass.graph.folders import ID_BYTES, Offsets, Rows
+from canvass.steps.distinct import offsets_of
 from canvass.tlc import (
     Function,
     ModelValue,
@@ -448,7 +449,7 @@ class ValueBuilder:
             coded = np.isin(plain.kind, kinds)
             scalar[coded] = codes[plain.scalar[coded]]
         counts = np.diff(plain.offsets)
-        offsets = np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64)
+        offsets = offsets_of(counts[order])
         children = _in_order(plain, number)
         return ValueTable(
             plain.kind[order], scalar[order], offsets, children, texts, shapes

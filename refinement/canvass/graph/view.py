@@ -17,12 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.folders import (
-    Offsets,
-    Rows,
-    find_row,
-)
+from canvass.graph.folders import Offsets, Rows, find_row
 from canvass.graph.values import Columns
+from canvass.steps.distinct import offsets_of
 from canvass.tlc import Value
 
 Kind = Literal["member", "tlc"]
@@ -66,8 +63,7 @@ class Sorted:
 
 def group_by(ends: Rows, state_count: int) -> Sorted:
     """Group edges by one of their ends: the row of a state for each edge."""
-    counts = np.bincount(ends, minlength=state_count)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    offsets = offsets_of(np.bincount(ends, minlength=state_count))
     if bool((ends[1:] >= ends[:-1]).all()):
         order = np.arange(len(ends), dtype=np.int32)
     else:

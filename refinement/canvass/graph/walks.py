@@ -17,7 +17,7 @@ from canvass.graph import GraphError
 from canvass.graph.folders import Rows
 from canvass.graph.syntax import near
 from canvass.graph.view import StateGraph
-from canvass.steps.distinct import distinct_rows
+from canvass.steps.distinct import distinct_rows, offsets_of, places_of
 
 
 def action_codes(graph: StateGraph, names: Collection[str]) -> Rows:
@@ -124,7 +124,7 @@ def _matrix(graph: StateGraph, allowed: NDArray[np.bool_], last: Rows | None = N
     """Give the allowed edges as SciPy has them, perhaps with one more row that leads to states."""
     ends, offsets = graph.out_target, graph.out_offsets
     if not allowed.all():
-        ends, offsets = ends[allowed], np.concatenate([[0], np.cumsum(allowed)])[offsets]
+        ends, offsets = ends[allowed], offsets_of(allowed)[offsets]
     if last is not None:
         ends = np.concatenate([ends, last])
         offsets = np.append(offsets, len(ends))
@@ -266,7 +266,7 @@ def _beside(
         (graph.out_offsets, graph.out_target, allowed_out(graph, actions)),
         (graph.in_offsets, graph.in_source, allowed_in(graph, actions)),
     ):
-        at = spans(offsets, rows)
+        at = places_of(offsets, rows)
         marked[ends[at[allowed[at]]]] = True
     return marked
 
@@ -284,7 +284,7 @@ def _layers(graph: StateGraph, row: int, depth: int, actions: Collection[str] | 
     # each walk goes on from there, whichever of them came first.
     for distance in range(1, depth + 1):
         for place, (sign, offsets, ends, allowed) in enumerate(walks):
-            at = spans(offsets, frontiers[place])
+            at = places_of(offsets, frontiers[place])
             found = np.unique(ends[at[allowed[at]]])
             fresh = found[~seen[place][found]]
             seen[place][fresh] = True
@@ -295,15 +295,6 @@ def _layers(graph: StateGraph, row: int, depth: int, actions: Collection[str] | 
     return layer
 
 
-def spans(offsets: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Give the places of all edges of some states, one state after another."""
-    starts = offsets[rows]
-    sizes = offsets[np.asarray(rows) + 1] - starts
-    first = np.cumsum(sizes) - sizes
-    places: NDArray[np.int64] = np.arange(int(sizes.sum())) + np.repeat(starts - first, sizes)
-    return places
-
-
 def arrows_among(
     graph: StateGraph, rows: Rows, actions: Collection[str] | None = None
 ) -> tuple[Arrow, ...]:
@@ -311,7 +302,7 @@ def arrows_among(
     shown = np.zeros(graph.state_count, dtype=np.bool_)
     shown[rows] = True
     ordered = np.sort(rows)
-    at = spans(graph.out_offsets, ordered)
+    at = places_of(graph.out_offsets, ordered)
     owner = np.repeat(ordered, np.diff(graph.out_offsets)[ordered])
     kept = shown[graph.out_target[at]] & allowed_out(graph, actions)[at]
     at, owner = at[kept], owner[kept]
@@ -337,7 +328,7 @@ def _more(
         (graph.out_offsets, graph.out_target, allowed_out(graph, actions)),
         (graph.in_offsets, graph.in_source, allowed_in(graph, actions)),
     ):
-        at = spans(offsets, rows)
+        at = places_of(offsets, rows)
         owner = np.repeat(np.arange(len(rows)), np.diff(offsets)[rows])
         hidden = allowed[at] & ~shown[ends[at]]
         edges += int(hidden.sum())
@@ -399,9 +390,7 @@ def components(graph: StateGraph, actions: Collection[str] | None = None) -> Com
     matrix = _matrix(graph, allowed).copy()
     matrix.sum_duplicates()  # Two edges between the same states make SciPy search without end.
     count, found = csgraph.connected_components(matrix, connection="strong")
-    sizes = np.bincount(found, minlength=count)
-    first = np.full(count, graph.state_count, dtype=np.int64)
-    np.minimum.at(first, found, np.arange(graph.state_count))
+    _, first, sizes = np.unique(found, return_index=True, return_counts=True)
     order = np.lexsort((first, -sizes))
     number = np.empty(count, dtype=np.int32)
     number[order] = np.arange(count, dtype=np.int32)

@@ -1,7 +1,7 @@
-"""Distinct rows of integers, numbers for distinct keys as they come, and edges by content keys.
+"""Distinct rows of integers, numbers of distinct keys, and tables of keys.
 
 A `KeyTable` is a sorted array of 128-bit keys beside the numbers of the edges, in two ``.npy``
-files that are memory-mapped: opening costs nothing, and all processes of a machine share the pages.
+files. The files are memory-mapped: all processes of a machine share their pages.
 """
 
 from __future__ import annotations
@@ -89,6 +89,28 @@ Keys = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
 _LARGEST_CODE: Final = 1 << 62
+
+
+def offsets_of(counts: Any) -> Ints:
+    """Give where each of several lists begins and ends, if they are joined: 0 first, then sums."""
+    return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+
+def places_of(offsets: Ints, rows: NDArray[np.integer]) -> Ints:
+    """Give the places of all items of some lists, one list after another.
+
+    Parameters
+    ----------
+    offsets
+        As `offsets_of` gives them for all lists.
+    rows
+        The numbers of the lists.
+    """
+    starts = offsets[rows]
+    sizes = offsets[np.asarray(rows) + 1] - starts
+    moved = offsets_of(sizes)
+    places: Ints = np.arange(moved[-1]) + np.repeat(starts - moved[:-1], sizes)
+    return places
 
 
 def distinct_rows(rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
