@@ -269,8 +269,11 @@ def test_verify_in_several_processes_says_the_same(
     ("words", "line"),
     [
         (("--engine", "tlc", "--timing", "error"), "--timing error is for --engine steps"),
-        (("--engine", "tlc", "--jobs", "2"), "--graph and --jobs are for --engine steps"),
-        (("--engine", "tlc", "--graph", "x"), "--graph and --jobs are for --engine steps"),
+        (("--engine", "tlc", "--jobs", "2"), "--jobs is for --engine steps"),
+        (("--engine", "tlc", "--graph", "x"), "--graph is for --engine steps"),
+        (("--engine", "tlc", "--cache", "x"), "--cache is for --engine steps"),
+        (("--engine", "tlc", "--no-cache"), "--no-cache is for --engine steps"),
+        (("--engine", "tlc", "--set", "a=1s"), "--set is for --engine steps"),
         (("--timeout", "3"), "--timeout and --heap are for --engine tlc"),
         (("--heap", "1g"), "--timeout and --heap are for --engine tlc"),
     ],

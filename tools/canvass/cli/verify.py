@@ -171,8 +171,16 @@ def register(app: typer.Typer) -> None:
         from canvass.conformance.report import to_report
         from canvass.conformance.run_timing import TimingOptions
 
-        if engine is Engine.TLC and (graph or jobs > 1):
-            raise typer.BadParameter("--graph and --jobs are for --engine steps")
+        of_steps = {
+            "--graph": graph,
+            "--jobs": jobs > 1,
+            "--cache": cache,
+            "--no-cache": no_cache,
+            "--set": setting,
+        }
+        for name, is_given in of_steps.items():
+            if engine is Engine.TLC and is_given:
+                raise typer.BadParameter(f"{name} is for --engine steps")
         if engine is Engine.STEPS and (timeout is not None or heap is not None):
             raise typer.BadParameter("--timeout and --heap are for --engine tlc")
         if engine is Engine.TLC and timing is TimingMode.ERROR:
