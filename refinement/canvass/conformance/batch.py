@@ -1,4 +1,4 @@
-"""Batches of events: streams of many runs brought together, so that arrays are worth their cost.
+"""Batches of events: streams of many runs in one set of arrays, as small arrays are slow.
 
 `join` puts batches of columns of the same cluster size one after the other; `states_before` says
 for each event which row holds the state before it. Nothing here is checked.
@@ -25,16 +25,16 @@ _OF_EVENTS: Final = (
     *("member", "step", "time_ns", "action"),
     *("inputs", "message", "state", "members"),
 )
-"""The columns with a row for each event, but not `run`: each part numbers its own runs."""
+"""The columns with a row for each event, without `run`: each part numbers its own runs."""
 _LISTS: Final = {"log": "log_offsets", "sends": "send_offsets", "checksums": "checksum_offsets"}
 """The columns with any number of rows for each event, and the columns of where these begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events in columns with what ``run.json`` says of their runs.
+    """Events in columns, with the ``run.json`` of each run.
 
-    Rows of one stream may go on in the next batch, whose context row is then the last one here.
+    A stream may continue in the next batch, whose context row is then the last row of this one.
     """
 
     columns: EventColumns
@@ -45,7 +45,7 @@ class Batch:
 def join(parts: Sequence[tuple[Mapping[str, Run], EventColumns]]) -> Batch:
     """Put batches of one cluster size one after the other; each part's runs are given by their ids.
 
-    A run may go on from one part to the next, but not come back after another one.
+    A run may continue from one part to the next, but not come back after another run.
     """
     if len(parts) == 1:
         runs, columns = parts[0]
@@ -55,7 +55,7 @@ def join(parts: Sequence[tuple[Mapping[str, Run], EventColumns]]) -> Batch:
         for run_id in columns.runs:
             known[run_id] = runs[run_id]
     place = {run_id: number for number, run_id in enumerate(known)}
-    # A context row repeats the row before it, which is here already but for the first batch.
+    # A context row repeats the last row of the part before it.
     cuts = [columns.context if number else 0 for number, (_, columns) in enumerate(parts)]
     tables = [columns for _, columns in parts]
 
@@ -113,7 +113,7 @@ class States:
     """The states of a batch, and one more: that of a member with nothing on disk."""
 
     before: Ints
-    """For each event the row of the state before it, -1 where that is not known."""
+    """For each event the row of the state before it, -1 if that is not known."""
     state: Ints
     members: Ints
     log_offsets: Ints
@@ -121,11 +121,11 @@ class States:
 
 
 def states_before(batch: Batch) -> States:
-    """Give the states, and which one each event starts from.
+    """Give the states, and for each event the state before it.
 
-    It is the state after the member's previous step. The first step of a run that starts with empty
-    disks starts from nothing; a restart of which the step before is missing, from the persistent
-    part of the state that it led to itself.
+    This is the state after the member's previous step. If disks are empty at the start, the first
+    step starts from the state with nothing on disk. If the step before a restart is missing, the
+    restart starts from the state after itself: that state has all that the restart found on disk.
     """
     columns = batch.columns
     count = len(columns)

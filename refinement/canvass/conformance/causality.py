@@ -1,8 +1,8 @@
 """Causality of one run: every message received was sent, every log byte recorded was written.
 
 There is no global clock. The order of causes follows from each member's own order, from messages,
-and from who recorded whose log; any order of the steps that respects it is as good as another, and
-one is chosen that depends on nothing else.
+and from who recorded whose log. Many orders of all steps respect it. The one chosen here depends
+on nothing but the events.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from canvass.conformance import kernel_order as kernel
 from canvass.conformance.long_arrays import long_array, windows
 from canvass.conformance.sequence import Sequence, narrow_members, row_kind, wide
+from canvass.steps.distinct import offsets_of
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 
 NO_LEADER: Final = -2
-"""In place of a leadership: the member followed has not led the term followed."""
+"""Instead of a leadership: the member that is followed has not led the term that is followed."""
 
 NOT_GRANTED: Final = 11
 """The leader has not begun to replay its log to the member in that term."""
@@ -35,14 +36,14 @@ JOINING_PROBLEMS: Final = {
     NOT_REACHED: "the live log is joined where its leader has not written in that term",
     NOT_LED: "the log is joined of a member that has not led the term followed",
 }
-"""What is said of a row; the numbers go on from those of `canvass.conformance.sequence`."""
+"""The text of each problem. The numbers continue those of `canvass.conformance.kernel_order`."""
 
 _CATCHUP: Final = ACTION_NAMES.index("FollowerCatchupAwait")
 _LIVE_LOG: Final = ACTION_NAMES.index("FollowerLogAwait")
 
 
 def joining_rows(sequence: Sequence, before: Ints) -> Ints:
-    """Give the rows in which a member joins a log, of which the row before is known."""
+    """Give the rows in which a member joins a log, if the row before is known."""
     joins = (sequence.action == _CATCHUP) | (sequence.action == _LIVE_LOG)
     return np.flatnonzero(joins & (before >= 0))
 
@@ -57,22 +58,23 @@ def causes_of_joining(
     found: NDArray[np.int8],
     cause: Ints,
 ) -> None:
-    """Note for each row that joins a log the step that let it, or what is wrong with it.
+    """Note for each row that joins a log the step that permits it, or a problem.
 
     Parameters
     ----------
     sequence, before
         All events of a run, and the row before each one in its stream.
     rows, followed
-        As `joining_rows` gives them, and for each the leadership that is followed; ``NO_LEADER`` if
-        the leader has not led that term, other negative numbers if there is nothing to know.
+        As `joining_rows` gives them, and for each row the leadership that is followed. It is
+        ``NO_LEADER`` if the leader has not led that term, another negative number if not known.
     spans
         For each leadership its first row and the row after its last one.
     knows
-        For each member whether all that it ever did is recorded; nothing is demanded of others.
+        For each member whether all its steps are recorded. Joining the log of another member is
+        never a problem.
     found, cause
         For each row of the sequence a problem or 0, and another row that must come before, or -1.
-        Rows that have one already keep it.
+        Rows that have a problem or a cause keep it.
     """
     if not len(rows):
         return
@@ -93,8 +95,8 @@ def causes_of_joining(
             problem = NOT_REACHED
             at = low + int(np.searchsorted(publication[low:high], commit))
         if at < high:
-            # Past missing steps it is not known when it came to be so; written is what was then
-            # reached, but a catch-up may have been granted and have ended among them.
+            # After missing steps the first row that shows a position or a grant need not be the
+            # cause. A grant may also have come and gone among missing steps.
             asked = before[low : at + 1] if problem == NOT_GRANTED else before[at : at + 1]
             cause[row] = at if (asked >= -1).all() else -1
         elif knows[member[low]]:
@@ -102,7 +104,7 @@ def causes_of_joining(
 
 
 def _first_set(bits: Ints) -> int:
-    """Give the place of the first bit that is set; how many there are if none is."""
+    """Give the place of the first bit that is set, or the number of bits if none is set."""
     place = int(np.argmax(bits))
     return place if bits[place] else len(bits)
 
@@ -134,12 +136,12 @@ PROBLEMS: Final = {
     kernel.NO_LEADER: "the log is recorded from a member that has not led the term followed",
     **JOINING_PROBLEMS,
 }
-"""What is said of a row, by the number that the kernel gives it."""
+"""The text of each problem, by the number that the kernel gives a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaderships:
-    """Who led which term, from the step in which it began to lead; in the order of the rows."""
+    """The leaderships of a run in the order of their first rows: who led which term."""
 
     row: Ints
     end: Ints
@@ -147,7 +149,7 @@ class Leaderships:
     member: Ints
     term: Ints
     base: Ints
-    """Above this position the leader's log is of its own term."""
+    """The leader's log above this position is of its own term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ class Order:
     before: Ints
     """The row before in the same stream; -1 for nothing on disk, -2 if not known."""
     order: Ints
-    """Rows in an order of causes; a row that comes before itself is not in it."""
+    """Rows in an order of causes. Rows of a cycle are left out."""
     found: NDArray[np.int8]
     """For each row a number of ``PROBLEMS``, or 0."""
     leaderships: Leaderships
@@ -168,7 +170,7 @@ class Order:
 
     @property
     def rank(self) -> Ints:
-        """For each row its place in the order; those without one come last."""
+        """For each row its place in the order; rows that are not in the order come last."""
         rank = long_array(len(self.before), self.before.dtype)
         rank[:] = len(self.before)
         for span in windows(len(self.order)):
@@ -177,7 +179,10 @@ class Order:
 
 
 def rows_before(sequence: Sequence, *, empty: bool) -> Ints:
-    """Give the row before each one in its stream; ``empty`` says that disks are so at the start."""
+    """Give for each row the row before it in its stream.
+
+    It is -1 for the first step of a member if disks are ``empty`` at the start, -2 if not known.
+    """
     count = len(sequence)
     before = long_array(count, row_kind(count))
     member, step = sequence.member, sequence.step
@@ -193,7 +198,7 @@ def rows_before(sequence: Sequence, *, empty: bool) -> Ints:
 
 
 def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
-    """Find who led which term when."""
+    """Find the leaderships of a run."""
     state = sequence.kept("election_state")
     term = sequence.kept("leadership_term_id")
     module_term = sequence.kept("module_leadership_term_id")
@@ -220,14 +225,14 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
     none = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_))
     rows, joined = (np.concatenate(column) for column in zip(none, *found, strict=True))
     led = np.where(state[rows] == CLOSED, module_term[rows], term[rows])
-    # A leader of which steps are missing in between goes on with the leadership it had.
-    goes_on = np.zeros(len(rows), dtype=np.bool_)
-    goes_on[1:] = (
+    # A leader with missing steps in between continues the leadership that it had.
+    continues = np.zeros(len(rows), dtype=np.bool_)
+    continues[1:] = (
         joined[1:]
         & (sequence.member[rows[1:]] == sequence.member[rows[:-1]])
         & (led[1:] == led[:-1])
     )
-    rows, joined, led = rows[~goes_on], joined[~goes_on], led[~goes_on]
+    rows, joined, led = rows[~continues], joined[~continues], led[~continues]
     begin = np.where(joined, publication[rows], sequence.kept("append_position")[rows])
     return Leaderships(
         row=rows,
@@ -239,7 +244,7 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
 
 
 def _ends(leads: NDArray[np.bool_], rows: Ints) -> Ints:
-    """Give for each leadership the row after its last one: it ends where the next one begins."""
+    """Give for each leadership the row after its last one, at the latest where the next begins."""
     ends = np.append(rows, len(leads))[1:]
     for number, (row, end) in enumerate(zip(rows.tolist(), ends.tolist(), strict=False)):
         for span in windows(end - row):
@@ -263,7 +268,7 @@ def _sources(
         previous = np.maximum(before[span], 0)
         known = before[span] != -2
         source[span][~known & (recorded[span] > 0)] = UNKNOWN_SOURCE
-        # What is compared with the row before is 0 where there is none.
+        # Without a row before, the position before is 0.
         higher = recorded[span] > np.where(before[span] >= 0, recorded[previous], 0)
         places = np.flatnonzero(known & higher)
         grows, was = places + span.start, previous[places]
@@ -279,7 +284,7 @@ def _sources(
 
 
 class _Followed:
-    """Which leadership a member follows in the state after a step.
+    """Finds the leadership that a member follows in the state after a step.
 
     Parameters
     ----------
@@ -303,13 +308,13 @@ class _Followed:
         }
 
     def after(self, rows: Ints) -> Ints:
-        """Give it for some rows."""
+        """Give the leadership followed after each of some rows."""
         if not len(rows):
             return np.empty(0, dtype=np.int64)
         closed = self._state[rows] == CLOSED
         followed = np.where(closed, self._module_term[rows], self._term[rows])
         leader = self._leader[rows]
-        # Whom a member follows changes seldom: what is sorted is the changes.
+        # A member seldom changes its leader, so only the changes are sorted.
         changes = np.ones(len(rows), dtype=np.bool_)
         changes[1:] = (leader[1:] != leader[:-1]) | (followed[1:] != followed[:-1])
         distinct = np.stack([leader[changes], followed[changes]])
@@ -324,9 +329,9 @@ class _Followed:
 
 
 def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
-    """Which steps raise the commit position of a leader, or of a member that replays its log.
+    """Mark the steps that raise the commit position of a leader, or of a member in replay.
 
-    Others follow what a leader has said is committed.
+    Other members follow the commit position that a leader announces.
     """
     position = sequence.kept("commit_position")
     role, state = sequence.kept("role"), sequence.kept("election_state")
@@ -339,9 +344,10 @@ def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
 
 
 def cut_short(sequence: Sequence, member_count: int) -> list[int]:
-    """Give the members of which others received messages numbered beyond their streams' ends.
+    """Give the members whose streams are truncated, as others received later messages of theirs.
 
-    Numbers run, and a step is recorded before its messages leave: such a stream has been cut.
+    Message numbers rise along a stream, and a step is recorded before its messages leave. So a
+    received number beyond the last recorded one shows that the end of the stream is missing.
     """
     last = np.full(member_count, -1, dtype=np.int64)
     sent, sends_of = sequence.column("sends", 0), sequence.sends_of
@@ -362,7 +368,7 @@ def cut_short(sequence: Sequence, member_count: int) -> list[int]:
 def order_causes(
     sequence: Sequence, member_count: int, *, empty: bool, complete: Members[bool]
 ) -> Order:
-    """Find the causes of one run's steps, and what has none.
+    """Find the causes of the steps of one run, and the receipts and records without a cause.
 
     Parameters
     ----------
@@ -374,7 +380,7 @@ def order_causes(
         For each member whether no step of it is missing.
     """
     whole = np.array(complete, dtype=np.bool_)
-    # Of a long run each array is a large file: none is kept longer, or is wider, than it must be.
+    # Each array of a long run is a large file, so arrays are narrow and are freed early.
     before = rows_before(sequence, empty=empty)
     commits = _commits(sequence, before)
     leaderships = find_leaderships(sequence, before)
@@ -383,7 +389,7 @@ def order_causes(
     send_row = _rows_of_sends(sequence.sends_of)
     send_of, found = _match_receipts(sequence, member, send_row, whole)
     cause = _causes_of_recording(sequence, before, leaderships, source, whole, found)
-    # Of runs that began before their recording it is not known what was granted and written then.
+    # If a run began before its recording, earlier grants and writes are not known.
     knows = whole & empty
     joins = joining_rows(sequence, before)
     causes_of_joining(
@@ -435,7 +441,7 @@ def _rows_of_sends(sends_of: Ints) -> Ints:
 def _match_receipts(
     sequence: Sequence, member: NDArray[np.int8], send_row: Ints, whole: NDArray[np.bool_]
 ) -> tuple[Ints, NDArray[np.int8]]:
-    """Give for each row the send of the message it receives, or -1, and what is wrong with it."""
+    """Give for each row the send of the message that it receives, or -1, and a problem or 0."""
     ids = wide(sequence.column("sends", 0))
     rises = bool((ids[1:] >= ids[:-1]).all())
     by_id = None if rises else np.argsort(ids, kind="stable")
@@ -468,7 +474,7 @@ def _match_receipts(
         send_of,
         found,
     )
-    # What is received under such an id may be either message.
+    # A receipt of this id may be of either message.
     found[send_row[twice]] = kernel.SENT_TWICE
     return send_of, found
 
@@ -492,12 +498,12 @@ def _causes_of_recording(
     whole: NDArray[np.bool_],
     found: NDArray[np.int8],
 ) -> Ints:
-    """Give for each row that records from another's log the step that wrote it, or -1."""
+    """Give for each row that records another member's log the step that wrote the log, or -1."""
     cause = long_array(len(before), before.dtype)
     recorded = sequence.kept("recorded_position")
     spans = list(zip(leaderships.row.tolist(), leaderships.end.tolist(), strict=True))
     published = wide(sequence.kept("publication_position", spans))
-    offsets = np.concatenate(([0], np.cumsum(leaderships.end - leaderships.row)))
+    offsets = offsets_of(leaderships.end - leaderships.row)
     for span in windows(len(before)):
         cause[span] = -1
         sound = found[span] == kernel.SOUND
@@ -511,7 +517,7 @@ def _causes_of_recording(
             at = np.searchsorted(written, wide(recorded[own]))
             reached = at < len(written)
             causes = leaderships.row[e] + at[reached]
-            # After missing steps it is not known when it was written.
+            # After missing steps the time of the write is not known.
             cause[own[reached]] = np.where(before[causes] >= -1, causes, -1)
             if whole[leaderships.member[e]]:
                 found[own[~reached]] = kernel.NOT_WRITTEN

@@ -1,10 +1,10 @@
-"""The checker's public face: `check_run` and `check_corpus`, in one process or in several.
+"""`check_run` and `check_corpus`: the checker's public functions, in one process or in several.
 
     >>> verdict = check_run(Path("runs/seed-7"))          # doctest: +SKIP
     >>> verdict.verdict, verdict.divergences              # doctest: +SKIP
 
-Screening, lookup and diagnosis are in the other modules; here is only how they follow each other,
-and what is asked about steps: state graphs, the known steps, a cache and TLC put together.
+They call screening, lookup and diagnosis, which are in other modules. `make_lookup` combines state
+graphs, the known steps, a cache and TLC.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ Allowed = Callable[[Sequence[Example]], Sequence[bool]]
 def timing_warnings(
     timing: RunTiming, path: Path, run_id: str, allowed: Allowed
 ) -> tuple[TimingWarning, ...]:
-    """Give what the times of a run contradict, by member and step.
+    """Give the timing warnings of a run, by member and step.
 
     Parameters
     ----------
     timing
-        What was found along the run's streams.
+        The doubts that were found along the run's streams.
     path, run_id
-        Where it is.
+        The place of the run.
     allowed
-        Says of steps whether the spec allows them.
+        Tells of each of some steps whether the spec allows it.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _changed(step: Step, fields: Mapping[str, Any]) -> Step:
 Progress = Callable[[int, int, int], object]
 """Called after each batch of events: units read, units in all, events so far."""
 Asking = Callable[[int], object]
-"""Called before TLC is asked about so many steps."""
+"""Called before TLC is asked, with the number of steps."""
 
 
 def check_run(path: Path, lookup: StepLookup | None = None) -> RunVerdict:
@@ -126,12 +126,12 @@ def check_run(path: Path, lookup: StepLookup | None = None) -> RunVerdict:
     path
         A run folder.
     lookup
-        Who decides steps; without one, TLC, with answers kept nowhere.
+        Decides steps. By default TLC decides them, and its answers are not kept.
 
     Returns
     -------
     RunVerdict
-        Also for a folder that is no run: its verdict is ``MALFORMED``.
+        ``MALFORMED`` for a folder that is no run.
 
     Raises
     ------
@@ -158,13 +158,13 @@ def check_corpus(paths: Iterable[Path], lookup: StepLookup | None = None) -> Cor
 def units_of(paths: Iterable[Path]) -> Iterator[Unit]:
     """Give the run folders and data set files of some corpora.
 
-    Each is given once, also if it is named twice. What stands among them and can be no run is given
-    as the error that says why.
+    Each is given once, also if it is named twice. A path among them that can be no run is given as
+    the error that says why.
 
     Raises
     ------
     TraceError
-        If a corpus is none.
+        If a path is no corpus.
     """
     given = set[Path]()
     for path in paths:
@@ -182,22 +182,22 @@ def check_units(
     asking: Asking | None = None,
     timing: TimingOptions | None = None,
 ) -> CorpusVerdict:
-    """Check run folders and files of data sets; of run folders also times and free inputs."""
+    """Check run folders and files of data sets; check times and free inputs of run folders only."""
     listed = list(units)
     done = 0
 
-    def tell() -> None:
+    def report() -> None:
         if progress is not None:
             progress(done, len(listed), screening.read)
 
-    screening = Screening(lookup, on_batch=tell, timing=timing)
+    screening = Screening(lookup, on_batch=report, timing=timing)
     for number, unit in enumerate(listed, 1):
         screening.add(unit)
         done = number
-        tell()
+        report()
         if len(screening.open_steps) >= ASK_AT:
             _ask(screening, asking)
-            tell()
+            report()
     screening.flush()
     _ask(screening, asking)
     return settle_all(screening)
@@ -210,7 +210,7 @@ def _ask(screening: Screening, asking: Asking | None) -> None:
 
 
 def settle_all(screening: Screening) -> CorpusVerdict:
-    """Give the verdicts on all runs that were screened, of which all steps are decided."""
+    """Give the verdicts on all runs that were screened; all their steps must be decided."""
     verdicts = tuple(settle(state, screening) for state in screening.runs)
     counts = Counts(
         runs=len(screening.runs),
@@ -225,7 +225,7 @@ def settle_all(screening: Screening) -> CorpusVerdict:
 
 
 def settle(state: RunState, screening: Screening) -> RunVerdict:
-    """Give the verdict on a run whose steps are decided; find out what is wrong."""
+    """Give the verdict on a run whose steps are decided; diagnose a run that diverges."""
     path = str(state.path)
     if state.malformed:
         return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=state.malformed)
@@ -264,9 +264,9 @@ def check_in_processes(
 ) -> CorpusVerdict:
     """Check run folders and files of data sets in several processes.
 
-    First all processes screen their units; steps that nobody knows are asked of the oracle
-    once, here. Then the shares that had such steps are checked again on what is known. Verdicts
-    come in the order of the units, and are those of `canvass.conformance.check.check_units`.
+    First each process screens its share of the units. This process asks the oracle about the
+    unknown steps of all shares. Then the shares with unknown steps are checked again. The verdicts
+    are those of `check_units`, in the order of the units.
     """
     started = time.perf_counter()
     asked = lookup.asked
@@ -312,8 +312,8 @@ def check_in_processes(
 def _screen(
     units: list[Unit], lookup: StepLookup, timing: TimingOptions | None
 ) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None, int]:
-    """Give the distinct keys, the steps that nobody knows, without any the verdicts, and how many
-    events there are.
+    """Give the distinct keys, the unknown steps, the verdicts if no step is unknown, and the number
+    of events.
     """
     screening = Screening(lookup, timing=timing)
     for unit in units:
@@ -371,16 +371,16 @@ def grown(
 
 
 def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> StepLookup:
-    """Put together what answers for steps.
+    """Make the lookup of steps from state graphs, the known steps, the cache and TLC.
 
     Parameters
     ----------
     graphs
         Folders of state-graph artifacts with a table of keys.
     cache
-        Where answers are kept; None for the user's cache folder.
+        The folder of the cache; None for the user's cache folder.
     keep
-        Whether answers are kept, and the shipped ones are used.
+        Whether the cache and the known steps are used.
 
     Raises
     ------

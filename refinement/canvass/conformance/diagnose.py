@@ -1,7 +1,7 @@
-"""What exactly is wrong with one run: its divergences, each at the step where it shows first.
+"""The divergences of one run, each at the step where it shows first.
 
-A run is read again as a whole and every check is made once more, this time with the places of what
-fails. Who is right is not decided here: graph, cache and TLC decide steps.
+The run is read again as a whole, and every check is repeated, with the places that fail. Graphs,
+cache and TLC decide steps; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from canvass.traces.run import RunFolder
 from canvass.traces.schema import Fact, Run
 
 Codes = NDArray[np.int8]
-"""What is known of steps, by their numbers: `ALLOWED`, `REFUSED` or `UNKNOWN`."""
+"""`ALLOWED`, `REFUSED` or `UNKNOWN` for each distinct step, by its number."""
 
 MAX_DIVERGENCES: Final = 20
 _LOG_PROBLEMS: Final = frozenset(
@@ -60,8 +60,8 @@ HAZARDS_OF: Final = {
     "CommittedIsDurable": ("HZ1", "HZ3", "HZ6", "HZ8"),
     "StateMachineSafety": ("HZ1", "HZ2"),
 }
-"""Promises that 1.49 and 1.50 do not keep though each step is allowed, and the pages on that; what
-else is broken with them follows from them.
+"""Properties that 1.49 and 1.50 violate although each step is allowed, and the pages about that.
+Other properties that are violated with them are violated as a consequence.
 """
 
 
@@ -128,7 +128,7 @@ def rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:
 def diagnose(
     loaded: LoadedRun, facts: Iterable[Fact], lookup: StepLookup
 ) -> tuple[Divergence, ...]:
-    """Give what is wrong with a run, in the order of causes; of each kind and name the first."""
+    """Give the divergences of a run in the order of causes: the first of each kind and name."""
     sequence = digest(loaded.columns, np.zeros(1, dtype=np.int64))
     whole = check_whole(loaded.run, sequence, tuple(facts))
     wrong = _wrong_rows(loaded, lookup)
@@ -143,22 +143,22 @@ def divergences_of(
     step_of: Callable[[int], Step],
     lookup: StepLookup,
 ) -> tuple[Divergence, ...]:
-    """Give what is wrong with a run, in the order of causes; of each kind and name the first.
+    """Give the divergences of a run in the order of causes: the first of each kind and name.
 
     Parameters
     ----------
     run
-        What ``run.json`` says of it.
+        The contents of ``run.json``.
     sequence
-        All its events.
+        All events of the run.
     whole
-        What was found in it as a whole.
+        The result of the checks of the whole run.
     wrong
-        Rows of steps that are not allowed: of each member and action two at least, if there are.
+        Rows of steps that are not allowed: for each member and action at least two, if there are.
     step_of
-        Gives the step of such a row.
+        Gives the step of a row of ``wrong``.
     lookup
-        Who is asked about steps that are nearly these.
+        Decides variants of these steps.
     """
     order = whole.order
     found = [
@@ -171,10 +171,10 @@ def divergences_of(
 
 
 def _with_hazards(run: Run, found: list[Divergence]) -> list[Divergence]:
-    """Say of a broken promise, where all steps are the spec's, that the revision breaks it."""
-    only_promises = all(one.kind is DivergenceClass.SAFETY_PROPERTY for one in found)
+    """Add to violated properties, if all steps are allowed, that the revision violates them."""
+    only_properties = all(one.kind is DivergenceClass.SAFETY_PROPERTY for one in found)
     names = {one.name for one in found} & HAZARDS_OF.keys()
-    if not (only_promises and names) or run.revision == HARDENED or run.hardening:
+    if not (only_properties and names) or run.revision == HARDENED or run.hardening:
         return found
     known = ", ".join(sorted({page for name in names for page in HAZARDS_OF[name]}))
     note = (
@@ -218,10 +218,10 @@ def _violation(sequence: Sequence, order: Order, violation: Violation) -> Diverg
 
 
 def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
-    """Give of each name the first: there may be as many as there are events."""
+    """Give the first divergence of each name: each event may have one."""
     rows = np.flatnonzero(order.found)
     rank = order.rank[rows]
-    # What is received under an id that was sent twice follows from that.
+    # A wrong receipt of an id that was sent twice is a consequence of the second send.
     rank[order.found[rows] == kernel_order.SENT_TWICE] -= len(sequence)
     of_log = np.isin(order.found[rows], sorted(_LOG_PROBLEMS))
     for name, chosen in ((LOG_STREAM, of_log), (MESSAGE_CAUSALITY, ~of_log)):
@@ -242,7 +242,7 @@ def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
 
 
 def wrong_rows(results: StepResults, codes: Codes) -> Ints:
-    """Give the rows of steps that are wrong in themselves, or of which the codes say so."""
+    """Give the rows of steps that are wrong in themselves, or refused."""
     wrong = (results.status == Status.FRAME_BROKEN) | (results.status == Status.OUT_OF_DOMAIN)
     keyed = results.numbers >= 0
     wrong[keyed] |= codes[results.numbers[keyed]] == REFUSED
@@ -250,7 +250,7 @@ def wrong_rows(results: StepResults, codes: Codes) -> Ints:
 
 
 def known_codes(checker: StepChecker, results: StepResults, lookup: StepLookup) -> Codes:
-    """Give for each number of a checker of one batch what is known of it, after asking."""
+    """Give the code of each distinct step of one batch, after asking about unknown steps."""
     codes = lookup.known(checker.distinct.keys)
     waiting = np.flatnonzero(codes == UNKNOWN)
     if len(waiting):
@@ -279,7 +279,7 @@ def _steps(
 
 
 def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
-    """Give of wrong rows for each action the first ones, in the order of causes."""
+    """Give the first two wrong rows of each action, in the order of causes."""
     rows = rows[np.argsort(order.rank[rows], kind="stable")]
     taken: dict[int, int] = {}
     chosen = []
@@ -292,7 +292,7 @@ def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
 
 
 def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[DivergenceClass, str]:
-    """Tell what kind of wrong a step is that is known to be wrong."""
+    """Give the class of a wrong step, and a text that says what is wrong."""
     rules = run.rules
     try:
         canonical(step, rules)
@@ -312,7 +312,7 @@ def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[Divergence
 
 
 def _what_was_reported(step: Step, rules: Rules) -> str:
-    """Say of a step that TLC has refused where the core leads it; the core decides nothing here."""
+    """Compare a step that TLC has refused with the outcome of the core, which decides nothing."""
     answer = core_answer(rules, step)
     if not answer.enabled:
         before = f"electionState {step.before.election_state.value}, role {step.before.role.value}"
@@ -325,7 +325,7 @@ def _what_was_reported(step: Step, rules: Rules) -> str:
 
 
 def _as_if_changed_before(step: Step) -> Step:
-    """Give the step as it would be if what it does not touch had been changed before it."""
+    """Give the step with the untouched fields of the state before replaced by those after it."""
     frame = frame_of(step.action, regime_of(step))
     single: dict[str, Any] = {
         name: getattr(step.after, name)

@@ -1,7 +1,4 @@
-"""Where two outcomes of one step differ: field by field, and in one sentence.
-
-Which of the two is right is not decided here.
-"""
+"""The differences of two outcomes of one step: field by field, and in one sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from canvass.cluster.names import wire_name
 from canvass.steps.step import Sends
 
 _MAX_SAID: Final = 3
-"""How many differences a sentence has."""
+"""Differences in one sentence."""
 _SENDS_TO: Final = "sends to "
 
 
@@ -31,7 +28,7 @@ class Difference(Struct, frozen=True, rename=wire_name):
 def differences(
     before: Member, observed: Member, allowed: Member, sent: Sends, would_send: Sends
 ) -> Iterator[Difference]:
-    """Give the fields in which what was observed differs from what is allowed."""
+    """Give the fields in which the observed state and sends differ from those allowed."""
     old, seen, right = (dict(_flat(state)) for state in (before, observed, allowed))
     for name in dict.fromkeys((*seen, *right)):
         if seen.get(name) != right.get(name):
@@ -47,12 +44,12 @@ def differences(
 
 
 def in_words(found: Sequence[Difference]) -> str:
-    """Say where the spec leads a step, and what is reported of it instead.
+    """Give a sentence with the outcome of the spec, and the one that the trace reports.
 
     Parameters
     ----------
     found
-        At least one difference; the first few are said.
+        At least one difference; the sentence has the first few.
     """
     said = found[:_MAX_SAID]
     allowed = _joined([_part(each.field, each.allowed) for each in said])

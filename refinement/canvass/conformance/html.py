@@ -1,7 +1,7 @@
 """The report of a verification as one self-contained page: verdicts, and each divergence drawn.
 
 A page loads nothing and runs nothing: the content security policy allows its own style, by the
-style's hash, and nothing else, should an escape ever be missing. Whatever comes from a trace goes
+style's hash, and nothing else, even if an escape is missing. All text from a trace goes
 through `text`. Lanes are drawn as text.
 """
 
@@ -70,7 +70,7 @@ pre, .wide { overflow-x: auto; } pre { padding: .6rem .8rem; border: 1px solid v
     padding-right: .6rem; color: var(--dim); } td:empty { display: none; }
 }
 """
-"""What all pages look like."""
+"""The style of all pages."""
 MAX_TEXT: Final = 400
 """Characters of a text in a sentence or a cell: more than any message of canvass has."""
 MAX_LINE: Final = 20_000
@@ -110,7 +110,7 @@ def page(title: str, body: Iterable[str], *, style: str = "") -> str:
 def text(value: object, limit: int = MAX_TEXT) -> str:
     """Escape a text; control characters, which no page should hold, become their names.
 
-    A text beyond the limit is cut and ends with an ellipsis: reports as data hold the whole.
+    A text beyond the limit is cut and ends with an ellipsis. The JSON report has the whole text.
     """
     return escape(shortened(str(value), limit))
 
@@ -121,8 +121,8 @@ def link(path: str, words: str, folder: Path | None) -> str:
     Parameters
     ----------
     folder
-        Where the page is written: the link holds if both are moved together. None if that is not
-        known; the link is absolute then.
+        The folder of the page: the link stays right if page and target are moved together. None if
+        the folder is not known; the link is absolute then.
     """
     place = Path(path).absolute()
     if not os.path.lexists(place):
@@ -180,7 +180,7 @@ details { margin: .6rem 0; } summary { cursor: pointer; }
 .fault { color: light-dark(#8a5300, #ffc46b); } .message { color: light-dark(#2f5fb3, #8fb4ff); }
 """
 _LANE_COLUMNS: Final = 40
-"""Of each lane."""
+"""Characters of each lane."""
 
 
 def to_html(
@@ -200,7 +200,7 @@ def to_html(
     more
         Markup of further sections, as `canvass.explanation.report` makes them.
     folder
-        Where the page is written, for its links to runs; none if that is not known.
+        The folder of the page, for its links to runs; None if it is not known.
     """
     body = [_headline(found), _figures(found), _listed(found, folder)]
     causes = by_cause(found.runs)
@@ -334,7 +334,7 @@ def _runs(alike: Sequence[RunVerdict], folder: Path | None) -> str:
 
 
 def _allowed(explanation: Explanation) -> Iterator[str]:
-    """Show what the spec would have allowed, the nearest outcome first."""
+    """Show the outcomes that the spec allows, the nearest first."""
     if explanation.divergence.kind not in (
         DivergenceClass.IMPLEMENTATION_STEP,
         DivergenceClass.INSTRUMENTATION_GAP,

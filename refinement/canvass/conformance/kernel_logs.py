@@ -1,11 +1,10 @@
 """Compiled: the log of every member at every step, and the safety properties that look at logs.
 
-The steps of a run are taken in an order that respects causes. A log is kept as ``Cluster.tla`` has
-it, which term wrote what, but in runs of positions: a *node* stands for the positions above its
-start up to wherever the log that holds it ends or branches, all written in one leadership, on top
-of another node. Logs that agree share nodes; the identity of a prefix is a hash of the nodes under
-it and its length. Where a stream is not complete a node of unknown contents stands in, about which
-nothing is ever said.
+The steps of a run are taken in an order that respects causes. ``Cluster.tla`` has the term of each
+entry of a log. Here a *node* stands for a span of positions that one leadership wrote, on top of
+another node: from its start up to where the log ends or branches. Logs that agree share nodes. The
+identity of a prefix is a hash of its nodes and its length. A log with unknown contents has the
+node ``_UNKNOWN``, which violates nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def _mix(a: Any, b: int) -> Any:
 
 @compiled
 def _node_at(nodes: Any, node: int, position: int) -> int:
-    """Give the node, from there down, that holds a position."""
+    """Give the node that holds a position: ``node``, or one below it."""
     while node > _UNKNOWN and nodes[node, 1] >= position:
         node = nodes[node, 0]
     return int(node)
@@ -68,7 +67,7 @@ def _new_node(
 ) -> int:
     """Give the node for what a leadership writes above a log: a new one, numbered ``count``.
 
-    Where the log ends with the same term it is that node, since term and position name the bytes.
+    If the log ends with the same term, its last node is given: term and position name the bytes.
     """
     under = np.uint64(7)
     known = 1
@@ -88,9 +87,10 @@ def _new_node(
 
 @compiled
 def _mismatch(nodes: Any, terms: Any, one: int, other: int, length: int) -> int:
-    """Give up to where two logs differ although they agree above that, else -1.
+    """Give the position up to which two logs differ although they agree above it, else -1.
 
-    Both are looked at up to ``length``, from the top down. Logs that share a node are equal below.
+    The logs are compared up to ``length``, from the top down. Logs that share a node are equal
+    below it.
     """
     agreed = False
     position = length
@@ -107,10 +107,10 @@ def _mismatch(nodes: Any, terms: Any, one: int, other: int, length: int) -> int:
 
 @compiled
 def _misread(nodes: Any, terms: Any, top: int, start: Any, end: Any, begun: int) -> bool:
-    """Whether the log from ``start`` to ``end`` is not what a step takes it for.
+    """Whether a step misreads the log from ``start`` to ``end``.
 
-    It takes it for the beginning of the term ``begun``, or, if that is -1, for entries in the midst
-    of a term.
+    The step reads it as the beginning of the term ``begun``, or, if that is -1, as entries within
+    one term.
     """
     node = _node_at(nodes, top, end)
     if node <= _UNKNOWN:
@@ -133,13 +133,13 @@ def _misread(nodes: Any, terms: Any, top: int, start: Any, end: Any, begun: int)
 
 @compiled
 def _same(a: Any, b: Any) -> bool:
-    """Whether two prefixes are equal, as far as is known."""
+    """Whether two prefixes are equal; an unknown one (0) equals every other."""
     return bool(a == 0 or b == 0 or a == b)
 
 
 @compiled
 def _older_than(nodes: Any, terms: Any, node: int, length: int, term: int) -> int:
-    """Give how far a log goes before the entries of that term and later ones."""
+    """Give the length of a log without the entries of ``term`` and of later terms."""
     while node > _UNKNOWN and terms[nodes[node, 2]] >= term:
         length = min(length, nodes[node, 1])
         node = nodes[node, 0]
@@ -157,7 +157,7 @@ def _lacking(
     committed_length: Any,
     term: int,
 ) -> int:
-    """Give up to where a leader of that term lacks what is committed of older terms, else -1."""
+    """Give the position up to which a leader of ``term`` lacks committed entries, else -1."""
     needed = _older_than(nodes, terms, committed, committed_length, term)
     if top == _UNKNOWN:
         return -1
@@ -196,42 +196,42 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     bad_detail: Any,
     witness: Any,
 ) -> tuple[Any, Any]:
-    """Follow the logs through some of the steps; tell where each log property first fails.
+    """Follow the logs through some of the steps; note where each log property first fails.
 
     Parameters
     ----------
     order, first
-        Rows in an order of causes, and the place of the first of them in that order. Rows are those
-        of the arrays given here, which may be a part of a run's.
+        Rows in an order of causes, and the place of the first row in that order. The rows are those
+        of the arrays given here, which may be a part of the run.
     before
         The row before in the same stream, -1 for a member with nothing on disk, -2 if not known.
     source
         For each row the leadership whose log it records from; negative if none or not known.
     leads
-        For each row the leadership of its member that lasts then, else -1.
+        For each row the leadership that its member has, else -1.
     starts_leadership
         For each row the leadership that begins in it, else -1.
     consumes, module_term
-        For each row ``CONSUMES_ENTRIES``, ``CONSUMES_TERM`` or 0, and the term it is in then.
+        For each row ``CONSUMES_ENTRIES``, ``CONSUMES_TERM`` or 0, and the module's term after it.
     lead_term
         The term that a member leads outside elections after each step, else -1.
     leadership_terms, leadership_bases
         The term of each leadership, and the position above which its log is of that term.
     whole
-        Whether no step is missing. If some are, so are causes, and what holds *when* something
-        happens elsewhere is not asked: LeaderCompleteness and CommittedIsDurable.
+        Whether no step is missing. With missing steps causes are missing, too, and properties of
+        several members at one time are not checked: LeaderCompleteness and CommittedIsDurable.
     checksum_start, checksum_end, checksum_position
-        For each row where its checksums begin and end, and the positions of all there are; the
-        first two are empty if no checksum is of interest.
+        For each row where its checksums begin and end, and the positions of all checksums. The
+        first two are empty if there are no checksums to follow.
     nodes, hashes
-        What is known of logs after the steps before; `no_logs` makes them. The same are returned,
-        or longer ones.
+        The nodes of all logs after the steps before; `no_logs` makes the first. The same arrays are
+        returned, or longer copies.
     logs, stream, known
-        Likewise: for each member the node, length and term led; for each leadership the node that
-        it writes in; how many nodes there are, and the node and length of what is committed.
+        Changed in place: for each member the node, length and term led; for each leadership the
+        node that it writes in; the number of nodes, and the node and length of the committed log.
     first_bad, bad_detail
-        Get the place in the order where each property of ``LOG_PROPERTIES`` fails first, and a
-        position, unless there is one already; -1 stands for a property that holds.
+        Get the place in the order where each of the `LOG_PROPERTIES` properties fails first, and a
+        position. -1 stands for a property that holds; a first failure is not overwritten.
     witness
         Gets the identity of the log up to each checksum's position; 0 if it is not known.
     """
@@ -267,7 +267,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
             length[i] = end
             e = leads[row]
             if e >= 0 and stream[e] >= 0 and end < leadership_bases[e]:
-                # Cut below where its term began: what the leader writes next is of its term.
+                # Cut below the start of its term: the leader writes its next entries there.
                 stream[e] = _new_node(nodes, hashes, leadership_terms, count, top[i], end, e)
                 count = max(count, stream[e] + 1)
         elif end > old_length:
@@ -376,14 +376,14 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
 
 
 def no_logs(unknown: NDArray[np.bool_], leaderships: int) -> tuple[Any, Any, Any, Any, Any]:
-    """Give what `replay_logs` goes on from at first: nodes, hashes, logs, stream and known.
+    """Give the first state of `replay_logs`: nodes, hashes, logs, stream and known.
 
     Parameters
     ----------
     unknown
-        For each member whether its log is not known at the start.
+        For each member whether its log is unknown at the start.
     leaderships
-        How many there are.
+        The number of leaderships.
     """
     capacity = 2 * leaderships + 64
     nodes = np.zeros((capacity, 4), dtype=np.int64)

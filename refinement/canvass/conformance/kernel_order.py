@@ -1,7 +1,7 @@
-"""Compiled: which receipt belongs to which send, and an order of all steps that respects it.
+"""Compiled: match receipts with sends, and order all steps so that causes come first.
 
-The functions take one run whose rows are in the order member, step. What they report is a number
-per row; the words for it are in `canvass.conformance.causality`.
+The functions take one run whose rows are in the order member, step. They give each row a number;
+`canvass.conformance.causality` has the texts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OTHER_RECEIVER: Final = 2
 OTHER_CONTENT: Final = 3
 RECEIVED_TWICE: Final = 4
 OVERTAKEN: Final = 5
-"""A message that its sender sent later, be it after a restart, was received before it."""
+"""A later message of the same sender was received before it, perhaps sent after a restart."""
 SENT_TWICE: Final = 6
 """A message has the id of one that was sent before."""
 CYCLE: Final = 7
@@ -55,7 +55,7 @@ NOT_WRITTEN: Final = 8
 NO_LEADER: Final = 9
 """The member recorded from has not led that term."""
 UNSEEN: Final = 10
-"""Nothing to say, as the stream of the sender is not complete."""
+"""No send was found, but the stream of the sender is not complete."""
 
 
 @kernel("member")
@@ -70,10 +70,10 @@ def match_receipts(
     send_of: Any,
     found: Any,
 ) -> None:
-    """Tell what is wrong with each receipt.
+    """Write to ``found`` the problem of each receipt, or ``SOUND``.
 
-    ``send_of`` has the place of its send, -1 if there is none, -2 where nothing is received; the
-    last becomes -1 as well.
+    ``send_of`` has the place of the send of each receipt: -1 if there is none, -2 for a row without
+    a receipt. This function replaces -2 by -1.
     """
     taken = np.zeros(len(receiver), np.bool_)
     last = np.full(len(complete), -1, np.int64)
@@ -116,22 +116,21 @@ def order_steps(
 ) -> int:
     """Order the steps: each after its member's previous one, its message's send, its log's source.
 
-    Members are taken in turn, each as far as it can go; but a step for which ``commits`` says that
-    a member commits waits until nothing else can be done. What others record at that time, for all
-    that anybody knows of it, is then recorded before: of the orders that causes allow this is one
-    in which what is committed is on as many disks as can be.
+    Members are taken in turn, each as far as it can go. A step that commits (``commits``) waits
+    until no other step is possible. So in this order an entry is on as many disks as the causes
+    allow when it is committed.
 
-    ``order`` gets the rows. Returns how many were ordered: a step in a cycle, and what comes after
-    it, is not.
+    ``order`` gets the rows. Returns the number of rows ordered: steps of a cycle, and steps after
+    them, are left out.
     """
     members = len(starts) - 1
     at = starts[:-1].copy()
-    """The next row of each member: what is before it is done."""
+    """The next row of each member; all rows before it are ordered."""
     filled = 0
     moved = True
     waiting = False
     while moved or waiting:
-        # Nothing else can be done: one of the steps that wait is next.
+        # No other step is possible: one of the waiting steps is next.
         hurry = not moved
         moved = waiting = False
         for m in range(members):

@@ -1,8 +1,8 @@
 """Known steps: the canonical steps that TLC has allowed, as a table that travels with the spec.
 
 ``make known-steps`` (``tools/known_steps.py``) fills the table that ships with canvass, and `grown`
-of `canvass.conformance.check` any other one. A step of the table is looked up first; nothing is
-decided here.
+of `canvass.conformance.check` any other one. `StepLookup` looks a step up in the
+table first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHIPPED: Final = "known-steps.npz"
 
 
 class KnownStepsError(Exception):
-    """A file holds no known steps, or those of another spec; the message is one line."""
+    """A file is no table of known steps, or a table of another spec; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class KnownSteps:
 
 @cache
 def shipped_steps(digest: str) -> KeyTable:
-    """Give the steps that ship with canvass: none if they are those of another spec."""
+    """Give the steps that ship with canvass; none if they were made of another spec."""
     try:
         table = KnownSteps.read(spec_root() / SHIPPED)
     except KnownStepsError:

@@ -1,7 +1,7 @@
-"""Arrays as long as a run: large ones are files, so that a run of any length can be checked.
+"""Arrays as long as a run. Large ones are files, so that a run of any length can be checked.
 
-Their rows are processed in windows, mostly one after the other. The kernel writes the pages of such
-a file back when memory is short; no other process sees the file.
+Their rows are processed in windows, mostly one after the other. The operating system writes the
+pages of the file back when memory is short. No other process sees the file.
 """
 
 from __future__ import annotations

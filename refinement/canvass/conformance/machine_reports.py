@@ -34,12 +34,12 @@ from canvass.lanes.model import visible
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_RESULTS: Final = 25_000
-"""What code-scanning services take of one log; how many are left out is said."""
+"""Results that code-scanning services accept in one log. ``resultsLeftOut`` counts the rest."""
 
 _SPEC: Final = "CANVASS_SPEC"
 """Stands for the folder of the TLA+ modules, wherever canvass is installed."""
 _LOGS: Final = "AERON_LOGS"
-"""Stands for the folder of the event logs: a run has the names of the files only."""
+"""Stands for the folder of the event logs, as a run has only the names of the files."""
 _PLACE: Final = re.compile(
     r"(?P<file>.+?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<code>[A-Z_0-9]+): "
 )

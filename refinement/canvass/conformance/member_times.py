@@ -1,6 +1,6 @@
-"""One member's stream as the timing monitor reads it: rows, when each happened, and what came last.
+"""The stream of one member for the timing monitor: rows, their times, and the latest events.
 
-Times are intervals, as an imported step may have happened at any time between two lines.
+Times are intervals: an imported step may have happened at any time between two lines.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 NEVER_NS: Final = -(1 << 62)
-"""Before everything: of what has not happened in the life of a process."""
+"""Before every time: for an event that this process has not had."""
 _ANY_NS: Final = 1 << 62
-"""After everything: the end of an interval of which nothing is known."""
+"""After every time: the end of an unknown interval."""
 _MS: Final = 1_000_000
 
 _KEPT: Final = ("module_state", "role", "election_state")
@@ -36,14 +36,14 @@ _CYCLES: Final = (
     Action.UPDATE_LEADER_POSITION,
     Action.UPDATE_FOLLOWER_POSITION,
 )
-"""Steps of which a duty cycle takes one."""
+"""Steps of the duty cycle; each cycle takes one of them."""
 _ENDS: Final = (Action.ENTER_ELECTION, Action.ELECTION_ERROR, Action.TERMINATE, Action.RESTART)
-"""Other steps that no cycle before them can come after."""
+"""Other steps that end a duty cycle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """For each row the earliest and the latest time that something can have happened."""
+    """For each row the earliest and the latest possible time of an event."""
 
     first: Ints
     last: Ints
@@ -53,11 +53,11 @@ class Interval:
         return Interval(self.first, self.last + by_ns)
 
     def least(self, since: Interval, row: int) -> str:
-        """Say how much time has passed at least."""
+        """Give the least time that has passed since an event, as text."""
         return _seconds(int(self.first[row]) - int(since.last[row]))
 
     def most(self, since: Interval, row: int) -> str:
-        """Say how much time has passed at most."""
+        """Give the most time that has passed since an event, as text."""
         return _seconds(int(self.last[row]) - int(since.first[row]))
 
 
@@ -68,14 +68,14 @@ def _seconds(duration_ns: int) -> str:
 def is_heard_throughout(
     heard_ns: Ints, forgotten_ns: Ints, first: Ints, last: Ints, timeout_ns: int
 ) -> Flags:
-    """Whether a message is younger than a timeout at each time of some intervals.
+    """Mark the intervals in which the last message is always younger than a timeout.
 
     Parameters
     ----------
     heard_ns
-        When messages came, ascending.
+        The times of messages, ascending.
     forgotten_ns
-        When what was heard before was forgotten.
+        The times at which the member forgot all messages before.
     first, last
         The intervals.
     """
@@ -92,14 +92,14 @@ def is_heard_throughout(
 
 @dataclass(slots=True)
 class Latest:
-    """When something happened last, from batch to batch."""
+    """The time of the last event of a kind, from batch to batch."""
 
     first: int = NEVER_NS
     last: int = _ANY_NS
     flag: int = -1
 
     def upto(self, where: Flags, at: Interval, restarts: Flags, unknown: Flags) -> Interval:
-        """Give for each row when it happened last, the row itself among them."""
+        """Give for each row the time of the last event up to the row, the row included."""
         sets = where | restarts | unknown
         place = np.maximum.accumulate(np.where(sets, np.arange(len(sets)), -1))
         never = restarts & ~where
@@ -113,7 +113,7 @@ class Latest:
         return found
 
     def before(self, where: Flags, at: Interval, restarts: Flags, unknown: Flags) -> Interval:
-        """Give for each row when it happened last, the row itself not among them."""
+        """Give for each row the time of the last event before the row."""
         first, last = self.first, self.last
         found = self.upto(where, at, restarts, unknown)
         return Interval(
@@ -121,7 +121,7 @@ class Latest:
         )
 
     def flags(self, rises: Flags, falls: Flags, unknown: Flags) -> Ints:
-        """Give a flag as it is before each row: 1, 0, or -1 where it is not known."""
+        """Give the value of a flag before each row: 1, 0, or -1 if it is not known."""
         sets = np.where(rises, 1, np.where(unknown, -1, 0))
         place = np.maximum.accumulate(np.where(rises | falls | unknown, np.arange(len(sets)), -1))
         after = np.where(place >= 0, sets[place], self.flag)
@@ -134,8 +134,8 @@ class Latest:
 class Rows:
     """Events of one member in order, without a context row.
 
-    What ``had``, ``changes``, ``enters``, ``leaves`` and the columns from ``module_term`` on say of
-    the state is that before the step.
+    ``had``, ``changes``, ``enters``, ``leaves`` and the columns from ``module_term`` on are about
+    the state before the step.
     """
 
     step: Ints
@@ -167,13 +167,13 @@ class Rows:
     notified_commit_position: Ints
     log_replication: Flags
     sent_commit: Ints
-    """The position of the CommitPosition that the step sends, -1 for none."""
+    """The position in the CommitPosition that the step sends, -1 for none."""
     why: NDArray[Any] = field(repr=False)
     """The reason that a line gives; most have none."""
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """Put rows behind each other."""
+        """Join rows."""
         names = [item.name for item in fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
@@ -206,11 +206,11 @@ class Rows:
             yield row, str(self.why[row])
 
     def intervals(self, *, inferred: bool) -> Interval:
-        """Give when the member read its clock in each step.
+        """Give for each step the interval in which the member read its clock.
 
-        A recorded step did so at its time. Of an imported one the lines around it say when: the
-        handler of a message reads the clock after the line of its receipt, a duty cycle before it
-        takes the messages whose lines come before its step, and after the cycle before it.
+        A recorded step read it at its time. For an imported step the lines around it give an
+        interval. The handler of a message reads the clock after the line of the receipt. A duty
+        cycle reads it after the cycle before, and before it takes the messages of its lines.
         """
         if not inferred:
             return Interval(self.time_ns, self.time_ns)
@@ -231,7 +231,7 @@ class Rows:
         return Interval(first, last)
 
     def cycles(self, at: Interval) -> Interval:
-        """Give when the member read its clock in the duty cycle of each step that no message made.
+        """Give for each step without a message the interval in which its duty cycle read the clock.
 
         Parameters
         ----------
@@ -241,8 +241,8 @@ class Rows:
         Returns
         -------
         Interval
-            It may end later than that of ``at``, with the cycle after it: among messages that do
-            not matter to it, the import puts a step anywhere.
+            It may end later than in ``at``, with the next cycle: the import puts a step anywhere
+            among messages that do not matter to the step.
         """
         rows = np.arange(len(self.time_ns))
         is_cycle = self.is_of(*_CYCLES)
@@ -253,7 +253,7 @@ class Rows:
 
     @property
     def last_cycles(self) -> Flags:
-        """Whether each row is of the last duty cycle before the next line."""
+        """Mark the rows of the last duty cycle before the next line."""
         rows = np.arange(len(self.time_ns))
         is_cycle = self.is_of(*_CYCLES)
 
@@ -264,7 +264,7 @@ class Rows:
         return np.asarray(is_cycle & (following(is_cycle) >= following(self.shown)))
 
     def prints(self, action: Action) -> bool:
-        """Whether the log shows messages of a kind that the member has received."""
+        """Whether the log shows receipts of a kind of message."""
         return bool((self.is_of(action) & self.shown).any())
 
 
@@ -279,7 +279,7 @@ def _sent_commit(columns: EventColumns) -> Ints:
 
 
 def rows_of_batch(columns: EventColumns, sources: Sequence[Source | None] | None) -> Rows:
-    """Take from a batch of one member's events what the monitor reads."""
+    """Give the rows of a batch of one member's events."""
     start, count = columns.context, len(columns)
     own = slice(start, count)
     before = columns.predecessor[own]

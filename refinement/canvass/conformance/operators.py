@@ -1,7 +1,7 @@
-"""Where the spec says what an action does or what a property means: module, lines, text.
+"""The place and text of the definition of an action or a property in the spec.
 
-It reads layout, not TLA+: a definition begins in the first column and ends before the next thing
-that does.
+Only layout is read: a definition begins in the first column, and ends before the next line that
+does.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
 from canvass.traces.actions import Action
 
 MODULES: Final = ("Election", "Replication", "Properties", "RecordingLog", "MemberState")
-"""Where actions and properties are defined."""
+"""The modules that define actions and properties."""
 
 _STANDS_FOR: Final = {
     MESSAGE_CAUSALITY: ("Cluster", "Deliver"),
     LOG_STREAM: ("Cluster", "NextEntry"),
 }
-"""The operators of ``Cluster.tla`` that say what the checks of causality check."""
+"""For each check of causality the operator of ``Cluster.tla`` that it checks."""
 _JOINS: Final = {
     "FollowerCatchupAwait": ("Cluster", "TakeFollowerCatchupAwait"),
     "FollowerLogAwait": ("Cluster", "TakeFollowerLogAwait"),
 }
-"""The same for the steps in which a log is joined."""
+"""For each step that joins a log the operator of ``Cluster.tla``."""
 
 
 class Operator(Struct, frozen=True, rename=wire_name):
@@ -60,9 +60,9 @@ def find_operator(name: str, action: str = "") -> Operator | None:
     Parameters
     ----------
     name
-        Of what is broken.
+        The name of a divergence.
     action
-        Of the step that breaks it, if that is known: what is asked of a log depends on it.
+        The action of the step that diverges, if known: the demands on a log depend on it.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def find_operator(name: str, action: str = "") -> Operator | None:
 
 
 def operator_place(action: Action) -> str:
-    """Say where the spec defines an action: file and line."""
+    """Give the name of an action with the file and line of its definition."""
     found = find_operator(action.value)
     return action.value if found is None else f"{action.value}, {found.module}.tla:{found.line}"
 
@@ -107,7 +107,7 @@ class Guard:
     """The condition under which an action is not enabled: any of some parts."""
 
     definitions: str
-    """``LET ... IN`` or nothing: what the parts refer to."""
+    """``LET ... IN`` with the definitions that the parts use, or nothing."""
     parts: tuple[str, ...]
 
 

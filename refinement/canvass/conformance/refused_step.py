@@ -1,7 +1,7 @@
-"""Why a step is not allowed: what was, what was observed, and what the spec would have allowed.
+"""The explanation of a divergence: the step, its changes, and the outcomes that the spec allows.
 
-The alternatives come from the oracle, for the step as it was recorded. Nothing here changes a
-verdict, and a failing oracle costs the alternatives only.
+The oracle gives these outcomes for the step as it was recorded. Nothing here changes a verdict. If
+the oracle fails, only the outcomes are missing.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from canvass.traces.layout import kind as kind_of
 from canvass.traces.schema import Event
 
 APPOINTED_OTHER: Final = 1
-"""The appointed leader that the oracle assumes where one is another than the member."""
+"""The appointed leader that the oracle assumes if another member is appointed."""
 STEPS_BEFORE: Final = 5
-"""How many steps of the member a report shows before the divergence."""
+"""Steps of the member that a report shows before the divergence."""
 
 
 class Explanation(Struct, frozen=True, rename=wire_name):
-    """A divergence with all that helps to understand it."""
+    """A divergence with its context."""
 
     run_id: str
     divergence: Divergence
@@ -48,23 +48,21 @@ class Explanation(Struct, frozen=True, rename=wire_name):
     earlier: tuple[Event, ...]
     """The member's steps before it."""
     changed: tuple[Difference, ...] = ()
-    """What the step changed, as observed."""
+    """The changes of the step, as observed."""
     enabled: tuple[str, ...] = ()
     """Actions without a message that the spec allows in the state before, on the same input."""
     action_enabled: bool = False
     failing: tuple[str, ...] = ()
-    """If it is not: the parts of its guard in the spec that say so."""
+    """If the action is not enabled: the parts of its guard in the spec that hold."""
     alternatives: tuple[tuple[Difference, ...], ...] = ()
-    """For each outcome that the spec allows, where it differs from what was observed; the nearest
-    one first.
-    """
+    """For each outcome that the spec allows its differences to the observed one, nearest first."""
     operator: Operator | None = None
     note: str = ""
-    """Why there are no alternatives, if the oracle could not be asked."""
+    """The reason why there are no alternatives, if the oracle could not be asked."""
 
 
 def explain(loaded: LoadedRun, divergence: Divergence, lookup: StepLookup) -> Explanation:
-    """Put together what helps to understand a divergence."""
+    """Explain a divergence."""
     columns = loaded.columns
     row = loaded.row_of(divergence.member, divergence.step)
     first = row
@@ -102,7 +100,7 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
     }
 
     def restored(name: str, value: int) -> int:
-        """Give the number of a rank, or of one beside it: the spec adds one to a term."""
+        """Give the number of a rank, or of the next rank: the spec adds one to a term."""
         table = tables.get(kind_of(name), {})
         near = (distance for distance in (0, 1, -1) if value - distance in table)
         return next((table[value - distance] + distance for distance in near), value)

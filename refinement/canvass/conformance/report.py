@@ -1,7 +1,7 @@
-"""The report of a verification: what is said of runs in a few words, and the whole report as data.
+"""The report of a verification: short texts about runs, and the whole report as data.
 
 ``canvass verify --format json`` writes a `Report`; the other forms are in `html` and
-`machine_reports`. A `Case` is what all forms need to know of one divergence.
+`machine_reports`. A `Case` has the data that all forms show of one divergence.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ CLASS_TEXTS: Final = {
     DivergenceClass.SAFETY_PROPERTY: "a violated safety property",
     DivergenceClass.INSTRUMENTATION_GAP: "something that was not recorded",
 }
-"""What each class means to a person."""
+"""The meaning of each class for a person."""
 _MAX_FACTS: Final = 3
 _MAX_PATHS: Final = 3
 _DIGITS: Final = re.compile(r"\d+")
 
 
 class Report(Record, frozen=True):
-    """Verdicts on all runs, and what explains the first divergences."""
+    """Verdicts on all runs, and explanations of the first divergences."""
 
     schema: str
     ok: bool
@@ -65,7 +65,7 @@ class Report(Record, frozen=True):
 
 
 def to_report(found: CorpusVerdict, explained: Sequence[Explanation]) -> Report:
-    """Put a report together."""
+    """Make a report."""
     return Report(
         schema=VERDICT_SCHEMA,
         ok=found.exit_code == 0,
@@ -78,14 +78,14 @@ def to_report(found: CorpusVerdict, explained: Sequence[Explanation]) -> Report:
 
 
 def natural(text: str) -> str:
-    """Give a text that sorts as people do: numbers by their size."""
+    """Give a sort key for a text: numbers in it are ordered by size."""
     return _DIGITS.sub(lambda number: number[0].zfill(20), text)
 
 
 def by_cause(runs: Iterable[RunVerdict]) -> list[list[RunVerdict]]:
-    """Bring runs together whose first divergences are of one class and name; the most come first.
+    """Group runs by class and name of their first divergence; the largest group comes first.
 
-    Those of one cause are in the natural order of their names.
+    The runs of a group are in the natural order of their names.
     """
     found: dict[tuple[DivergenceClass, str], list[RunVerdict]] = {}
     for run in sorted(runs, key=lambda run: (natural(run.run_id), natural(run.path))):
@@ -105,19 +105,19 @@ def run_names(runs: Sequence[RunVerdict]) -> list[str]:
 
 
 def shared_id_remark(run_id: str, count: int, paths: Sequence[str]) -> str:
-    """Say that several runs have one id, with the first of their paths."""
+    """Give the remark that several runs have one id, with the first of their paths."""
     shown = ", ".join(paths[:_MAX_PATHS]) + (", ..." if count > _MAX_PATHS else "")
     return visible(f"remark: {count:,} runs have the id {run_id}: {shown}")
 
 
 def fact_text(fact: Fact) -> str:
-    """Say in a few words what is missing, and at which line of the stream that shows."""
+    """Name in a few words a kind of missing steps, with member and line of the stream."""
     line = f" at line {fact.line}" if fact.line > 0 else ""
     return f"{fact.kind.value} of member {fact.member_id}{line}"
 
 
 def about(run: RunVerdict) -> str:
-    """Say in a few words what is wrong with a run; nothing if nothing is."""
+    """Give in a few words the problem of a run, or an empty text."""
     if run.divergences:
         first = run.divergences[0]
         more = f" (+{len(run.divergences) - 1})" if len(run.divergences) > 1 else ""
@@ -143,7 +143,7 @@ _SOURCES: Final = {
 
 
 def timing_lines(warning: TimingWarning) -> tuple[str, str]:
-    """Say what a timing warning is about, and what was compared."""
+    """Give two lines: the step and the warning, and the timeout that was compared with."""
     more = f" (and {warning.count - 1:,} more)" if warning.count > 1 else ""
     step = f"member {warning.member}, step {warning.step}, {warning.action}"
     if not warning.setting:
@@ -154,10 +154,10 @@ def timing_lines(warning: TimingWarning) -> tuple[str, str]:
 
 
 def meaning(runs: Sequence[RunVerdict]) -> str:
-    """Say what it means that runs conform, and which inputs that rests on; nothing if none does.
+    """Give a sentence on the runs that conform: revision, and the inputs that were taken as given.
 
-    If lines of a run are missing, this is said of the steps that are there; if a run diverges or is
-    malformed, of the other runs.
+    The text is empty if no run conforms. If steps of a run are missing, the sentence is about the
+    steps that are there. If some runs diverge or are malformed, it is about the other runs.
     """
     sound = [run for run in runs if run.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE)]
     revisions = sorted({run.revision for run in sound} - {""})
@@ -183,7 +183,7 @@ def meaning(runs: Sequence[RunVerdict]) -> str:
 
 
 def limits_text(run: RunVerdict) -> str:
-    """Say which safety properties were not asked, or not of all logs; nothing if all were."""
+    """Name the safety properties that were not checked in full; an empty text if all were."""
     names = {
         "not asked": run.not_asked,
         "asked only of what is known of the logs": run.asked_in_part,
@@ -192,7 +192,7 @@ def limits_text(run: RunVerdict) -> str:
 
 
 def limits(runs: Sequence[RunVerdict]) -> list[str]:
-    """Say in a line each which runs were not checked in full, and of what not."""
+    """Give a line for each set of safety properties that some runs were not checked for in full."""
     counts = Counter(filter(None, map(limits_text, runs)))
     return [
         f"Not a full check of {f'{count} of {len(runs)} runs' if len(runs) > 1 else 'the run'};"
@@ -207,7 +207,7 @@ def show_command(path: str, divergence: Divergence) -> str:
 
 
 def summary(counts: Counts) -> str:
-    """Say in a few words how much was checked, and how."""
+    """Give in a few words the amount that was checked, and the origin of the answers."""
     rate = counts.events / counts.seconds if counts.seconds else 0.0
     checked = f"{counted(counts.runs, 'run')}, {counted(counts.events, 'event')}"
     done = f"{checked} in {counts.seconds:.1f} s ({rate:,.0f} events/s)"
@@ -221,27 +221,27 @@ def summary(counts: Counts) -> str:
 
 
 EVENTS_BEFORE: Final = 24
-"""Events that the divergence rests on, drawn before it: what a person looks through."""
+"""Events drawn before the divergence, which rests on them: as many as a person reads."""
 EVENTS_AFTER: Final = 4
-"""Events drawn after it: whether the run went on."""
+"""Events drawn after the divergence: they show whether the run continued."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an event is written."""
+    """The file and line of an event."""
 
     file: str
     line: int = 0
-    """From 1; 0 where the file has no lines."""
+    """From 1; 0 if the file has no lines."""
 
     def __str__(self) -> str:
-        """Say it as compilers do."""
+        """Give file and line as compilers do."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One divergence with all that reports show of it."""
+    """One divergence with its explanation, place and diagram."""
 
     run: RunVerdict
     explanation: Explanation
@@ -250,13 +250,13 @@ class Case:
 
     @property
     def log_lines(self) -> LogLines | None:
-        """Where to look in the event logs, if the run was imported."""
+        """The lines of the event log, if the run was imported."""
         first = self.explanation.divergence
         return log_lines_of(self.run, first.member, first.step)
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands that show it again, each in one line; they hold in any folder."""
+        """The commands that show the divergence again; they work in any folder."""
         place = str(Path(self.run.path).absolute())
         path = quote(place)
         return (
@@ -267,7 +267,7 @@ class Case:
 
 
 def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
-    """Put together what there is to say of a run's first divergence."""
+    """Make the case of a run's first divergence."""
     loaded = load(Path(run.path), run.run_id)
     first = run.divergences[0]
     return Case(
@@ -279,12 +279,12 @@ def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
 
 
 def make_cases(runs: Iterable[RunVerdict], lookup: StepLookup, limit: int) -> list[Case]:
-    """Do so for the first run of each cause, up to ``limit``."""
+    """Make the cases of the first run of each cause, up to ``limit``."""
     return [make_case(alike[0], lookup) for alike in by_cause(runs)[:limit]]
 
 
 def draw(loaded: LoadedRun, divergence: Divergence) -> Diagram:
-    """Draw what a divergence rests on, itself, and a little of what follows."""
+    """Draw the events that a divergence rests on, its event, and a few events after it."""
     lanes = RunLanes(loaded.columns)
     row = loaded.row_of(divergence.member, divergence.step)
     before = lanes.leading_to(row, EVENTS_BEFORE)
@@ -297,7 +297,7 @@ _SHIFTING: Final = frozenset({FactKind.GAP, FactKind.LATE_START})
 
 
 def stream_place(run: RunVerdict, member: int, line: int = 0) -> Place:
-    """Find the file of a member's stream; the run's own path if it is not there."""
+    """Give the file of a member's stream, or the path of the run if there is no such file."""
     path = Path(run.path)
     try:
         if path.is_dir():
@@ -317,7 +317,7 @@ class LogLines:
 
     @property
     def what(self) -> str:
-        """What they are."""
+        """A description of the lines."""
         step = "the step" if self.show_step else "the last line before the step"
         return f"{step} in Aeron's event log"
 
@@ -325,7 +325,7 @@ class LogLines:
 def log_lines_of(run: RunVerdict, member: int, step: int) -> LogLines | None:
     """Find the lines of the event log that a step was imported from, or the last before it.
 
-    None if there are none, or the run was not imported or is not a folder.
+    None if there are no such lines, or the run was not imported or is not a folder.
     """
     path = Path(run.path)
     found: LogLines | None = None
@@ -373,7 +373,7 @@ _OF_STEPS: Final = (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUM
 
 
 def divergence_lines(explanation: Explanation) -> Iterator[tuple[str, Style]]:
-    """Tell a divergence, line by line."""
+    """Give the explanation of a divergence as lines of text, each with its style."""
     for text, style in _lines(explanation):
         yield visible(text), style
 

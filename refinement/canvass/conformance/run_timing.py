@@ -1,7 +1,7 @@
-"""What a run's times and its free inputs come to: warnings, and counts of what was inferred.
+"""Timing warnings of a run, and counts of its free inputs.
 
-`canvass.conformance.timing` asks along each member's stream. Here its doubts become warnings. It
-asks of imported runs, and of those for which ``run.json`` or the user names timeouts.
+`canvass.conformance.timing` checks the stream of each member; its doubts become warnings here.
+Imported runs are checked, and runs for which ``run.json`` or the user names timeouts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(slots=True)
 class Snapshots:
-    """Notes the snapshots of a run, and where its members' commit positions rise."""
+    """Records the snapshots of a run, and the rises of its members' commit positions."""
 
     _taken: dict[int, set[int]] = field(default_factory=dict)
     _rises: dict[int, list[Ints]] = field(default_factory=dict)
@@ -45,12 +45,12 @@ class Snapshots:
         self._rises.setdefault(member, []).append(found)
 
     def left_out(self) -> Iterator[Doubt]:
-        """Give the members that processed the log through such a position without a snapshot."""
+        """Give a doubt for each member that passed a snapshot position without a snapshot."""
         takers = {at: member for member, taken in self._taken.items() for at in taken}
         for member, parts in self._rises.items():
             step, action, old, after = np.concatenate(parts).T
             for at in sorted(takers.keys() - self._taken[member]):
-                # A restart may have begun at the position, from a snapshot that is in no event.
+                # A restart may begin at the position, from a snapshot that no event shows.
                 reached = np.logical_or.accumulate((old < at) & (after >= at))
                 beyond = np.flatnonzero(reached & (old <= at) & (after > at))
                 for row in beyond[:1].tolist():
@@ -64,7 +64,7 @@ class Snapshots:
 IMPORTED: Final = "aeron-log"
 """The kind of source that imported runs name in ``run.json``."""
 MAX_DOUBTS: Final = 1_000
-"""Doubts of one run of which the spec is asked."""
+"""Doubts of one run that the spec is asked about; further doubts are dropped."""
 
 _BALLOTS: Final = (
     Action.CANVASS,
@@ -84,7 +84,7 @@ TIMERS, ELECTIONS, ERRORS, ACTIVE = "timeouts", "elections begun", "errors", "ac
 
 @dataclass(frozen=True, slots=True)
 class TimingOptions:
-    """How runs are asked.
+    """Options of the timing checks.
 
     Parameters
     ----------
@@ -104,9 +104,9 @@ class RunTiming:
     Parameters
     ----------
     run
-        What ``run.json`` says.
+        The contents of ``run.json``.
     options
-        How it is asked.
+        The options of the checks.
 
     Raises
     ------
@@ -138,7 +138,7 @@ class RunTiming:
     def take(
         self, member: int, columns: EventColumns, sources: Sequence[Source | None] | None
     ) -> None:
-        """Take the next events of a member; another one's come after all of them."""
+        """Take the next events of a member, before any event of the next member."""
         self._count(columns, sources)
         if not self._asks:
             return
@@ -149,7 +149,7 @@ class RunTiming:
         self._snapshots.take(member, columns)
 
     def end(self) -> None:
-        """Say that the run has no more events."""
+        """Finish: the run has no more events."""
         self._end_member()
         self._note(self._snapshots.left_out())
 
@@ -208,7 +208,7 @@ class RunTiming:
     # --- results ----------------------------------------------------------------------------------
 
     def choices(self) -> tuple[Choice, ...]:
-        """Give how many inputs of each kind were shown or recorded, and how many inferred."""
+        """Count the inputs of each kind: shown or recorded, and inferred."""
         return tuple(
             Choice(name, shown, inferred)
             for name, (shown, inferred) in self._choices.items()
@@ -217,11 +217,11 @@ class RunTiming:
 
     @property
     def doubts(self) -> Sequence[Doubt]:
-        """What is in doubt, unless the spec allows the step with another input."""
+        """The doubts that hold unless the spec allows the step with another input."""
         return self._doubts
 
     def settled(self, unexplained: Iterable[Doubt]) -> tuple[TimingWarning, ...]:
-        """Give all warnings by member and step; of the doubts only what the spec left open."""
+        """Give all warnings by member and step, with the doubts that the spec has not removed."""
         for doubt in unexplained:
             self._warn(doubt)
         self._doubts = []

@@ -1,8 +1,8 @@
 """Screening: a quick check of all runs of a corpus, in large batches.
 
-`Screening` reads run folders and files of data sets. It finds for each run whether something is
-wrong, and which of its steps have no known answer yet. It keeps no events. For the few runs with
-something wrong, `canvass.conformance.diagnose` finds what it is.
+`Screening` reads run folders and files of data sets. It finds for each run whether the run
+diverges, and which of its steps have no known answer yet. It keeps no events.
+`canvass.conformance.diagnose` finds the divergences of the few runs that diverge.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ Unit: TypeAlias = Path | TraceError
 
 
 def path_of(unit: Unit) -> Path:
-    """Give where a unit is."""
+    """Give the path of a unit."""
     return Path(unit.file) if isinstance(unit, TraceError) else unit
 
 
 @dataclass(slots=True, eq=False)
 class RunState:
-    """What is known of one run so far."""
+    """The state of the check of one run."""
 
     path: Path
     run_id: str
@@ -64,13 +64,13 @@ class RunState:
     events: int = 0
     unchecked: int = 0
     wrong: bool = False
-    """Whether something is wrong with it, whatever the answers for the pending steps are."""
+    """Whether the run diverges, whatever the answers for the pending steps are."""
     pending: set[int] = field(default_factory=set)
     """Numbers of its steps that have no known answer yet."""
     actions: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(len(ACTION_NAMES), dtype=np.int64)
     )
-    """How many of its events have each action."""
+    """The number of events of each action."""
     parts: list[Sequence] = field(default_factory=list)
     timing: RunTiming | None = None
 
@@ -81,23 +81,23 @@ class Screening:
     Parameters
     ----------
     lookup
-        Has the answers for known steps. Only `ask` asks its oracle.
+        Has the answers for known steps. Only `ask` calls its oracle.
     on_batch
         Called after each batch of events.
     timing
-        How times and free inputs of run folders are checked; None for no such check.
+        Options of the check of times and free inputs in run folders; None for no such check.
 
     Attributes
     ----------
     runs
-        The runs seen so far, in the order in which they came.
+        The runs so far, in the order in which they were added.
     started
-        When, by the performance counter.
+        The start, by the performance counter.
     events
         Events screened so far.
     found_in_graph, found_in_cache, asked
-        Distinct steps by where their answers came from; the known steps that ship with canvass
-        count with those of graphs.
+        Distinct steps by the origin of their answers. The known steps that ship with canvass count
+        with those of graphs.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Screening:
             self.flush()
 
     def end(self, state: RunState) -> None:
-        """Say that a run has no more events; what takes the whole run is checked then."""
+        """Finish a run: it has no more events, so the checks of the whole run can follow."""
         self._ending.append(state)
 
     def flush(self) -> None:
@@ -253,7 +253,7 @@ class Screening:
             state.parts.append(part)
 
     def _know(self, results: StepResults) -> None:
-        """Look up what is known of the steps that are new; remember the others."""
+        """Look up the new steps; keep the unknown ones in ``_open``."""
         known = len(self._codes)
         fresh = self._steps.distinct.keys[known:]
         if len(fresh):
@@ -273,7 +273,7 @@ class Screening:
                     self._open[known + place] = example
 
     def _finish(self, state: RunState) -> None:
-        """Check what takes the whole run."""
+        """Make the checks of the whole run."""
         sequence = Sequence.joined(state.parts)
         state.parts = []
         if state.malformed:
@@ -284,14 +284,14 @@ class Screening:
 
     @property
     def read(self) -> int:
-        """How many events were read so far, screened or not."""
+        """The number of events read so far, screened or not."""
         return self.events + self._waiting_events
 
     # --- answers ----------------------------------------------------------------------------------
 
     @property
     def distinct(self) -> int:
-        """How many distinct canonical steps were seen."""
+        """The number of distinct canonical steps."""
         return len(self._codes)
 
     @property
@@ -343,7 +343,7 @@ class Screening:
 
 @dataclass(frozen=True, slots=True)
 class WholeRun:
-    """What the checks of a whole run found."""
+    """The results of the checks of a whole run."""
 
     facts: tuple[Fact, ...]
     order: Order
@@ -351,7 +351,7 @@ class WholeRun:
 
 
 def check_whole(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> WholeRun:
-    """Check causality and the safety monitors of a run, of which some facts are known."""
+    """Check causality and the safety monitors of a run."""
     facts = with_cuts(run, sequence, facts)
     complete = complete_members(run, facts)
     empty = run.initial == "empty"
@@ -363,7 +363,7 @@ def check_whole(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> WholeR
 
 
 def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
-    """Name in a verdict the safety properties that were not asked, or not of all logs."""
+    """Add to a verdict the names of the safety properties that were not checked in full."""
     if run is None:
         return found
     unknown, whole = run.initial != "empty", all(complete_members(run, found.facts))
@@ -387,7 +387,7 @@ def _run(state: RunState) -> Run:
 
 
 def with_cuts(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """Add to what is missing from a run the ends of streams that were cut between two lines."""
+    """Add to the facts of a run the streams that are truncated between two lines."""
     known = {fact.member_id for fact in facts}
     detail = "others received messages that come after its end"
     return facts + tuple(

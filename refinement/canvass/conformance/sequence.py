@@ -93,10 +93,9 @@ class Sequence:
         return self.column("state", KEPT_INDEX[name], spans)
 
     def column(self, name: str, place: int | None = None, spans: Spans | None = None) -> Ints:
-        """Give a field, or the column of it at a place, as whole numbers of any width.
+        """Give a field, or one of its columns, as whole numbers of any width.
 
-        Of a field that has a row for each event some spans of rows may be asked for: they are given
-        one after the other.
+        ``spans`` selects rows of a field that has a row for each event.
         """
         cells: Ints = getattr(self, name)
         if place is not None:
@@ -111,7 +110,7 @@ class Sequence:
 
     @classmethod
     def joined(cls, parts: Parts[Sequence]) -> Sequence:
-        """Put sequences one after the other."""
+        """Join sequences."""
         if len(parts) == 1:
             return parts[0]
         return cls(
@@ -133,17 +132,17 @@ class Sequence:
 
 
 def row_kind(count: int) -> type[np.signedinteger[Any]]:
-    """Give the narrowest kind of number that a long run's rows, and some codes below 0, fit in."""
+    """Give the narrowest type of number for the rows of a run and some codes below 0."""
     return np.int32 if count < np.iinfo(np.int32).max else np.int64
 
 
 def narrow_members(cells: Ints) -> NDArray[np.int8]:
-    """Give ids of members in a byte each; what is none of any cluster stays none of any."""
+    """Give ids of members in one byte each; an id that no cluster has stays one."""
     return np.clip(cells, -1, np.iinfo(np.int8).max).astype(np.int8)
 
 
 def wide(cells: Ints) -> Ints:
-    """Give numbers as compiled functions want positions, terms, ids and hashes."""
+    """Give numbers as 64-bit integers, as compiled functions take positions, terms and hashes."""
     if cells.dtype == np.int64 and cells.flags.c_contiguous:
         return cells
     widened = long_array(cells.shape, np.int64)
@@ -152,7 +151,7 @@ def wide(cells: Ints) -> Ints:
 
 
 def digest(columns: EventColumns, runs: Ints) -> Sequence:
-    """Take from a batch what whole-run checks need; ``runs`` numbers the runs of the batch."""
+    """Make the sequence of a batch; ``runs`` are the numbers of its runs."""
     start = columns.context
     first_send = int(columns.send_offsets[start])
     first_checksum = int(columns.checksum_offsets[start])

@@ -1,17 +1,16 @@
-"""The smallest run that still diverges in the same way: delta debugging of a run.
+"""Delta debugging of a run: the smallest run that still diverges in the same way.
 
-A candidate is written as a run and given to the ordinary checker. It is taken if its first
-divergence is the one looked for: of the same class and name, at the same event. What is tried, in
-this order, as long as it helps:
+Each candidate is written as a run and checked by the ordinary checker. It is accepted if its first
+divergence has the same class and name and is at the same event. Candidates leave out, in this
+order, as long as it helps:
 
-1. the ends of streams, all that the divergence does not rest on;
+1. the ends of streams: all events that the divergence does not rest on;
 2. whole members, and more of the ends;
-3. steps that leave their member's state as it was, with the receipts of what they sent;
-4. only if asked for, the beginnings of streams.
+3. steps that do not change their member's state, with the receipts of the messages they sent;
+4. only on request, the beginnings of streams.
 
-Without the last, what remains of each stream begins as it did: the result is a run from its start,
-and every message in it that a member of it received was sent in it. It stands for itself, and no
-step is in it that was not recorded.
+Without the last, each remaining stream has its beginning, and each message that is received in the
+result is sent in it. The result has no step that was not recorded.
 """
 
 from __future__ import annotations
@@ -39,24 +38,24 @@ Kept = dict[int, list[int]]
 
 
 class NothingToShrink(Exception):
-    """The run does not diverge, so that there is nothing to look for."""
+    """The run does not diverge."""
 
 
 @dataclass(slots=True)
 class Shrunk:
-    """What remains of a run."""
+    """The result of shrinking a run."""
 
     run: Run
     events: Mapping[int, Sequence[Event]]
     divergence: Divergence
-    """As the checker tells it of what remains."""
+    """The first divergence of the remaining run."""
     original: Divergence
     before: int
     """Events of the run that was given."""
     checks: int
     """Candidates that were checked."""
     dropped: tuple[int, ...] = ()
-    """Members of which nothing is left."""
+    """Members without remaining events."""
     cut: tuple[int, ...] = ()
     """Members whose streams no longer begin at their beginning."""
 
@@ -73,14 +72,13 @@ class Shrinker:
     Parameters
     ----------
     run, streams
-        The run: what ``run.json`` says, and the events of each member.
+        The run: the contents of ``run.json``, and the events of each member.
     loaded
         The same run in columns.
     found
         The verdict on it.
     lookup
-        Who decides steps. No candidate has a step that the run does not have, so that the oracle is
-        asked for no step that was not asked for before.
+        Decides steps. Candidates have steps of the run only, so the oracle is not asked again.
     on_progress
         Called with the number of events after each success.
     """
@@ -137,14 +135,14 @@ class Shrinker:
 
     @property
     def _place(self) -> int:
-        """Where the event that diverges stands in its stream."""
+        """The place of the event that diverges in its stream."""
         steps = [event.step for event in self.streams[self._target.member]]
         return steps.index(self._target.step)
 
     # --- what is tried ----------------------------------------------------------------------------
 
     def _cut_after(self) -> None:
-        """Leave out what the divergence does not rest on, or at least what comes after it."""
+        """Leave out the events that the divergence does not rest on, or at least those after it."""
         lanes = RunLanes(self.loaded.columns)
         row = self.loaded.row_of(self._target.member, self._target.step)
         up_to_it = lanes.rows[: lanes.place[row] + 1]
@@ -232,7 +230,7 @@ class Shrinker:
     # --- one candidate ----------------------------------------------------------------------------
 
     def _try(self, kept: Kept) -> bool:
-        """Take a candidate if it is smaller and diverges as it should."""
+        """Accept a candidate if it is smaller and diverges in the same way."""
         if _size(kept) >= _size(self._kept) or self._target.member not in kept:
             return False
         if self._place not in kept[self._target.member]:
@@ -279,7 +277,7 @@ def _size(kept: Kept) -> int:
 def _events(streams: Mapping[int, Sequence[Event]], kept: Kept) -> dict[int, list[Event]]:
     """Give the events of a candidate, numbered anew where steps between them were removed.
 
-    Gaps that the run had stay: a step that had no predecessor gets none.
+    Gaps of the run stay: a step without a predecessor gets none.
     """
     found = {}
     for member, places in kept.items():

@@ -1,8 +1,7 @@
-"""Who decides whether a canonical step is allowed: tables of steps, cache, oracle, in that order.
+"""`StepLookup` decides canonical steps by tables of steps, the cache and the oracle, in this order.
 
-All of them hold what TLC said. `StepLookup` numbers nothing and knows no events; it is given
-examples of steps and answers for each. Answers are kept on disk under the digest of the spec they
-rest on.
+All answers come from TLC. They are kept on disk under the digest of the spec that they rest on. The
+lookup knows no events; it gets examples of steps.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ _KEY_VERSION: Final = 1
 
 
 Ask = Callable[[Rules, Sequence[Step]], Sequence[Answer]]
-"""Asks an oracle about steps under given rules; sends to different members have no order."""
+"""Asks an oracle about steps under given rules. Sends to different members have no order."""
 
 
 Explain = Callable[[Step, Rules], tuple[str, ...]]
-"""Says which parts of its guard keep a step's action from being enabled."""
+"""Gives the parts of the guard that keep the action of a step from being enabled."""
 
 
 class StepLookupError(Exception):
@@ -61,16 +60,16 @@ RULE_MODULES: Final = (
     "Replication",
     "Member",
 )
-"""The modules that say what a step may do."""
+"""The modules that define the steps."""
 ORACLE_MODULES: Final = (*RULE_MODULES, "Encoding", "StepOracle")
 """The modules that an answer rests on."""
 
 
 def spec_digest() -> str:
-    """Name all that an answer rests on: the spec's rules, and what the canonical form keeps.
+    """Give the digest of all that an answer rests on: the rules of the spec and the canonical form.
 
-    An answer is kept under the key of a canonical form. If the form keeps more, a step that it did
-    not tell from another one must not get the answer of that one.
+    An answer is kept under the key of a canonical form. If a later form keeps more fields, two
+    steps that had one key may have different answers.
     """
     found = hashlib.sha256(str(_KEY_VERSION).encode())
     found.update(tables_as_bytes())
@@ -97,17 +96,17 @@ class StepLookup:
     Parameters
     ----------
     oracle
-        Called only when there is something to ask.
+        Called for unknown steps only.
     guards
-        Called only for explanations of actions that are not enabled.
+        Called only to explain actions that are not enabled.
     graphs
-        Tables of the keys of state graphs, by what they are called.
+        Tables of the keys of state graphs, by the paths of the graphs.
     cache
-        The folder where answers are kept; none are kept without it.
+        The folder of the cache; None for answers in memory only.
     digest
-        Names the spec that answers rest on.
+        The digest of the spec that the answers rest on.
     shipped
-        The keys of steps that are known to be allowed without asking anybody.
+        The keys of the known steps.
     """
 
     oracle: Ask = ask_tlc
@@ -117,15 +116,15 @@ class StepLookup:
     digest: str = field(default_factory=spec_digest)
     asked: int = 0
     answers: KeyTable | None = None
-    """What the cache holds, once it was read."""
+    """The contents of the cache, once it was read."""
     shipped: KeyTable = NO_STEPS
     reduces: bool = False
     """Whether a step is allowed if TLC has allowed its reduced form, and the core takes it."""
 
     def known(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
-        """Say what is known of keys: ``IN_GRAPH``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
+        """Give for each key ``IN_GRAPH``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
 
-        A step that is not in a graph is not known by that: a graph has bounds.
+        A step that is in no graph is unknown, not refused: a graph has bounds.
         """
         out = np.full(len(keys), UNKNOWN, dtype=np.int8)
         for table in (*self.graphs.values(), self.shipped):
@@ -135,7 +134,7 @@ class StepLookup:
         return out
 
     def ask(self, examples: Sequence[Example]) -> NDArray[np.int8]:
-        """Let the oracle decide, and keep the answers.
+        """Let the oracle decide some steps, and keep the answers.
 
         Raises
         ------
@@ -157,9 +156,9 @@ class StepLookup:
         return out
 
     def known_reduced(self, examples: Sequence[Example]) -> NDArray[np.bool_]:
-        """Say of each of some steps whether its reduced form is known, and the core takes it.
+        """Mark the steps whose reduced form is allowed, if the core takes the step itself, too.
 
-        A step of which that is not known is not known to be refused: ask about the step itself.
+        The other steps are unknown, not refused: ask about them.
         """
         if not self.reduces:
             return np.zeros(len(examples), dtype=np.bool_)
@@ -171,7 +170,7 @@ class StepLookup:
         return found
 
     def allowed(self, examples: Sequence[Example]) -> list[bool]:
-        """Say of each of some steps whether it is allowed, from what is known or by asking."""
+        """Tell for each of some steps whether it is allowed; ask about unknown ones."""
         answers = dict.fromkeys((example.key for example in examples), True)
         open_examples = self.unknown(examples)
         for example, code in zip(open_examples, self.ask(open_examples), strict=True):
@@ -180,7 +179,7 @@ class StepLookup:
         return [answers[e.key] and not no for e, no in zip(examples, refused, strict=True)]
 
     def unknown(self, examples: Iterable[Example]) -> list[Example]:
-        """Give those of some steps of which nothing is known, each once."""
+        """Give the unknown ones of some steps, each once."""
         distinct = list({example.key: example for example in examples}.values())
         codes = self.known(_keys(distinct))
         waiting = [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
@@ -199,7 +198,7 @@ class StepLookup:
         return self.answers
 
     def remember(self, keys: NDArray[np.uint64], answers: NDArray[np.int8]) -> None:
-        """Add answers to the cache; another process may do so too, and one of the two is lost."""
+        """Add answers to the cache. If two processes do so at once, one loses its answers."""
         path = self._file
         base = self.cached() if path is None or not path.exists() else _load(path)
         all_keys = np.concatenate([base.keys, keys])

@@ -1,8 +1,8 @@
 """The check of single steps: canonicalise, number the distinct ones, give an example of each.
 
-`StepChecker` takes batches of events and answers, for each event, a problem that shows in the event
-alone or the number of its canonical step. What is allowed is decided afterwards, once for each
-number. Nothing here knows graph or oracle.
+`StepChecker` takes batches of events. It gives for each event the number of its canonical step, or
+a problem that the event alone shows. `StepLookup` decides each number later. Nothing here knows
+graph or oracle.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from canvass.traces.columns import EventColumns, Ints, member_of, message_of
 def rules_of_form(rules: Rules, *, barred: bool) -> Rules:
     """Give the rules under which canonical steps are decided.
 
-    The member is 0 in them, so that an appointed leader is another member, or does not matter.
+    Their member is 0: an appointed leader is another member, or does not matter.
     """
     return Rules(rules.member_count, rules.revision, rules.hardening, 1 if barred else NULL_VALUE)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A canonical step that is to be decided, with the rules it is decided under."""
+    """A canonical step, with the rules that decide it."""
 
     rules: Rules
     step: Step
     key: tuple[int, int]
-    """Of step and rules together."""
+    """The key of step and rules together."""
 
 
 def example_of(step: Step, rules: Rules) -> Example | None:
-    """Give a step in the form in which it is decided; None if it is wrong in itself."""
+    """Give the canonical form of a step as an example; None if the step is wrong in itself."""
     try:
         form = canonical(step, rules)
     except (FrameBroken, OutOfDomain):
@@ -56,7 +56,7 @@ def example_of(step: Step, rules: Rules) -> Example | None:
 
 
 def reduced_example(example: Example) -> Example:
-    """Give the reduced form of a step, in the form in which it is decided."""
+    """Give the example of the reduced form of a step."""
     form = reduced(example.step, example.rules)
     if form is example.step:
         return example
@@ -67,7 +67,7 @@ def reduced_example(example: Example) -> Example:
 
 @dataclass(frozen=True, slots=True)
 class StepResults:
-    """What the events of a batch say by themselves."""
+    """The results for the events of a batch."""
 
     batch: Batch
     states: States
@@ -76,10 +76,10 @@ class StepResults:
     numbers: Ints
     """The number of each event's canonical step; -1 if there is none."""
     fresh: dict[int, int]
-    """Numbers that are new, each with a row that has it."""
+    """The new numbers, each with a row that has the step."""
 
     def example(self, number: int) -> Example:
-        """Give the canonical step of a new number."""
+        """Give the example of a new number."""
         row = self.fresh[number]
         run = self.batch.runs[int(self.batch.columns.run[row])]
         example = example_of(step_at(self.batch.columns, self.states, row), run.rules)
@@ -88,7 +88,7 @@ class StepResults:
 
 
 def keys_of(batch: Batch, states: States) -> tuple[NDArray[np.uint64], Ints]:
-    """Give the key of each event's canonical step and its `Status`, rules left out.
+    """Give for each event the key of its canonical step, without its rules, and its `Status`.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class StepChecker:
     distinct: DistinctKeys = field(default_factory=DistinctKeys)
 
     def check(self, batch: Batch) -> StepResults:
-        """Look at the events of a batch."""
+        """Check the events of a batch."""
         columns = batch.columns
         states = states_before(batch)
         rules = [run.rules for run in batch.runs]
@@ -147,7 +147,7 @@ class StepChecker:
         keys: NDArray[np.uint64],
         status: Ints,
     ) -> None:
-        """Key the steps that are too long for the kernel by the plain definition."""
+        """Give the steps that are too long for the kernel the keys of the plain definition."""
         for row in np.flatnonzero(status == Status.LONG).tolist():
             own = rules[int(batch.columns.run[row])]
             try:
@@ -160,7 +160,7 @@ class StepChecker:
 
 
 def step_at(columns: EventColumns, states: States, row: int) -> Step:
-    """Give the step that an event records, of which the state before is known."""
+    """Give the step that an event records; the state before must be known."""
 
     def state(at: int) -> Member:
         start, end = int(states.log_offsets[at]), int(states.log_offsets[at + 1])
