@@ -185,8 +185,8 @@ def meaning(runs: Sequence[RunVerdict]) -> str:
 def limits_text(run: RunVerdict) -> str:
     """Name the safety properties that were not checked in full; an empty text if all were."""
     names = {
-        "not asked": run.not_asked,
-        "asked only of what is known of the logs": run.asked_in_part,
+        "not checked": run.not_asked,
+        "checked only on the known parts of the logs": run.asked_in_part,
     }
     return "; ".join(f"{what}: {', '.join(own)}" for what, own in names.items() if own)
 

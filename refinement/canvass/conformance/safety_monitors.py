@@ -62,46 +62,46 @@ class Checksums:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What following the logs has shown."""
+    """The result of following the logs."""
 
     first_bad: list[int]
     """For each property of ``LOG_PROPERTIES`` the row in which it fails first, or -1."""
     detail: list[int]
-    """A position that belongs to that."""
+    """A position that belongs to the failure."""
     witness: NDArray[np.uint64]
     """For each checksum the identity of the log up to its position; 0 if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Steps that follow each other in the order of causes, and the rows that they are in."""
+    """Consecutive steps of the order of causes, and their rows."""
 
     place: int
-    """Of the first of the steps in the order."""
+    """The place of the first step in the order."""
     order: Ints
     """The steps, as rows of the window."""
     spans: Spans
     """The rows of the run that are in the window."""
     is_whole: bool
-    """Whether these are all."""
+    """Whether these are all rows."""
 
     def of(self, cells: Ints) -> Ints:
-        """Give what an array has in the window."""
+        """Give the cells of an array in the window."""
         if self.is_whole:
             return cells
         return np.concatenate([cells[first:end] for first, end in self.spans])
 
     def kept(self, sequence: Sequence, name: str) -> Ints:
-        """Give what a column of the states has in the window."""
+        """Give the cells of a state column in the window."""
         return sequence.kept(name, None if self.is_whole else self.spans)
 
     def column(self, sequence: Sequence, name: str) -> Ints:
-        """Give what a field has in the window."""
+        """Give the cells of a field in the window."""
         return sequence.column(name, spans=None if self.is_whole else self.spans)
 
 
 class _Steps(NamedTuple):
-    """What `replay_logs` wants to know of each row of a window, under its names."""
+    """The arguments of `replay_logs` with an item for each row of a window, under their names."""
 
     member: NDArray[np.int8]
     before: Ints
@@ -125,7 +125,7 @@ def replay(
     sequence, order
         All events of the run, and their order of causes.
     checksums
-        Those of which it matters which log they are of.
+        The checksums that are compared with the logs.
     unknown
         Whether nothing is known of the logs at the start.
     whole
@@ -173,7 +173,7 @@ def _windows(sequence: Sequence, order: Order) -> Iterator[_Window]:
     for span in long_arrays.windows(len(order.order)):
         rows = order.order[span]
         members = member[rows]
-        # Each member's steps are consecutive in the order. The one before is looked at, too.
+        # Each member's steps are consecutive in the order. The window has the row before them, too.
         counts = np.bincount(members, minlength=len(at)).tolist()
         spans = [
             (max(start, first - 1), first + count)
@@ -212,7 +212,7 @@ def _steps_of(window: _Window, sequence: Sequence, order: Order) -> _Steps:
 
 
 def _leaderships_of(window: _Window, led: Leaderships) -> tuple[Ints, Ints]:
-    """Give for each row the leadership of its member that lasts then, and the one that begins."""
+    """Give for each row the leadership that its member has, and the one that begins in the row."""
     lengths = [end - first for first, end in window.spans]
     leads = np.full(sum(lengths), -1, dtype=np.int64)
     starts = leads.copy()
@@ -289,7 +289,7 @@ _LOG_NAMES: Final = {
 
 
 def not_asked(*, unknown: bool, whole: bool) -> tuple[str, ...]:
-    """Name the properties that are not asked of a run.
+    """Name the properties that are not checked for a run.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def not_asked(*, unknown: bool, whole: bool) -> tuple[str, ...]:
 
 
 def asked_in_part(*, unknown: bool, whole: bool) -> tuple[str, ...]:
-    """Name the properties that are asked only of what is known of the logs."""
+    """Name the properties that are checked only on the known parts of the logs."""
     left_out = not_asked(unknown=unknown, whole=whole)
     return _in_order(_OF_KNOWN_LOGS.difference(left_out)) if left_out else ()
 
@@ -386,7 +386,7 @@ def _of_states(sequence: Sequence, order: Order, revision: str) -> list[Violatio
 
 def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
     """Give the rows whose value differs from the first one of the same key, in order of causes."""
-    # That hardly ever one differs is seen in any order of the rows, by a sort that is far cheaper.
+    # Values hardly ever differ. Without an order of causes that is far cheaper to see.
     if not _differ(keys, values):
         return rows[:0]
     by_cause = np.argsort(order.rank[rows], kind="stable")
@@ -398,7 +398,7 @@ def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
 
 def _differ(keys: Ints, values: Ints) -> bool:
     """Tell whether a key has two values."""
-    # Keys mostly rise along each stream, which a stable sort makes use of.
+    # Keys mostly rise along each stream, so that a stable sort is fast.
     by_key = np.argsort(keys, kind="stable")
     same, held = keys[by_key], values[by_key]
     return bool(((same[1:] == same[:-1]) & (held[1:] != held[:-1])).any())
@@ -407,18 +407,18 @@ def _differ(keys: Ints, values: Ints) -> bool:
 def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
     sent = np.flatnonzero(sequence.column("votes", 0) != -1)
     state = sequence.kept("election_state")
-    stands = _rows_that_stand(state, order.before)
-    rows = np.concatenate([_rows_that_have(sequence.sends_of, sent), stands])
+    candidacies = _candidate_rows(state, order.before)
+    rows = np.concatenate([_rows_that_have(sequence.sends_of, sent), candidacies])
     votes = [sequence.column("votes", place)[sent] for place in (0, 1)]
-    terms = np.concatenate([votes[0], sequence.kept("candidate_term_id")[stands]])
-    candidates = np.concatenate([votes[1], sequence.member[stands]])
+    terms = np.concatenate([votes[0], sequence.kept("candidate_term_id")[candidacies]])
+    candidates = np.concatenate([votes[1], sequence.member[candidacies]])
     _, term_numbers = np.unique(terms, return_inverse=True)
     keys = term_numbers * len(order.starts) + sequence.member[rows]
     bad = _conflicts(order, rows, keys, candidates)
     return _first(order, bad, "OneVotePerTerm", "votes for a second candidate in one term")
 
 
-def _rows_that_stand(state: Ints, before: Ints) -> Ints:
+def _candidate_rows(state: Ints, before: Ints) -> Ints:
     """Give the rows in which a member becomes a candidate."""
     found = [np.empty(0, dtype=np.int64)]
     for span in long_arrays.windows(len(state)):
@@ -429,7 +429,7 @@ def _rows_that_stand(state: Ints, before: Ints) -> Ints:
 
 
 def _rows_that_have(counts: Ints, places: Ints) -> Ints:
-    """Give the rows that things belong to, by their rising places; each row has so many."""
+    """Give the rows of some items by their rising places; ``counts`` has the items of each row."""
     rows = np.empty(len(places), dtype=np.int64)
     base = 0
     for span in long_arrays.windows(len(counts)):
@@ -469,9 +469,9 @@ def _of_logs(
 
 
 def _contradicted(sequence: Sequence) -> Checksums:
-    """Give the checksums of positions that have several.
+    """Give the checksums of positions that have different checksums.
 
-    Equal logs are equally long: where a position has one checksum, none contradicts another.
+    Only checksums of one position can contradict each other, as equal logs are equally long.
     """
     twice = _with_several_values(sequence)
     empty = np.empty(0, dtype=np.int64)
@@ -493,7 +493,7 @@ def _with_several_values(sequence: Sequence) -> Ints:
     for part in sequence.checksum_parts():
         positions = np.concatenate([positions, np.maximum(part[:, 0], 0)])
         checksums = np.concatenate([checksums, part[:, 1]])
-        # Positions mostly rise along each stream, which a stable sort makes use of.
+        # Positions mostly rise along each stream, so that a stable sort is fast.
         by_position = np.argsort(positions, kind="stable")
         positions, checksums = positions[by_position], checksums[by_position]
         is_new = np.ones(len(positions), dtype=np.bool_)
@@ -501,7 +501,7 @@ def _with_several_values(sequence: Sequence) -> Ints:
         differs = ~is_new[1:] & (checksums[1:] != checksums[:-1])
         if differs.any():
             twice = np.union1d(twice, positions[1:][differs])
-        # Of each position the first one is enough: any other one differs from it or equals it.
+        # The first checksum of each position is enough: any other differs from it or equals it.
         positions, checksums = positions[is_new], checksums[is_new]
     return twice
 

@@ -1,24 +1,23 @@
-"""The timing monitor: do a run's times bear out what the spec leaves free?
+"""The timing monitor: do the times of a run agree with the inputs that the spec leaves free?
 
-The spec is untimed. Whether a deadline has passed, who was heard of lately, and when an election
-begins are inputs of a step, so that a run with any timing conforms. Where a run has times, this
-asks of each such input whether the member's own clock agrees. What it finds is a warning and never
-part of the verdict. Clocks of different members are never compared.
+The spec is untimed. An expired deadline, the set of active members and the start of an election are
+inputs of a step, so a run with any timing conforms. If a run has times, the monitor compares each
+of these inputs with the member's own clock. A contradiction is a warning, never part of the
+verdict. Clocks of different members are never compared.
 
-A recorded event has its time. In an imported run a step that no line shows has none: it lies
-between the lines before and after it, and a step with lines may have read its clock at any time
-since the line before. A warning is given only if no time in between fits, and if the spec does not
-allow the step with a set of active members, or a deadline, that fits. Where the step lies among the
-lines is inferred as well: late deadlines and active sets are wrong only if they would be so a
-heartbeat timeout before and after. What a member may have received without a line of it is not held
-against a step: a member counts as silent, and a leader as not heard, only where the log shows the
-messages that would say otherwise.
+A recorded event has its time. In an imported run a step without a line lies between the lines
+before and after it, and a step with lines may have read its clock at any time since the line
+before. A warning is given only if no time in the interval fits, and if the spec does not allow the
+step with an active set or a deadline that fits. The place of a step among the lines is inferred as
+well: late deadlines and active sets are wrong only if they are wrong a heartbeat timeout earlier
+and later, too. A member may receive messages without a line. So it counts as silent, and a leader
+as not heard, only if the log prints the messages that would show the contrary.
 
-Three questions are of no clock: whether a follower's report was refused, whether the commit
-position of a leader in its election falls, and (in `canvass.conformance.run_timing`) whether all
-members took the snapshots that one took. The spec leaves these free as well.
+Three checks use no clock: whether a follower's report was refused, whether the commit position of a
+leader in its election falls, and (in `canvass.conformance.run_timing`) whether all members took the
+snapshots that one took. The spec leaves these free as well.
 
-`TimingRule` names what is asked. `MemberTiming` asks it along one member's stream.
+`TimingRule` names the checks. `MemberTiming` makes them along the stream of one member.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ Flags = NDArray[np.bool_]
 LOG_RESOLUTION_NS: Final = 1_000_000
 """A cluster's clock has milliseconds."""
 _DRIFT: Final = 1_000
-"""The cluster's clock and that of the log may run apart by a thousandth: a wall clock is slewed."""
+"""The clocks of cluster and log may differ by a thousandth, as a wall clock is slewed."""
 
 _TIMER_ERRORS: Final = (
     "timeout awaiting commit position",
@@ -68,7 +67,7 @@ _TIMER_ERRORS: Final = (
 )
 """Errors that Aeron raises a heartbeat timeout after the state was entered, or later."""
 GRACEFUL: Final = "graceful_closed_leader_id"
-"""The field of the state that says whose log stream ended in good order."""
+"""The field of the state with the leader whose log stream ended in good order."""
 _HEARTBEAT_LOST: Final = "leader heartbeat timeout"
 _QUORUM_LOST: Final = "inactive follower quorum"
 
@@ -82,11 +81,11 @@ class Doubt:
     step
         Of the member.
     setting
-        The timeout that was compared with, empty for none.
+        The property of the timeout that was compared with, empty for none.
     instead
-        For each input that the times allow: the values of its fields, or of `GRACEFUL`, that differ
-        from those of the step. If the spec allows the same step with one of them, the times
-        contradict nothing. Empty if the step itself is the claim.
+        For each input that the times allow, the values that differ from the input of the step:
+        fields of the input, or `GRACEFUL`. If the spec allows the step with one of these inputs,
+        the times contradict nothing. Empty if no input can explain the step.
     """
 
     rule: TimingRule
@@ -100,12 +99,12 @@ class Doubt:
 
 @dataclass(slots=True)
 class MemberTiming:
-    """Asks along the stream of one member, batch by batch.
+    """Checks the stream of one member, batch by batch.
 
     Parameters
     ----------
     rules, member_id
-        Whose stream it is.
+        The rules and the member of the stream.
     timeouts
         Nanoseconds of each property.
     inferred
@@ -136,18 +135,18 @@ class MemberTiming:
     def take(
         self, columns: EventColumns, sources: Sequence[Source | None] | None
     ) -> Iterator[Doubt]:
-        """Take the next events; give what is in doubt of them, or of events that were held back."""
+        """Take the next events; give the doubts about them, or about earlier events."""
         self._held.append(rows_of_batch(columns, sources))
         if not self.inferred:
             yield from self._ask(self._held.pop())
 
     def end(self) -> Iterator[Doubt]:
-        """Give what is in doubt of an imported stream, of which all lines are known now."""
+        """Give the doubts about an imported stream, all lines of which are known now."""
         if self._held:
             yield from self._ask(Rows.joined(self._held))
             self._held = []
 
-    # --- what is asked ----------------------------------------------------------------------------
+    # --- checks -----------------------------------------------------------------------------------
 
     def _ask(self, rows: Rows) -> Iterator[Doubt]:
         if not len(rows.step):
@@ -182,18 +181,18 @@ class MemberTiming:
         return LOG_RESOLUTION_NS + timeout_ns // _DRIFT if self.inferred else 0
 
     def _not_yet(self, at: Interval, since: Interval, timeout_ns: int) -> Flags:
-        """Whether less than a timeout has passed since, at whatever times."""
+        """Whether less than a timeout has passed, whatever the exact times are."""
         return at.last - since.first < timeout_ns - self._slack_ns(timeout_ns)
 
     def _passed(self, at: Interval, since: Interval, timeout_ns: int) -> Flags:
-        """Whether a timeout has passed since, at whatever times."""
+        """Whether a timeout has passed, whatever the exact times are."""
         margin_ns = self.timeouts[HEARTBEAT_TIMEOUT] if self.inferred else 0
         return at.first - since.last >= timeout_ns + self._slack_ns(timeout_ns) + margin_ns
 
     def _deadlines(
         self, rows: Rows, entered: Interval, first: Ints, leader: Interval
     ) -> Iterator[tuple[Flags, Interval, str, str]]:
-        """Give the deadlines of election states: where each is read, and since when it runs."""
+        """Give the deadlines of election states: the rows that read each, and when each began."""
         canvasses = rows.is_of(Action.CANVASS)
         ballots = rows.is_of(Action.CANDIDATE_BALLOT, Action.FOLLOWER_BALLOT)
         ready = rows.is_of(Action.LEADER_READY) & self.rules.is_149
@@ -205,7 +204,7 @@ class MemberTiming:
     def _early_timeouts(
         self, rows: Rows, at: Interval, entered: Interval, first: Ints, leader: Interval
     ) -> Iterator[Doubt]:
-        """Ask of steps of an election that take a deadline for passed."""
+        """Check election steps that take a deadline for expired."""
         closed = [
             (row, "eos=true" in reason) for row, reason in rows.reasons(Action.ENTER_ELECTION)
         ]
@@ -218,7 +217,7 @@ class MemberTiming:
             for row in np.flatnonzero(early).tolist():
                 others: list[dict[str, Any]] = [{"timeout": False}]
                 if in_order[row] == 1:
-                    # Whether its leader closed in good order is inferred: then it counts for none.
+                    # Whether the leader closed in good order is inferred.
                     others += [
                         {"timeout": False, GRACEFUL: j} for j in range(self.rules.member_count)
                     ]
@@ -231,7 +230,7 @@ class MemberTiming:
     def _late_timeouts(
         self, rows: Rows, at: Interval, entered: Interval, first: Ints, leader: Interval
     ) -> Iterator[Doubt]:
-        """Ask of steps of an election that take a deadline for open."""
+        """Check election steps that take a deadline for not expired."""
         for where, since, setting, of in self._deadlines(rows, entered, first, leader):
             if since is leader and not self._shows_leaders(rows):
                 continue
@@ -253,12 +252,12 @@ class MemberTiming:
             )  # fmt: skip
 
     def _active_sets(self, rows: Rows, at: Interval, heard: list[Interval]) -> Iterator[Doubt]:
-        """Ask who was counted as active: all whom the leader heard of lately, and nobody else.
+        """Check the active sets: a leader counts the members that it heard of within the timeout.
 
-        Of an imported run the spec is asked for the sets between those who must be active and those
-        who may be: whom the import counts otherwise than the times say need not matter. An import
-        takes several cycles between two lines where a member took one: the last is asked about.
-        Nor is a leader that waits for a quorum: an import adds such cycles, to send in them.
+        For an imported run the spec is asked about each set between the members that must be active
+        and those that may be: a difference need not matter to the step. An import may take several
+        duty cycles between two lines where the member took one, so only the last is checked. Cycles
+        of a leader that waits for a quorum are not checked: an import adds them, to send in them.
         """
         if self.rules.is_149:
             return  # All members are counted there.
@@ -317,7 +316,7 @@ class MemberTiming:
         return np.asarray(self._counts_sender(rows) & (rows.peer == j))
 
     def _hears_throughout(self, rows: Rows, at: Interval, j: int, timeout_ns: int) -> Flags:
-        """Whether a member counts as active from a timeout before each row to one after it."""
+        """Mark the rows at which a member is active, and was and stays active for a timeout."""
         heard = rows.time_ns[self._heard_of(rows, j) & rows.shown]
         forgets = rows.time_ns[rows.is_of(Action.RESTART) | ~rows.continues]
         least_ns = timeout_ns - self._slack_ns(timeout_ns)
@@ -325,7 +324,7 @@ class MemberTiming:
         return is_heard_throughout(np.sort(heard), np.sort(forgets), first, last, least_ns)
 
     def _hears_soon(self, rows: Rows, at: Interval, j: int, margin_ns: int) -> Flags:
-        """Whether a member is heard of within a margin after each row."""
+        """Mark the rows after which a member is heard of within a margin."""
         heard = np.sort(rows.time_ns[self._heard_of(rows, j) | ~rows.continues])
         place = np.searchsorted(heard, at.first)
         following = np.concatenate([heard, [-NEVER_NS]])[place]
@@ -334,7 +333,7 @@ class MemberTiming:
     def _elections(
         self, rows: Rows, at: Interval, log: Interval, heard: list[Interval]
     ) -> Iterator[Doubt]:
-        """Ask of elections whose reason is a timeout: why others begin, no clock tells."""
+        """Check elections whose reason is a timeout; other reasons depend on no clock."""
         timeout_ns = self.timeouts[HEARTBEAT_TIMEOUT]
         lost = self._not_yet(at, log, timeout_ns)
         for row, reason in rows.reasons(Action.ENTER_ELECTION):
@@ -367,7 +366,7 @@ class MemberTiming:
                 )  # fmt: skip
 
     def _followers_that_stay(self, rows: Rows, at: Interval, log: Interval) -> Iterator[Doubt]:
-        """Ask of a follower's reports: the slow tick before one looks for the leader."""
+        """Check followers that report their position: the slow tick before looks for the leader."""
         if not self._shows_leaders(rows):
             return
         stays = rows.is_of(Action.UPDATE_FOLLOWER_POSITION) & (rows.termination_position == -1)
@@ -405,9 +404,9 @@ class MemberTiming:
                 )  # fmt: skip
 
     def _refused_reports(self, rows: Rows) -> Iterator[Doubt]:
-        """Ask of a follower that ends a copy beyond what it knows to be committed.
+        """Check followers that end a copy beyond the commit position that they know.
 
-        It can, if its leader's publication refused the report of what was copied last.
+        This is possible if the leader's publication refused the report of the last position.
         """
         ends = rows.is_of(Action.FOLLOWER_LOG_REPLICATION) & rows.leaves("FOLLOWER_LOG_REPLICATION")
         ends &= rows.log_replication & ~rows.interval
@@ -420,9 +419,9 @@ class MemberTiming:
             )  # fmt: skip
 
     def _falling_commit_positions(self, rows: Rows) -> Iterator[Doubt]:
-        """Ask of a recorded leader's CommitPositions in its election; Aeron sends no lower one.
+        """Check that a recorded leader in its election sends no lower commit position, as in Aeron.
 
-        Of an imported run it is inferred when a leader sends one that nobody received.
+        In an imported run the times of messages that nobody received are inferred.
         """
         if self.inferred:
             return
@@ -441,7 +440,7 @@ class MemberTiming:
             self._published = max(self._published, sent)
 
     def _shows_leaders(self, rows: Rows) -> bool:
-        """Whether every word of a leader is in the stream."""
+        """Whether the stream shows all messages of a leader."""
         kinds = (Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
         return not self.inferred or all(rows.prints(kind) for kind in kinds)
 
@@ -457,10 +456,10 @@ class MemberTiming:
         action = ACTIONS[int(rows.action[row])]
         return Doubt(rule, self.member_id, int(rows.step[row]), action, setting, text, instead)
 
-    # --- which messages set which clock: as in `canvass.cluster.clocks` ---------------------------
+    # --- messages that set a clock, as in `canvass.cluster.clocks` --------------------------------
 
     def _from_leader(self, rows: Rows) -> Flags:
-        """Messages after which a member waits a heartbeat timeout before it stands."""
+        """Mark messages after which a member waits a heartbeat timeout before it is a candidate."""
         said = rows.is_of(Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
         said = said & (rows.message_term >= rows.module_term)
         if self.rules.is_hardened("HZ3"):
@@ -470,7 +469,7 @@ class MemberTiming:
         return said
 
     def _about_log(self, rows: Rows) -> Flags:
-        """Messages of its leader to a follower, and the end of its election."""
+        """Mark messages of a follower's leader, and the end of the follower's election."""
         closed = rows.had("election_state", "CLOSED") & rows.had("role", "FOLLOWER")
         said = rows.is_of(Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
         said &= rows.message_leader == rows.leader
@@ -479,7 +478,7 @@ class MemberTiming:
         return np.asarray(ours | rows.enters("CLOSED"))
 
     def _counts_sender(self, rows: Rows) -> Flags:
-        """Messages after which their sender counts as heard of."""
+        """Mark messages after which their sender counts as active."""
         closed = rows.had("election_state", "CLOSED")
         leads = closed & rows.had("role", "LEADER")
         elects = ~closed & ~rows.had("election_state", "INIT")

@@ -1,9 +1,8 @@
-"""The second engine: TLC itself looks for a behaviour of ``Cluster.tla`` that a run is.
+"""The second engine: TLC searches for a behaviour of ``Cluster.tla`` that matches a run.
 
-`check_with_tlc` hands whole runs to `TraceSpec.tla`, many in one run of TLC, and gives the same
-verdicts as the first engine. It rests on nothing of the canonical form, the state graphs, the
-oracle, causality or the monitors, so that the two can be held against each other. How runs are
-written for TLC is in `tlc_engine_runs`.
+`check_with_tlc` gives whole runs to `TraceSpec.tla`, many in one run of TLC, and gives the same
+verdicts as the first engine. It uses neither the canonical form nor state graphs, oracle, causality
+or monitors, so that the engines can be compared. `tlc_engine_runs` writes runs for TLC.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ from canvass.traces.layout import message_id_text
 
 @dataclass(slots=True)
 class DeadEnd:
-    """A state of the search without a way on."""
+    """A state of the search in which no event can be explained."""
 
     at: tuple[int, ...]
-    """How many events of each stream are explained."""
+    """The number of explained events of each stream."""
     standing: dict[int, tuple[bool, bool, bool]] = field(default_factory=dict)
     """For each member with an event left: whether step, message and log contents are right."""
     leaders: dict[int, int] = field(default_factory=dict)
-    """For each of them the member it takes for its leader."""
+    """For each of these members the member that it takes for its leader."""
     differing: dict[int, Any] = field(default_factory=dict)
     broken: dict[int, frozenset[str]] = field(default_factory=dict)
     """The properties that the next event of a member would violate."""
@@ -59,7 +58,7 @@ class DeadEnd:
 
 @dataclass(slots=True)
 class Answer:
-    """What TLC says about one run."""
+    """TLC's answer about one run."""
 
     conforms: bool = False
     dead_ends: dict[tuple[int, ...], DeadEnd] = field(default_factory=dict)
@@ -71,12 +70,12 @@ class Answer:
 
 
 def read_answers(values: Iterable[Value], runs: int) -> list[Answer]:
-    """Sort what was printed by runs.
+    """Give the answer about each run.
 
     Raises
     ------
     EngineError
-        If something else was printed.
+        If TLC printed anything else.
     """
     answers = [Answer() for _ in range(runs)]
     for value in values:
@@ -104,13 +103,13 @@ def _dead_end(answer: Answer, at: Sequence[int]) -> DeadEnd:
     return answer.dead_ends.setdefault(key, DeadEnd(key))
 
 
-# --- who is to blame ------------------------------------------------------------------------------
+# --- divergences ----------------------------------------------------------------------------------
 
 
 def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
-    """Give the events that the longest explained prefix stops at, those to blame first.
+    """Give the divergences at which the longest explained prefix stops.
 
-    Members that only wait for another one are left out, unless all of them wait for each other.
+    Members that only wait for another member are left out, unless all wait for each other.
     """
     most = max(sum(end.at) for end in answer.dead_ends.values())
     ends = [end for end in answer.dead_ends.values() if sum(end.at) == most]
@@ -128,7 +127,7 @@ def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
 
 
 def _cycle(trace: TraceRun, end: DeadEnd) -> list[Divergence]:
-    """Name members that wait for each other, first the members that wait for a log."""
+    """Give divergences for members that wait for each other; first those that wait for a log."""
     text = "the step comes before itself: what it consumes depends on what it causes"
     for_log = [member for member, right in end.standing.items() if not right[2]]
     others = sorted(end.standing.keys() - for_log)
@@ -151,7 +150,7 @@ def _divergence(
 
 
 def _blame(trace: TraceRun, end: DeadEnd, member: int) -> tuple[DivergenceClass, str, str] | None:
-    """Say what is wrong with the next event of a member; None if it only waits."""
+    """Give class, name and text of the problem of a member's next event; None if it only waits."""
     step, message, log = end.standing[member]
     action = trace.streams[member].actions[end.at[member]]
     if not step:
@@ -182,7 +181,7 @@ def _may_still_be_written(trace: TraceRun, end: DeadEnd, member: int) -> bool:
 
 
 def _about_message(trace: TraceRun, end: DeadEnd, member: int) -> str | None:
-    """Say what is wrong with the message received; None if it is still to be sent."""
+    """Give the problem of the message received; None if the message is still to be sent."""
     sender, identity, content = trace.streams[member].received[end.at[member]]
     sent = trace.sent.get(identity)
     name = message_id_text(identity)
@@ -232,7 +231,7 @@ BATCH_EVENTS: Final = 10_000
 """Events in one run of TLC, if they are of more than one run."""
 _ROOT_MODULE: Final = "TraceSpecRuns"
 _UNBOUNDED: Final = 1_000_000
-"""Messages under way; more than there are events in a batch of sensible size."""
+"""A bound for messages under way: more than the events of any batch."""
 
 Progress = Callable[[int, int, int], object]
 """Called after each run of TLC: runs done, runs in all, events done."""
@@ -240,7 +239,7 @@ Progress = Callable[[int, int, int], object]
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """What TLC may use.
+    """Limits of TLC.
 
     Attributes
     ----------
@@ -256,7 +255,7 @@ class EngineOptions:
 
 @dataclass(slots=True)
 class _Unit:
-    """A run in its place among the verdicts."""
+    """A run, and its verdict if TLC need not be asked."""
 
     verdict: RunVerdict | None = None
     trace: TraceRun | None = None
@@ -277,12 +276,12 @@ def check_with_tlc(
     options
         Limits for TLC.
     progress
-        Called as the work proceeds.
+        Called after each run of TLC.
 
     Raises
     ------
     TlcError
-        If TLC cannot run, or did not come to an end with every run of a batch.
+        If TLC cannot run, or does not finish a batch.
     """
     started = time.perf_counter()
     limits = options or EngineOptions()
@@ -304,11 +303,11 @@ def check_with_tlc(
     return CorpusVerdict(verdicts, counts)
 
 
-# --- what TLC need not be asked about -------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def _read(unit: Unit) -> list[_Unit]:
-    """Read the runs of a folder or file; a file that is broken anywhere gives no run."""
+    """Read the runs of a folder or file; a malformed file gives one malformed verdict."""
     try:
         if isinstance(unit, TraceError):
             raise unit

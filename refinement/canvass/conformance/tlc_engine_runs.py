@@ -1,7 +1,7 @@
-"""Runs as `TraceSpec.tla` reads them: read whole, numbered small, written as strings of digits.
+"""Runs as `TraceSpec.tla` reads them: read whole, renumbered, written as strings of digits.
 
-Nothing is decided here, and nothing of the canonical form, of causality or of the monitors is used:
-the second engine shares the reader of traces with the first one, and how batches are joined.
+Nothing is decided here. The second engine shares with the first one only the reader of traces and
+the joining of batches.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from canvass.traces.schema import Fact, FactKind, Run
 
 SMALL_OFFSET: Final = 8
 TWO_DIGITS: Final = 64 * 64 - SMALL_OFFSET
-"""Numbers from here on do not fit into two digits."""
+"""The smallest number that does not fit into two digits."""
 
 
 TABLES: Final = (
@@ -82,12 +82,12 @@ def _renumber(columns: EventColumns, wanted: Kind, old: Ints, new: Ints) -> Even
 
 
 def make_small(columns: EventColumns) -> tuple[EventColumns, tuple[int, ...]]:
-    """Make the numbers small; give the positions by their ranks, too.
+    """Renumber terms and positions with small numbers; give the positions by their ranks, too.
 
-    A position becomes its rank, so that each entry of a log lies between two recorded positions:
-    the spec compares and copies positions and never computes with them. A term stays as it is, but
-    if one is too large for two digits, gaps of more than one become gaps of two, since the spec
-    adds one to terms and no more. 0 and what is below it keep their values.
+    A position becomes its rank, so each entry of a log lies between two recorded positions: the
+    spec compares and copies positions and never computes with them. Terms stay, unless one is too
+    large for two digits: then gaps of more than one become gaps of two, as the spec only adds one
+    to terms. Numbers up to 0 stay.
     """
     positions = _values(columns, Kind.POSITION)
     positions = np.concatenate(([0], positions[positions > 0]))
@@ -109,12 +109,12 @@ _PEER, _ID = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
 
 
 class EngineError(TlcError):
-    """TLC could not say what there is to say about a run; the message is one line."""
+    """TLC gave no complete answer about a run; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Where a message was sent."""
+    """The send of a message."""
 
     member: int
     place: int
@@ -125,7 +125,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What a report needs of one member's stream."""
+    """The stream of one member, for TLC and for reports."""
 
     steps: tuple[int, ...]
     actions: tuple[str, ...]
@@ -170,7 +170,7 @@ def read_folder(path: Path) -> TraceRun:
     Raises
     ------
     TraceError
-        If it is none.
+        If it is not one.
     """
     folder = RunFolder(path)
     return _prepare(folder.run, path, list(folder.columns()), folder.facts)
@@ -182,7 +182,7 @@ def read_file(path: Path) -> Iterator[TraceRun]:
     Raises
     ------
     TraceError
-        If it is none.
+        If it is not one.
     """
     finder = FactFinder()
     parts: dict[str, list[EventColumns]] = {}
@@ -233,7 +233,7 @@ def _prepare(
 
 
 def _cuts(run: Run, rows: EventColumns, known: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Tell which streams end too early: others got messages with numbers beyond all of theirs."""
+    """Give the truncated streams: others received messages with numbers beyond those sent."""
     members = {fact.member_id for fact in known}
     senders = np.repeat(rows.member, np.diff(rows.send_offsets))
     numbers = rows.sends[:, _ID] & ((1 << ID_BITS) - 1)
@@ -249,7 +249,7 @@ def _cuts(run: Run, rows: EventColumns, known: Iterable[Fact]) -> tuple[Fact, ..
 
 
 def _how(run: Run, rows: EventColumns) -> Ints:
-    """Tell how each event is to be taken."""
+    """Give for each event ``ORDINARY``, ``AFTER_GAP`` or ``ABSURD``."""
     count = len(rows.step)
     how = np.full(count, ORDINARY, dtype=np.int64)
     follows = np.zeros(count, dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""The verdict on a run, and what makes it: plain records, in the form in which they are published.
+"""The verdict on a run and its parts: plain records, as they are published.
 
-Nothing here checks anything; `verdict_on` decides which verdict follows from what was found.
+Nothing is checked here. `verdict_on` decides which verdict follows from the findings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VERDICT_SCHEMA: Final = "canvass.verdict/1"
 
 
 class Verdict(str, Enum):
-    """What is found about a run."""
+    """The result of checking a run."""
 
     CONFORMS = "CONFORMS"
     """Every step is allowed, causality holds, every safety monitor holds."""
@@ -49,25 +49,23 @@ WORST_FIRST: Final = (
 
 
 class DivergenceClass(str, Enum):
-    """What kind of thing is wrong."""
+    """The class of a divergence."""
 
     IMPLEMENTATION_STEP = "IMPLEMENTATION_STEP"
-    """The member did what the spec does not allow."""
+    """The member took a step that the spec does not allow."""
     CAUSALITY = "CAUSALITY"
     """A message that nobody sent, or log bytes that nobody wrote."""
     SAFETY_PROPERTY = "SAFETY_PROPERTY"
-    """All steps may be allowed, and the cluster still broke a promise."""
+    """A violated safety property; all steps may be allowed."""
     INSTRUMENTATION_GAP = "INSTRUMENTATION_GAP"
-    """The state changed where no action changes it, or holds what no member can hold: most likely
-    a step was not recorded, or recorded in part.
-    """
+    """The state changed in fields that the action does not write: a step is not recorded."""
 
 
 MESSAGE_CAUSALITY: Final = "MessageCausality"
-"""What is broken by a message that nobody sent, or that came twice or out of order."""
+"""The name of divergences of messages: not sent, received twice, or received out of order."""
 LOG_STREAM: Final = "LogStream"
-"""What is broken by log bytes that nobody wrote, by checksums that contradict who recorded whose
-log, and by terms that do not begin where the log is consumed as if they did.
+"""The name of divergences of logs: bytes that nobody wrote, checksums that contradict the log, and
+terms that do not begin where the log is consumed as if they did.
 """
 
 
@@ -76,7 +74,7 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
 
 
 class Divergence(Record, frozen=True):
-    """One thing that is wrong, at the step where it shows first."""
+    """A divergence of a run from the spec, at the first step that shows it."""
 
     kind: DivergenceClass
     name: str
@@ -89,21 +87,21 @@ class Divergence(Record, frozen=True):
 
 
 class TimeoutSource(str, Enum):
-    """Where a timeout comes from."""
+    """The origin of a timeout."""
 
     GIVEN = "given"
     RUN = "run"
     DEFAULT = "default"
-    """Of Aeron."""
+    """Aeron's default."""
 
 
 class TimingRule(str, Enum):
-    """What a warning of the timing monitor says."""
+    """The rule that a timing warning reports."""
 
     EARLY_TIMEOUT = "EARLY_TIMEOUT"
-    """A step of an election took a deadline for passed that had not passed."""
+    """A step of an election took a deadline for expired that had not expired."""
     LATE_TIMEOUT = "LATE_TIMEOUT"
-    """A step of an election, or of a follower, took a deadline for open that had passed."""
+    """A step of an election, or of a follower, ignored a deadline that had expired."""
     SILENT_COUNTED = "SILENT_COUNTED"
     """A leader counted a member as active that it had not heard of for the heartbeat timeout."""
     HEARD_LEFT_OUT = "HEARD_LEFT_OUT"
@@ -137,11 +135,11 @@ class TimingWarning(Record, frozen=True):
     timeout_ns: int
     timeout_source: TimeoutSource
     count: int = 1
-    """How many steps of the member are so; this is the first."""
+    """The number of such steps of the member; this is the first."""
 
 
 class Choice(Record, frozen=True):
-    """Inputs of one kind that the spec leaves free."""
+    """The number of inputs of one kind that the spec leaves free."""
 
     name: str
     shown: int
@@ -157,22 +155,22 @@ class RunVerdict(Record, frozen=True):
     verdict: Verdict
     events: int = 0
     unchecked: int = 0
-    """Events of which the state before is not known."""
+    """Events whose state before is not known."""
     divergences: tuple[Divergence, ...] = ()
-    """Of each kind and name the first, in the order of causes."""
+    """The first divergence of each kind and name, in the order of causes."""
     facts: tuple[Fact, ...] = ()
     reason: str = ""
     """Why the input is not a trace."""
     revision: str = ""
-    """The rules that the run was held against."""
+    """The revision of the spec that the run was checked against."""
     timing: tuple[TimingWarning, ...] = ()
-    """What the run's times contradict."""
+    """The timing warnings."""
     choices: tuple[Choice, ...] = ()
-    """The inputs that the spec leaves free, and how many of them were inferred."""
+    """The numbers of inputs that the spec leaves free."""
     not_asked: tuple[str, ...] = ()
-    """Safety properties that were not asked, as steps or the start of the run are not known."""
+    """Safety properties that were not checked, as steps or the start of the run are not known."""
     asked_in_part: tuple[str, ...] = ()
-    """Safety properties that were asked only of what is known of the logs."""
+    """Safety properties that were checked only on the known parts of the logs."""
 
     @property
     def exit_code(self) -> int:
@@ -181,14 +179,14 @@ class RunVerdict(Record, frozen=True):
 
 
 class SharedId(Record, frozen=True):
-    """An id that several runs have; each run has its own verdict, and is known by its path."""
+    """An id that several runs have. Each run has its own verdict; its path names it."""
 
     run_id: str
     paths: tuple[str, ...]
 
 
 class Counts(Record, frozen=True):
-    """How much was checked, and how."""
+    """The amount that was checked, and the origin of the answers."""
 
     runs: int = 0
     events: int = 0
@@ -199,7 +197,7 @@ class Counts(Record, frozen=True):
     asked_of_oracle: int = 0
     seconds: float = 0.0
     by_tlc: bool = False
-    """Whether TLC looked for behaviours, instead of steps being checked."""
+    """Whether TLC searched for behaviours (``--engine tlc``)."""
 
 
 class CorpusVerdict(Record, frozen=True):
@@ -227,9 +225,9 @@ def verdict_on(*, diverges: bool, facts: Sequence[Fact], unchecked: int) -> Verd
     diverges
         Whether anything is wrong: a step, a message or a safety property.
     facts
-        What is missing from the run.
+        The missing parts of the run.
     unchecked
-        How many steps could not be checked, because the state before them is missing.
+        The number of steps that could not be checked, because the state before them is missing.
     """
     if diverges:
         return Verdict.DIVERGES

@@ -1,9 +1,9 @@
 """Steps of one member as the checker sees them: canonical form, frames, keys, oracle.
 
-`step` is a step and its row of integers. `frames` says what each action reads and writes.
-`canonical` defines the canonical form in plain Python; `kernel` computes it for columns of steps.
-`reduction` forgets what does not decide a step, and asks the Python core; `oracle` asks TLC.
-`distinct` numbers canonical steps and finds their keys in a table.
+`step` is a step and its row of integers. `frames` lists the fields that each action reads and
+writes. `canonical` defines the canonical form in plain Python; `kernel` computes it for columns of
+steps. `reduction` removes the parts that do not decide a step, and asks the Python core; `oracle`
+asks TLC. `distinct` numbers canonical steps and finds their keys in a table.
 
 What flows: events as columns in; canonical steps, their keys and TLC's answers out. The package
 knows `cluster`, `traces` and `tlc`. It must not know a state graph, a run or a verdict.

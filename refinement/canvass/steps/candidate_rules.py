@@ -1,4 +1,4 @@
-"""What decides the steps from the start of an election to its ballot."""
+"""Rules for the reduced form of steps from the start of an election to its ballot."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def election_init(draft: Draft) -> None:
 
 
 def election_error(draft: Draft) -> None:
-    """Give the election up: what it has found is forgotten."""
+    """Give up the election and forget its results."""
     must(draft.state not in (ElectionState.CLOSED, ElectionState.INIT))
     must(draft.input["position"] == NULL_VALUE)
     draft.given()
@@ -56,10 +56,10 @@ def election_error(draft: Draft) -> None:
 
 
 def canvass(draft: Draft) -> None:
-    """Canvass: of the reports only whether they make the member a candidate."""
+    """Canvass: keep whether the reports make the member a candidate, not the reports."""
     draft.at(ElectionState.CANVASS)
     rules, s = draft.rules, draft.step.before
-    stands = is_unanimous_candidate(rules, SELF, s) or (
+    is_candidate = is_unanimous_candidate(rules, SELF, s) or (
         draft.input["timeout"] and is_quorum_candidate(rules, SELF, s)
     )
     read = "log_leadership_term_id append_position leadership_term_id"
@@ -69,7 +69,7 @@ def canvass(draft: Draft) -> None:
     draft.given("interval")
     for each in (draft.records_before, draft.records_after):
         for member, record in enumerate(each):
-            if stands or member == SELF:
+            if is_candidate or member == SELF:
                 record["log_position"] = 0
 
 
@@ -89,7 +89,7 @@ def nominate(draft: Draft) -> None:
 
 
 def candidate_ballot(draft: Draft) -> None:
-    """Ask for votes: of the votes only whether they win."""
+    """Ask for votes: keep whether the votes win, not the votes."""
     draft.terms_by_order = True
     draft.at(ElectionState.CANDIDATE_BALLOT)
     rules, s, timeout = draft.rules, draft.step.before, draft.input["timeout"]
@@ -132,7 +132,7 @@ def follower_ballot(draft: Draft) -> None:
 
 
 def on_request_vote(draft: Draft) -> None:
-    """Answer a ballot request: of the two logs only which is longer."""
+    """Answer a ballot request: keep which of the two logs is longer."""
     s, m = draft.before, draft.message
     state = draft.state
     draft.terms_by_order = True

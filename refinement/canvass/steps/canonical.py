@@ -1,4 +1,4 @@
-"""The canonical form of a step in plain Python: the definition that the kernel is tested against.
+"""The canonical form of a step, in plain Python. The kernel is tested against this definition.
 
 The operators of the spec use terms and positions by comparison, min, max, "+1" on terms and the
 constants -1 and 0, and members by looking them up and counting them. So a step is allowed if and
@@ -9,8 +9,8 @@ only if its canonical form is: the image under
 2. the *window*: of the recording log only the entries that the step may look up are kept;
 3. the *renaming* of positions (0 and -1 fixed) and of terms (-1 fixed, a gap of one stays one, a
    larger one becomes two) to the smallest numbers in the same order;
-4. the *permutation* that makes the member 0 and puts its peers in an order that depends only on
-   what the step says of each. Sends are in the order of their receivers.
+4. the *permutation* that makes the member 0, and orders its peers by the fields of the step that
+   are about each. Sends are in the order of their receivers.
 
 `canvass.steps.kernel` computes the same for columns of events. Nothing here decides whether a step
 is allowed.
@@ -110,9 +110,9 @@ def map_step(step: Step, rename: Callable[[str, int], int]) -> Step:
 
 
 def ranks(values: Iterable[int], *, terms: bool) -> dict[int, int]:
-    """Give the smallest renaming that keeps the order, and -1 and 0.
+    """Give the renaming to the smallest numbers that keeps the order, and -1 and 0.
 
-    Of terms it keeps which ones follow each other; 0 then stays by itself.
+    A renaming of terms also keeps which terms are consecutive, and need not keep 0.
     """
     fixed = {NULL_VALUE: NULL_VALUE} if terms else {NULL_VALUE: NULL_VALUE, 0: 0}
     renamed = dict(fixed)
@@ -158,7 +158,7 @@ def _rises(log: Sequence[TermEntry]) -> bool:
 def window(
     step: Step, frame: Frame, rules: Rules
 ) -> tuple[Sequence[TermEntry], Sequence[TermEntry]]:
-    """Give the entries kept of the two recording logs: all of them if they differ elsewhere."""
+    """Give the entries kept of the two recording logs: all if the logs differ in other entries."""
     before, after = step.before.recording_log, step.after.recording_log
     if LOG not in frame.after:
         return (), ()
@@ -202,7 +202,7 @@ class FrameBroken(Exception):
 
 
 class OutOfDomain(Exception):
-    """A field holds what no member of the cluster can have in it, such as the id of no member."""
+    """A field holds an impossible value, such as the id of a member that there is not."""
 
     def __init__(self, field: str) -> None:
         super().__init__(field)
@@ -223,7 +223,7 @@ class Canonical:
 
 
 def regime_of(step: Step) -> Regime:
-    """Tell the case of the operators that a step falls into."""
+    """Give the regime of a step: the case of the operators that it falls into."""
     s = step.before
     if step.action is Action.RESTART or s.module_state is not ModuleState.ACTIVE:
         return Regime.INACTIVE
@@ -329,9 +329,10 @@ def _input_read(step: Step, regime: Regime, rules: Rules) -> Input:
 
 
 def _active_read(step: Step, regime: Regime, rules: Rules) -> frozenset[int]:
-    """Give the active members with those whom the step itself renews; none of it matters to 1.49.
+    """Give the active members, with the member that the step itself renews.
 
-    As in ``MemberGraph.tla``: an answer outside the leader's election looks at nobody.
+    1.49 reads no active members. As in ``MemberGraph.tla``, an answer to a message outside the
+    leader's election reads none.
     """
     message = step.input.message
     if message is not None and (rules.is_149 or regime is not Regime.ELECTION_LEADER):
@@ -349,12 +350,12 @@ def _active_read(step: Step, regime: Regime, rules: Rules) -> frozenset[int]:
 
 
 def check_domain(step: Step) -> None:
-    """See that no field holds what no member of the cluster can have in it.
+    """Check that no field holds an impossible value.
 
     Raises
     ------
     OutOfDomain
-        If one does.
+        If a field does.
     """
     count = len(step.before.members)
 
@@ -415,7 +416,7 @@ def _mention(member: int, peer: int, value: int) -> int:
 
 
 def _peer_cells(step: Step, frame: Frame, peer: int) -> Iterator[int]:
-    """Give all that a step says of a peer."""
+    """Give all cells of a step that are about a peer."""
     for state, kept in ((step.before, frame.before), (step.after, frame.after)):
         cells = record_cells(state.members[peer])
         for name, cell in zip(MEMBER_COLUMNS, cells, strict=True):
@@ -437,8 +438,8 @@ def _peer_cells(step: Step, frame: Frame, peer: int) -> Iterator[int]:
     for to, message in step.sends:
         if to == peer:
             yield from relative(message)
-    # A message may name one that it does not go to. None that is allowed does, and in which order
-    # such messages leave says nothing.
+    # A message may name a member that it does not go to. No allowed step sends one. The order of
+    # these messages does not matter.
     others = sum(
         hash_cells([_mention(step.member, peer, to), *relative(message)])[0]
         for to, message in step.sends
@@ -486,7 +487,7 @@ def _permuted(step: Step, frame: Frame) -> Step:
 
 
 def _key_cells(value: Canonical) -> Iterator[int]:
-    """Give the cells that make the key: frame, then what the frame keeps."""
+    """Give the cells that make the key: the frame, then the cells that the frame keeps."""
     step, regime = value.step, value.regime
     frame = frame_of(step.action, regime)
     yield ACTIONS.index(step.action) * len(Regime) + regime

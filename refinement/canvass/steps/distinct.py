@@ -28,7 +28,7 @@ class KeyTable:
         self._folder = folder
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel to another process as the name of the folder, if there is one."""
+        """Pickle the name of the folder instead of the arrays, if there is a folder."""
         if self._folder is not None:
             return KeyTable.open, (self._folder,)
         return KeyTable, (np.stack([self._first, self._second]), self.edges)
@@ -70,8 +70,8 @@ class KeyTable:
         out = np.full(len(keys), -1, dtype=np.int64)
         if not len(self):
             return out
-        # Keys that share their first half stand side by side; two such are rare beyond belief, so
-        # that the walk over them ends after its first round.
+        # Keys with the same first half are neighbours. They are extremely rare, so the loop nearly
+        # always ends after its first round.
         at = np.searchsorted(self._first, keys[:, 0])
         open_rows = np.arange(len(keys))
         while len(open_rows):
@@ -119,13 +119,13 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
     Parameters
     ----------
     rows
-        Integers of any sign; faster the closer together those of a column are.
+        Integers of any sign. Columns with a small range are faster.
 
     Returns
     -------
     tuple
-        The first row of each distinct one, ascending by content, and for each row the place of its
-        equal among those.
+        The first row of each distinct row, ascending by content, and for each row the place of its
+        equal among them.
     """
     code = np.zeros(len(rows), dtype=np.int64)
     size = 1
@@ -145,7 +145,7 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
 
 
 class DistinctKeys:
-    """Numbers distinct keys 0, 1, ... in the order in which they come first."""
+    """Numbers distinct keys 0, 1, ... in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
@@ -161,7 +161,7 @@ class DistinctKeys:
         rows = np.flatnonzero(wanted)
         own = keys[rows]
         _, first, places = np.unique(own[:, 0], return_index=True, return_inverse=True)
-        if (own[first[places], 1] != own[:, 1]).any():  # Keys that share a half: hardly ever.
+        if (own[first[places], 1] != own[:, 1]).any():  # Two keys share a half: very rare.
             first, places = distinct_rows(own)
         known, count = self._numbers, len(self)
         by_place = np.empty(len(first), dtype=np.int64)

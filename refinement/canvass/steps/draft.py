@@ -1,8 +1,8 @@
-"""A canonical step as parts that can be changed, for the rules that reduce it.
+"""`Draft`: a canonical step in parts that the rules of `canvass.steps.reduction` change.
 
-`Draft` erases what a step does not read, and refuses a step that writes what its rule does not
-name. Below it is what several actions read and write: records, votes, and the start of an election.
-What the rules say of each action is in the modules beside this one.
+A draft erases the fields that a step does not read. It refuses a step that writes a field which its
+rule does not name. The functions below it are shared by rules of several actions: records, votes,
+and the start of an election.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ SELF: Final = 0
 
 
 LARGE: Final = 10_000
-"""Above every number of a canonical step: where numbers that stand apart begin."""
+"""A number above all numbers of a canonical step. Numbers that are put apart begin here."""
 
 
 class Unreduced(Exception):
-    """The step is not one that a rule knows; it stays as it is."""
+    """No rule knows the step; it stays unreduced."""
 
 
 def must(condition: bool) -> None:
-    """Give up if a rule does not know the step.
+    """Give up if a condition of a rule does not hold.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class Draft:
         self.message = {} if step.input.message is None else asdict(step.input.message)
         self.sends = [(to, type(message), asdict(message)) for to, message in step.sends]
         self.terms_by_order = False
-        """Whether it does not matter which terms follow each other."""
+        """Whether only the order of terms matters, not which terms are consecutive."""
 
     @property
     def state(self) -> ElectionState:
@@ -85,7 +85,7 @@ class Draft:
         return len(self.records_before)
 
     def result(self) -> Step:
-        """Give the step that the parts now make."""
+        """Give the step with the changed parts."""
         message = self.step.input.message
         made = Step(
             member=SELF,
@@ -100,7 +100,7 @@ class Draft:
         )
         return _with_terms_in_order(made) if self.terms_by_order else made
 
-    # --- what a step reads and writes -------------------------------------------------------------
+    # --- reads and writes -------------------------------------------------------------------------
 
     def fields(self, reads: str = "", writes: str = "") -> None:
         """Erase the single fields that are not read; those not written have to be unchanged."""
@@ -117,12 +117,12 @@ class Draft:
             self.record(member, reads, writes)
 
     def one_record(self, member: int, writes: str = "") -> None:
-        """Erase all records; some fields of one are written."""
+        """Erase all records; one of them may be written."""
         for other in range(self.count):
             self.record(other, writes=writes if other == member else "")
 
     def log(self, *terms: int) -> None:
-        """Keep of an unchanged recording log the entries in which terms are found."""
+        """Keep of an unchanged recording log the entries in which some terms are found."""
         if self.log_before != self.log_after:
             raise Unreduced
         kept = {_entry_at(self.log_before, term) for term in terms}
@@ -131,7 +131,7 @@ class Draft:
         )
 
     def given(self, inputs: str = "", message: str = "") -> None:
-        """Erase what is not read of the input and of its message."""
+        """Erase the fields of the input and of its message that are not read."""
         for name in ACTION_INPUTS[self.step.action].fields:
             if name not in inputs.split():
                 self.input[name] = Input.__struct_defaults__[Input.__struct_fields__.index(name)]
@@ -140,7 +140,7 @@ class Draft:
                 self.message[name] = False if name == "vote" else _erased(name)
 
     def nothing(self) -> None:
-        """Erase everything: the step looks at nothing and changes nothing."""
+        """Erase everything: the step reads nothing and changes nothing."""
         self.fields()
         self.records()
         self.log()
@@ -221,7 +221,7 @@ def _entry_at(log: Sequence[TermEntry], term: int) -> int:
     return next(found, -1)
 
 
-# --- what several actions read and write ---------------------------------------------------------
+# --- reads and writes of several actions ---------------------------------------------------------
 
 POSITION: Final = "leadership_term_id log_position"
 VOTE: Final = "candidate_term_id vote ballot_sent"
@@ -233,7 +233,7 @@ ENTER_CANVASS: Final = f"{ENTER_INIT} leader_member_id"
 
 
 def canvassing(draft: Draft, reads: str = "", writes: str = "", *, log: bool = False) -> None:
-    """Enter CANVASS: only where the own log ends counts."""
+    """Enter CANVASS: only the end of the own log counts."""
     draft.fields(f"leadership_term_id append_position {reads}", f"{ENTER_CANVASS} {writes}")
     draft.records("", f"{POSITION} {VOTE}")
     if not log:
@@ -241,7 +241,7 @@ def canvassing(draft: Draft, reads: str = "", writes: str = "", *, log: bool = F
 
 
 def new_election(draft: Draft, reads: str = "") -> None:
-    """Begin an election: nearly all is overwritten."""
+    """Begin an election, which overwrites nearly all fields."""
     draft.terms_by_order = True
     draft.fields(
         f"recorded_position module_leadership_term_id persisted_candidate_term_id {reads}",

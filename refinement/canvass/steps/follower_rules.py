@@ -1,4 +1,4 @@
-"""What decides the steps of a member that follows a leader."""
+"""Rules for the reduced form of steps of a member that follows a leader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from canvass.steps.draft import (
 
 
 def on_new_leadership_term(draft: Draft) -> None:
-    """Ignore a leader, or follow it: of the message only what the own log is compared with."""
+    """Ignore a leader, or follow it: keep the fields that are compared with the own log."""
     s, m = draft.before, draft.message
     state, leader = draft.state, m["leader_member_id"]
     must(leader != SELF)
@@ -107,7 +107,7 @@ def _follow(draft: Draft) -> None:
         draft.put(0, *log_terms, *ends)
     else:
         _replicate_older_terms(draft, log_terms, ends)
-    # Where the leader's log ends counts only if that is beyond the own end.
+    # The end of the leader's log counts only if it is beyond the end of the own log.
     if own < m["log_position"]:
         draft.same((m, "log_position"), (after, "catchup_join_position"))
         draft.put(LARGE * 9, (m, "log_position"), (after, "catchup_join_position"))
@@ -120,7 +120,7 @@ def _follow(draft: Draft) -> None:
 def _replicate_older_terms(
     draft: Draft, log_terms: list[tuple[Cells, str]], ends: list[tuple[Cells, str]]
 ) -> None:
-    """Begin to copy a term: of the message only which term, and from where to where."""
+    """Begin to copy a term: keep the term and its first and last position."""
     m, after = draft.message, draft.after
     own, base = draft.before["append_position"], m["next_term_base_log_position"]
     must(NULL_VALUE not in (m["next_leadership_term_id"], base))
@@ -170,7 +170,7 @@ def _truncate(draft: Draft, *, ballot: bool) -> None:
 
 
 def on_commit_position(draft: Draft) -> None:
-    """Note a commit position, if it is one of the own leader's."""
+    """Note a commit position if it comes from the own leader."""
     draft.terms_by_order = True
     s, m = draft.before, draft.message
     state, leader = draft.state, m["leader_member_id"]
@@ -204,7 +204,7 @@ def on_commit_position(draft: Draft) -> None:
 
 
 def follower_ready(draft: Draft) -> None:
-    """Close the election: what it has found is taken over or dropped."""
+    """Close the election: its results are taken over or dropped."""
     draft.terms_by_order = True
     draft.at(ElectionState.FOLLOWER_READY)
     must(draft.before["role"] is not Role.LEADER)
@@ -239,7 +239,7 @@ def follower_log_replication(draft: Draft) -> None:
     reads = "leadership_term_id leader_member_id" if x["interval"] else ""
     notified = "notified_commit_position"
     if waits or copied != stop or s[notified] < reported:
-        # Whether more is to be copied, to be committed, or to be said by the archive.
+        # The member waits for more to be copied or committed, or for the archive.
         x["position"] = NULL_VALUE
         reads += " recorded_position" if x["interval"] else ""
         draft.fields(f"log_replication {reads}", "append_position" if x["interval"] else "")

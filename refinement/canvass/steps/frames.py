@@ -1,12 +1,12 @@
-"""What each action reads and writes: the frames of the steps.
+"""The frames of steps: the fields that each action reads and writes.
 
-An action of the spec leaves most of a member's state alone. `frame_of` says, for an action and the
-regime that a member is in, which fields the step can depend on (``reads``) and which it can change
-(``writes``). All other fields are the *frame* of the step: they must be equal before and after, and
-as nothing depends on them they are erased from the canonical form.
+An action leaves most fields of a member's state alone. `frame_of` gives, for an action and the
+regime of a member, the fields that the step can depend on (``reads``) and those that it can change
+(``writes``). All other fields are the *frame* of the step: they must be equal before and after. No
+outcome depends on them, so they are erased from the canonical form.
 
-To name too many fields costs canonical steps; to name too few would be wrong, so tests change
-erased fields at random and see that the outcome does not. Nothing here looks at values.
+Too many fields here cost more canonical steps; too few would be wrong. So tests change erased
+fields at random and check that the outcome stays. Nothing here looks at values.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Lookup(IntEnum):
     """The terms of all member records: hardening HZ1 looks them up."""
 
 
-# The parts that several operators share, by their names in the spec. A part is the text of the
-# fields that it reads or writes; a write of a field that may also be left as it is reads it.
+# Parts that several operators share, named as in the spec. A part is the text of the fields that it
+# reads or writes. An operator that may keep a field that it writes reads it, too.
 _RECORD_POSITION = "members.leadership_term_id members.log_position"
 _RECORD_VOTE = "members.candidate_term_id members.vote members.ballot_sent"
 _FORGET_RECORDS = f"{_RECORD_POSITION} {_RECORD_VOTE}"
@@ -361,7 +361,7 @@ FIELDS: Final = frozenset({*STATE_COLUMNS, *RECORDS, LOG})
 """All fields of a member state; ``members.vote`` is that field of every record."""
 
 REGIME_FIELDS: Final = frozenset({"module_state", "role", "election_state"})
-"""What the regime follows from, and so what every step reads."""
+"""The fields that decide the regime, so that every step reads them."""
 
 PERSISTENT: Final = frozenset(
     {
@@ -373,17 +373,17 @@ PERSISTENT: Final = frozenset(
         "snapshot_log_position",
     }
 )
-"""What survives a restart."""
+"""The fields that survive a restart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the steps of one action in one regime depend on and change."""
+    """The fields that the steps of one action in one regime depend on and change."""
 
     reads: frozenset[str]
     writes: frozenset[str]
     overwrites: frozenset[str]
-    """Fields written whatever they were: they are erased from the state before."""
+    """Fields that are written without being read: they are erased from the state before."""
     lookups: frozenset[Lookup]
     record_of: str = ""
     """The field of the message that names the one member whose record is touched; empty for all."""

@@ -1,8 +1,8 @@
 """Loops over arrays: plain Python for few rows, machine code by numba where that pays.
 
-numba sees that a cached function is stale from the file it stands in. The functions here call each
-other across files and freeze constants of others, so each is cached under a name that holds a
-digest of all the sources it may depend on.
+numba checks only the file of a cached function to see whether it is stale. The functions here call
+each other across files and freeze constants of other modules. So each is cached under a name with a
+digest of all sources that it may depend on.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SOURCES: Final = (
     *(_CLUSTER / f"{name}.py" for name in ("member", "messages")),
 )
 _parts = dict[Callable[..., object], Callable[..., object]]()
-"""Functions that kernels call, and what machine code is made from."""
+"""Functions that kernels call, each with the function that is compiled in its place."""
 
 
 @cache
@@ -65,7 +65,7 @@ def compiled(function: _F) -> _F:
 
 
 def compiled_from(machine: Callable[..., object]) -> Callable[[_F], _F]:
-    """Mark a function that kernels call, of which another one is compiled that does the same."""
+    """Mark a function that kernels call; ``machine``, which does the same, is compiled instead."""
 
     def mark(function: _F) -> _F:
         _parts[function] = machine

@@ -1,10 +1,10 @@
-"""The canonical form of steps in columns, compiled: what `canvass.steps.canonical` defines.
+"""Compiled: the keys of canonical steps for columns, as `canvass.steps.canonical` defines them.
 
-One call takes any number of steps and gives for each a status and the 128-bit content key of its
-canonical form. It needs nothing but its arguments. The form itself, which is wanted of the distinct
-steps only, comes from the plain definition.
+One call takes any number of steps. It gives for each step a status and the 128-bit content key of
+its canonical form. The form itself is needed for distinct steps only, and comes from the plain
+definition.
 
-`canonicalise` is one long function: in machine code, functions that hand many arrays to each other
+`canonicalise` is one long function: in machine code, functions that pass many arrays to each other
 are much slower.
 """
 
@@ -58,7 +58,7 @@ OUT_OF_DOMAIN: Final = 3
 LONG: Final = 4
 
 _MORE_ENTRIES: Final = 5
-"""A canonical step keeps so many entries of a recording log, and one for each member, at most."""
+"""A canonical step keeps at most this many entries of a recording log, and one for each member."""
 
 FLAVOUR_149: Final = 1
 FLAVOUR_HZ1: Final = 2
@@ -450,7 +450,7 @@ Ints = NDArray[np.int64]
 
 
 class Status(IntEnum):
-    """What the kernel says of a step."""
+    """The kernel's status of a step."""
 
     KEYED = KEYED
     UNKNOWN_BEFORE = UNKNOWN_BEFORE
@@ -460,11 +460,11 @@ class Status(IntEnum):
     OUT_OF_DOMAIN = OUT_OF_DOMAIN
     """A field holds an impossible value."""
     LONG = LONG
-    """More entries or sends than a canonical step should have: for the plain definition."""
+    """More entries or sends than the kernel has room for: the plain definition keys the step."""
 
 
 def flavour(rules: Rules) -> int:
-    """Give what the canonical form needs to know of the rules, as one number."""
+    """Give the parts of the rules that the canonical form reads, as one number."""
     return (
         FLAVOUR_149 * rules.is_149
         + FLAVOUR_HZ1 * rules.is_hardened("HZ1")

@@ -1,4 +1,4 @@
-"""Small compiled functions that `canvass.steps.kernel` is made of."""
+"""The compiled functions that `canvass.steps.kernel` calls."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def window(
     kept_before: Any,
     kept_after: Any,
 ) -> None:
-    """Mark the entries kept of the recording logs before and after; see ``canonical._window``."""
+    """Mark the entries kept of the recording logs before and after; see ``canonical.window``."""
     _fill(kept_before, a_end - a, 0)
     _fill(kept_after, b_end - b, 0)
     whole = not (_rises(log, a, a_end) and _rises(log, b, b_end))
@@ -244,7 +244,7 @@ def impossible(kind: int, value: int, lowest: int, members: int) -> bool:
 
 @compiled
 def mention(member: int, peer: int, value: int) -> int:
-    """Tell how a field of a message mentions a peer: see ``canonical._mention``."""
+    """Tell how a field of a message names a peer: see ``canonical._mention``."""
     if value == -1:
         return -1
     if value == member:
@@ -303,7 +303,7 @@ def _hashed(hash_: Any, cells: Any, start: int, end: int) -> Any:
 
 @compiled_from(_hashed)
 def hashed(hash_: Any, cells: Any, start: int, end: int) -> Any:
-    """Go on with a hash by cells of some scratch: see ``steps.hash_cells``."""
+    """Extend a hash by some cells: see ``canvass.steps.step.hash_cells``."""
     return hash_cells(cells[start:end], hash_)
 
 

@@ -1,4 +1,4 @@
-"""What decides the steps of a leader: which position a quorum has reached, not who has."""
+"""Rules for the reduced form of steps of a leader: the quorum position counts, not each report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _counted(draft: Draft, own: int | None, active: Iterable[int], bound: int | 
 
 
 def _reach(draft: Draft, position: int, *, own: bool, but: int = NULL_VALUE) -> None:
-    """Let all peers, and the member too if that is said, have reported one position."""
+    """Give all peers one position in the records; with ``own`` the member, too."""
     for member in range(draft.count):
         if member != but and (own or member != SELF):
             draft.records_before[member]["log_position"] = position
@@ -38,7 +38,7 @@ def _reach(draft: Draft, position: int, *, own: bool, but: int = NULL_VALUE) -> 
 
 
 def _announced(draft: Draft, log_term: int, announces: bool) -> str:
-    """Keep of the recording log what an announcement says of the term after ``log_term``."""
+    """Keep of the recording log the entry for an announcement of the term after ``log_term``."""
     draft.log(*([log_term + 1] if announces else []))
     return "log_leadership_term_id" if announces else ""
 
@@ -48,7 +48,7 @@ def _announcements_apart(
 ) -> None:
     """Put the numbers of a leader's announcements apart: they are read, hardly compared.
 
-    Only where that is said does it matter whether a quorum has reached the end of the own log.
+    With ``compared`` it matters whether a quorum has reached the end of the own log.
     """
     s, after, last = draft.before, draft.after, "log_position"
     own = s["append_position"]
@@ -88,7 +88,7 @@ def _announcements_apart(
 
 
 def leader_log_replication(draft: Draft) -> None:
-    """Wait for a quorum: of the reports only what a quorum has reached."""
+    """Wait for a quorum: keep the quorum position, not the reports."""
     draft.at(ElectionState.LEADER_LOG_REPLICATION)
     s, x = draft.before, draft.input
     own = s["append_position"]
@@ -111,7 +111,7 @@ def leader_log_replication(draft: Draft) -> None:
 
 
 def update_leader_position(draft: Draft) -> None:
-    """Commit what a quorum has recorded."""
+    """Commit up to the quorum position."""
     draft.terms_by_order = True
     s, x = draft.before, draft.input
     must(draft.state is ElectionState.CLOSED and s["role"] is Role.LEADER)
@@ -168,7 +168,7 @@ def leader_replay(draft: Draft) -> None:
 
 
 def _replay_apart(draft: Draft, quorum: int, *, starts: bool) -> None:
-    """Keep of a leader's replay whether it starts and whether it is done."""
+    """Keep whether a leader's replay starts and whether it is done."""
     s, after, own_record = draft.before, draft.after, draft.records_after[SELF]
     own = s["append_position"]
     done = s["commit_position"] >= own
@@ -193,7 +193,7 @@ def _replay_apart(draft: Draft, quorum: int, *, starts: bool) -> None:
 
 
 def _is_ready(draft: Draft) -> bool:
-    """Whether enough members stand at the leader's position in its term."""
+    """Whether enough members are at the leader's position in its term."""
     rules, s, x = draft.rules, draft.step.before, draft.step.input
     own, term = s.append_position, s.leadership_term_id
     noted = replace(s, members=(replace(s.members[SELF], log_position=own), *s.members[1:]))
@@ -204,7 +204,7 @@ def _is_ready(draft: Draft) -> bool:
 
 
 def leader_ready(draft: Draft) -> None:
-    """Wait for a quorum in the new term: of the reports only whether there is one."""
+    """Wait for a quorum in the new term: keep whether there is one, not the reports."""
     draft.at(ElectionState.LEADER_READY)
     s, x = draft.before, draft.input
     own, term = s["append_position"], s["leadership_term_id"]
@@ -250,7 +250,7 @@ def leader_ready(draft: Draft) -> None:
 
 
 def on_canvass_position(draft: Draft) -> None:
-    """Note where the log of a member ends; a leader answers it."""
+    """Note the end of a member's log; a leader answers."""
     s, m = draft.before, draft.message
     sender = m["follower_member_id"]
     state, leads = draft.state, s["role"] is Role.LEADER
@@ -296,7 +296,7 @@ def on_canvass_position(draft: Draft) -> None:
 
 
 def _answer_as_leader(draft: Draft, sender: int) -> None:
-    """Answer a member that canvasses, outside elections: what is said is read, not compared."""
+    """Answer a member that canvasses, outside elections: numbers are read, not compared."""
     s, m = draft.before, draft.message
     own, asked = s["module_leadership_term_id"], m["log_leadership_term_id"]
     known = [asked + 1] if asked < own else []
@@ -325,7 +325,7 @@ def _answer_as_leader(draft: Draft, sender: int) -> None:
 
 
 def on_append_position(draft: Draft) -> None:
-    """Note what a follower has recorded, and whether it has caught up."""
+    """Note the recorded position of a follower, and whether it has caught up."""
     draft.terms_by_order = True
     s, m = draft.before, draft.message
     sender, state = m["follower_member_id"], draft.state

@@ -1,7 +1,7 @@
-"""The oracle: TLC says of given steps whether the spec allows them.
+"""The oracle: TLC decides whether the spec allows given steps.
 
 Steps go to `StepOracle.tla` as integers in strings of digits, many in one run of TLC. Nothing here
-decides a verdict, keeps an answer or knows the Python core.
+decides a verdict, keeps an answer or uses the Python core.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
 
 
 def rules_name(rules: Rules) -> str:
-    """Name the constants that a canonical step is decided under, the appointed leader apart."""
+    """Name the constants that decide a canonical step, without the appointed leader."""
     hardening = ",".join(sorted(rules.hardening))
     return f"{rules.member_count}/{rules.revision}/{hardening}"
 
@@ -43,7 +43,7 @@ def rules_digest(rules: Rules) -> int:
 
 
 BATCH_STEPS: Final = 20_000
-"""Steps in one run of TLC: more cost memory, fewer the start of Java and its slow first seconds."""
+"""Steps in one run of TLC. More need memory; fewer repeat the start of Java."""
 
 _ROOT_MODULE: Final = "StepOracleBatch"
 _HEAP_MIB: Final = 2048
@@ -72,10 +72,10 @@ def config_of(rules: Rules) -> TlcConfig:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the spec says of one step.
+    """The answer about one step.
 
-    ``outcomes`` are the spec's own, given only where the step is not allowed: none if the action is
-    not enabled.
+    ``outcomes`` are those of the spec, given only if the step is not allowed; empty if the action
+    is not enabled.
     """
 
     allowed: bool
@@ -89,7 +89,7 @@ def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     Parameters
     ----------
     rules
-        The rules that hold for all of them. ``barred`` of the steps themselves is not read.
+        The rules of all steps. ``barred`` of a step is not read.
     steps
         In any order. Sends to different members have no order.
 
@@ -101,7 +101,7 @@ def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     Raises
     ------
     OracleError
-        If TLC ended in any other way than by answering for each step.
+        If TLC ends without an answer for each step.
     TlcError
         If Java or the jar is missing.
     """

@@ -1,17 +1,17 @@
-"""The reduced form of a step: what decides it, and nothing else.
+"""The reduced form of a step: only the parts that decide whether it is allowed.
 
 The canonical form (`canvass.steps.canonical`) keeps every field that an action may read. Most steps
-read less: a quorum position counts, not who reached it; a message that is ignored has no content.
-`reduced` replaces what does not decide a step:
+read less: a quorum position counts, not each report; a message that is ignored has no content.
+`reduced` replaces the parts that do not decide a step:
 
 1. a field that the step neither reads nor writes is erased, and so is the old value of a field
    that it writes without reading it;
-2. a guard that looks at many fields is replaced by the simplest fields of which it says the same;
+2. the fields of a guard that reads many are replaced by the simplest fields with the same result;
 3. numbers that are never compared with each other are put in a fixed order.
 
-A rule gives up where the outcome has something unexpected, and the step stays as it is. So a step
-is allowed if and only if its reduced form is: tests ask the Python core and TLC about both. The
-rules below hold for clusters of three members or more without hardening.
+A rule gives up if the outcome has an unexpected change, and the step stays unreduced. So a step is
+allowed if and only if its reduced form is: tests ask the Python core and TLC about both. The rules
+below hold for clusters of three members or more without hardening.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def reduced(step: Step, rules: Rules) -> Step:
     step
         A canonical step.
     rules
-        The rules that it is decided under.
+        The rules that decide it.
 
     Returns
     -------
     Step
-        Not canonical itself; the step as it is where no rule knows it.
+        Not canonical itself. The same step if no rule knows it.
     """
     rule = RULES.get(step.action)
     known = rules.revision in REVISIONS and not rules.hardening
@@ -85,7 +85,7 @@ def reduced(step: Step, rules: Rules) -> Step:
 
 
 def core_answer(rules: Rules, step: Step) -> Answer:
-    """Say what the core says of one step; sends to different members have no order."""
+    """Give the core's answer about one step. Sends to different members have no order."""
     outcome = core.step(rules, step.member, step.before, step.action.value, step.input)
     if outcome is None:
         return Answer(False, False)

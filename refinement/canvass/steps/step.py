@@ -1,7 +1,7 @@
 """A step of one member, and its parts as integers.
 
-`Step` is what a trace's event, an edge of a state graph and a question to the oracle have in
-common. How steps become canonical is in `canvass.steps.canonical`.
+Events of traces, edges of state graphs and questions to the oracle all become a `Step`.
+`canvass.steps.canonical` makes steps canonical.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ERASED_STATE: Final = tuple(
     else NULL_VALUE
     for name in STATE_COLUMNS
 )
-"""What the single fields of a state hold where they were erased."""
+"""The values of erased single fields of a state."""
 ERASED_RECORD: Final = tuple(0 if name in FLAG_COLUMNS else NULL_VALUE for name in MEMBER_COLUMNS)
 
 

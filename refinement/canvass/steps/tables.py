@@ -1,7 +1,6 @@
 """The frames and layouts as arrays, in the form that the kernel takes them.
 
-Built once from `canvass.steps.frames` and `canvass.traces.layout`; nothing is said here that is not
-said there.
+They are made once from `canvass.steps.frames` and `canvass.traces.layout`, and add nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ REGIMES: Final = len(Regime)
 
 
 class Tables(NamedTuple):
-    """What the kernel needs to know; each row of a list ends with -1."""
+    """The frames and layouts for the kernel; each row of a list ends with -1."""
 
     untouched: Small
     """Frame: state columns that must be equal before and after."""
@@ -128,10 +127,10 @@ def tables() -> Tables:
 
 
 def tables_as_bytes() -> bytes:
-    """Give all tables as bytes, for digests of what rests on the canonical form."""
+    """Give all tables as bytes, for digests of data that depends on the canonical form."""
     return b"".join(repr(table.shape).encode() + table.tobytes() for table in tables())
 
 
 def form_digest() -> str:
-    """Name what the canonical form keeps of steps by its content."""
+    """Give the digest of the fields that the canonical form keeps."""
     return hashlib.sha256(tables_as_bytes()).hexdigest()

@@ -76,7 +76,7 @@ def test_verify_says_which_properties_were_not_asked(
 
     assert run(["verify", str(folder), "--html", str(page)]) == 0
 
-    said = "Not a full check of the run; not asked: AppliedWithinCommitted; asked only of what"
+    said = "Not a full check of the run; not checked: AppliedWithinCommitted; checked only on"
     assert said in capsys.readouterr().out
     assert said in page.read_text()
     assert run(["batch", "verify", str(folder), "--out", str(tmp_path / "report")]) == 0

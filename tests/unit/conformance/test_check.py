@@ -236,8 +236,8 @@ def test_check_names_the_properties_that_are_not_asked(good_run: Path, tmp_path:
     assert limits([whole]) == []
     assert limits([unknown, whole]) == [
         (
-            "Not a full check of 1 of 2 runs; not asked: AppliedWithinCommitted;"
-            f" asked only of what is known of the logs: {', '.join(of_logs)}"
+            "Not a full check of 1 of 2 runs; not checked: AppliedWithinCommitted;"
+            f" checked only on the known parts of the logs: {', '.join(of_logs)}"
         )
     ]
 

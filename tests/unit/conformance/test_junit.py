@@ -68,7 +68,8 @@ def test_junit_a_case_names_the_safety_properties_that_were_not_asked(timing_fai
 
     assert output is not None
     assert output.splitlines()[0] == (
-        "not asked: AppliedWithinCommitted; asked only of what is known of the logs: LogMatching"
+        "not checked: AppliedWithinCommitted;"
+        " checked only on the known parts of the logs: LogMatching"
     )
 
 

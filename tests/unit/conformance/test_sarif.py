@@ -167,7 +167,7 @@ def test_a_run_names_the_safety_properties_that_were_not_asked() -> None:
 
     assert result["ruleId"] == "PARTIAL_CHECK/SAFETY_PROPERTIES"
     assert result["level"] == "note"
-    assert result["message"]["text"] == "run: not asked: AppliedWithinCommitted"
+    assert result["message"]["text"] == "run: not checked: AppliedWithinCommitted"
 
 
 @pytest.mark.parametrize(("fails", "level"), [(False, "warning"), (True, "error")])
