@@ -4,8 +4,8 @@ A folder holds ``manifest.json`` (schema ``canvass.graph/1``), four Parquet tabl
 `canvass.graph.folders` names, and the `KeyTable` of the edges' canonical forms. Rows refer to rows
 of other tables by their numbers. Making one is in `canvass.graph.build`.
 
-To queries, states that are equal but for the numbering of the peers are one state: the one that
-stands for them all. Edges keep the numbers that they have in the folder.
+States that differ only in the numbering of the peers are one state in queries: their
+representative. Edges keep the numbers that they have in the folder.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ class GraphRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How large a graph is."""
+    """The size of a graph."""
 
     states: Count
-    """States with their numbers of peers as they were, expanded or not."""
+    """All states, expanded or not. Each numbering of the peers counts separately."""
     expanded: Count
     """States whose steps are in the graph."""
     inputs: Count
@@ -103,7 +103,7 @@ class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """``manifest.json``: where a graph comes from, and what it holds."""
+    """``manifest.json``: the origin and the contents of a graph."""
 
     schema: Literal["canvass.graph/1"]
     model: str
@@ -122,9 +122,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     files: dict[str, Digest]
     """SHA-256 of each other file of the folder."""
     form_sha256: Digest | None = None
-    """Of what the canonical form keeps, as keys of steps are those of canonical forms; null in
-    older folders.
-    """
+    """Digest of the canonical form, which the keys depend on; null in old folders."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -430,7 +428,7 @@ class MemberView(StateGraph):
 
     @property
     def detail(self) -> Tree:
-        """Where the graph comes from."""
+        """The origin of the graph."""
         manifest = self.graph.manifest
         return {
             "model": manifest.model,
@@ -442,7 +440,10 @@ class MemberView(StateGraph):
 
     @cached_property
     def initial(self) -> Rows:
-        """The first start of all, with nothing on disk; the states without one before them else."""
+        """The state at the first start, with empty disks.
+
+        If the graph lacks it, the expanded states that no edge leads to.
+        """
         first = persistent_member(self.graph.rules)
         cells = [*state_cells(first)]
         for record in first.members:

@@ -83,7 +83,7 @@ class Model:
 
     @property
     def steps(self) -> int:
-        """How many steps from the roots a state may be to be expanded, or ``EVERY_STATE``."""
+        """States up to this many steps from the roots are expanded; or ``EVERY_STATE``."""
         given = self._constant("MaxSteps")
         return int(given) if given.isdecimal() else EVERY_STATE
 
@@ -94,10 +94,10 @@ class Model:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all that the graph rests on.
+        """The SHA-256 of all that the graph depends on.
 
-        Modules, configuration, form of the files, and what the canonical form keeps of a step, as
-        the files hold the keys of canonical forms.
+        These are modules, configuration, form of the files, and the canonical form, as the files
+        hold keys of canonical steps.
         """
         found = hashlib.sha256(SCHEMA.encode() + self.printing().text().encode())
         found.update(tables_as_bytes())
@@ -165,19 +165,19 @@ def build_graph(
     folder
         Where the graph goes, once it is complete; nothing may be there.
     options
-        How to run TLC. The number of workers is 1 in any case: what two print would mix.
+        How to run TLC. There is always one worker: the lines of two would mix.
     on_event
-        Called with each event of TLC that is no edge.
+        Called with each event of TLC except edges.
 
     Returns
     -------
     Graph
-        What was written.
+        The graph that was written.
 
     Raises
     ------
     GraphError
-        If TLC does not end well, or the folder is there.
+        If TLC does not finish without an error, or the folder exists.
     TlcError
         If TLC cannot be run.
     """
@@ -205,8 +205,8 @@ def cached_graph(
 ) -> Graph:
     """Give the graph of a model from a folder of graphs; it is built if it is not there.
 
-    The folder's name holds the digest of all that the graph rests on, so a change of the spec makes
-    another graph. Of several processes that want a graph at once, one makes it.
+    The folder's name has the digest of all that the graph depends on, so a change of the spec makes
+    another graph. If several processes need a graph at once, one makes it.
     """
     folder = cache_folder(model, cache)
     with alone(folder):
@@ -248,7 +248,7 @@ def _write(
 
 
 def _modules() -> list[Path]:
-    """Give the modules that every graph rests on."""
+    """Give the modules that every graph depends on."""
     return sorted(modules_of(HARNESS / f"{MODULE}.tla", module_folders()), key=lambda m: m.name)
 
 

@@ -27,8 +27,7 @@ class ActionDiff(msgspec.Struct, frozen=True, rename="camel"):
     Attributes
     ----------
     changed
-        Those in one only whose source has its steps in both graphs: the graphs disagree on what it
-        does.
+        Edges in one graph only, whose source is expanded in both: the graphs disagree on its steps.
     """
 
     action: str
@@ -50,14 +49,14 @@ class EdgeSample(msgspec.Struct, frozen=True, rename={"side": "in"}):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diff:
-    """How two graphs differ.
+    """The difference of two graphs.
 
     Attributes
     ----------
     only_first, only_second
         Rows of states in the first and in the second graph.
     both
-        How many states are in both.
+        The number of states in both.
     actions
         Edges by action, in the order of the names.
     changed
@@ -129,7 +128,7 @@ def _number_states(graphs: tuple[StateGraph, StateGraph]) -> tuple[int, list[Row
 
 
 def _edges(graph: StateGraph, of: Rows, names: list[str]) -> NDArray[np.int64]:
-    """Give what an edge is, one row for each: source, action, label, target."""
+    """Give source, action, label and target of each edge."""
     code = np.array([names.index(name) for name in graph.actions] or [0], dtype=np.int64)
     source = np.repeat(of, np.diff(graph.out_offsets))
     cells = (source, code[graph.out_action], graph.out_label, of[graph.out_target])

@@ -52,14 +52,14 @@ from canvass.tlc import Value
 
 SCHEMA: Final = "canvass.graph.dump/1"
 MAX_STATES: Final = 5_000_000
-"""Larger graphs are refused: what answers questions holds a graph in memory."""
+"""Larger graphs are refused, as queries hold a graph in memory."""
 
 _VARIABLE: Final = "of."
 _KINDS: Final = tuple(kind.name.lower() for kind in ValueKind)
 
 
 class DumpCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How large a graph is."""
+    """The size of a graph."""
 
     states: Count
     initial: Count
@@ -72,7 +72,7 @@ class DumpCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Where a graph comes from; what is unknown is null."""
+    """The origin of a graph; unknown parts are null."""
 
     dump: str | None = None
     """The name of the dump's file, if somebody else made it."""
@@ -235,7 +235,7 @@ def _tables(arrays: DumpArrays) -> dict[str, pa.Table]:
 
 
 def _codes(column: pa.ChunkedArray, names: tuple[str, ...]) -> Rows:
-    """Give the codes of a column of names, which may be of any chunk's own dictionary."""
+    """Give the codes of a column of names; each chunk may have its own dictionary."""
     whole = column.unify_dictionaries().combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
@@ -336,7 +336,7 @@ class DumpView(StateGraph):
 
     @property
     def detail(self) -> Tree:
-        """Where the graph comes from."""
+        """The origin of the graph."""
         origin: Tree = msgspec.to_builtins(self.manifest.origin)
         named = {name: value for name, value in origin.items() if isinstance(value, str)}
         return {"model": self.title, "variables": list(self.fields), **named}

@@ -51,7 +51,7 @@ _NO_ACTION: Final = "(none)"
 """The action of an edge without a label."""
 
 OnProgress = Callable[[int, int], object]
-"""Called now and then with how many states and edges were read."""
+"""Called now and then with the numbers of states and edges read."""
 
 
 class _Reading:
@@ -176,8 +176,8 @@ def read_graph(
     dump
         The dot file.
     complete
-        Whether TLC came to the end. If it did not, a state without an edge is one whose steps are
-        not in the graph; if nobody knows, it is taken for one that has no steps.
+        Whether TLC finished. If it did not, a state without an edge counts as not expanded. If this
+        is unknown (None), the state counts as one without steps.
     max_states
         More are refused.
     on_progress
@@ -222,20 +222,20 @@ def import_dump(
     dump
         The dot file.
     folder
-        Where the graph goes; one that is there is replaced.
+        The folder to make; nothing may be there.
     model
-        What it is called; the name of the file without its ending by default.
+        The name of the graph; by default the name of the file without its ending.
     complete
         See `read_graph`.
     origin
-        Where the dump comes from; by default the name and the digest of the file.
+        The origin of the dump; by default the name and the digest of the file.
     on_progress
         See `read_graph`.
 
     Raises
     ------
     GraphError
-        See `read_graph`; and if the folder is there or cannot be written.
+        See `read_graph`; or if the folder exists or cannot be written.
     """
     need_place(folder)
     arrays = read_graph(dump, complete=complete, on_progress=on_progress)
@@ -261,11 +261,11 @@ def build_dump(
     Parameters
     ----------
     module, config
-        What TLC runs.
+        The model for TLC.
     folder
-        Where the graph goes, once it is complete; nothing may be there.
+        The folder to make, once the graph is complete; nothing may be there.
     model
-        What the graph is called.
+        The name of the graph.
     options
         How to run TLC.
     on_event
@@ -276,19 +276,19 @@ def build_dump(
     Returns
     -------
     DumpManifest
-        What was written; not complete if TLC ended with a violation.
+        The manifest that was written; not complete if TLC ended with a violation.
 
     Raises
     ------
     GraphError
-        If TLC does not end well, or the folder is there.
+        If TLC ends with an error, or the folder exists.
     TlcError
         If TLC cannot be run.
     """
     need_place(folder)
     options = options or TlcOptions(heap_mib=3072, stack_mib=64)
     jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
-    # A dump is some hundred times as large as the graph: it goes where the user has chosen a disk.
+    # A dump is a hundred times as large as the graph, so it goes to the disk that the user chose.
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent)
@@ -301,7 +301,7 @@ def build_dump(
                 if on_event is not None:
                     on_event(event)
             result = tlc.result
-        # TLC ends with a violation before it has seen every state; what it has seen is a graph.
+        # If TLC ends with a violation, the states found so far are a graph, too.
         if result.outcome is not Outcome.SUCCESS and not result.outcome.is_violation:
             raise GraphError(f"TLC made no graph of {model}: {result.message}")
         used = modules_of(module, [Path(folder) for folder in options.library])

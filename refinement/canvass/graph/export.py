@@ -1,6 +1,6 @@
 """A part of a state graph, or a path, for other tools: DOT, GraphML, JSON, ITF and networkx.
 
-Nothing is left out in silence: what is larger than the limit is refused.
+Nothing is left out silently: exports beyond the limit are refused.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _dot(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Replace what XML cannot hold, control characters above all."""
+    """Replace the characters that XML cannot hold, such as control characters."""
     return _NO_XML.sub("\ufffd", text)
 
 
@@ -158,16 +158,16 @@ def to_networkx(
     loops: bool = False,
     limit: int = MAX_NETWORKX_EDGES,
 ) -> nx.MultiDiGraph:
-    """Give a graph to networkx, for questions of people's own.
+    """Give a graph as a networkx graph, for your own questions.
 
     Parameters
     ----------
     graph
         The state graph. Each state and edge becomes a Python object: some 1 GB for a million.
     actions
-        The actions whose edges are wanted; all by default.
+        The actions whose edges are given; all by default.
     loops
-        Whether edges from a state to itself are wanted, too.
+        Whether edges from a state to itself are given, too.
     limit
         More edges are refused.
 

@@ -1,5 +1,6 @@
-"""The folder of a member's graph: the columns of its tables, arrays to and from Arrow, and how any
-graph's folder is written aside as a whole, and put in its place when it is complete.
+"""The folder of a member's graph: the columns of its tables, and arrays to and from Arrow.
+
+The functions for manifests and for writing a folder as a whole serve graphs of both kinds.
 
 ==================  ===============================================================================
 file                a row is
@@ -90,7 +91,7 @@ SENDS_FILE: Final = "sends.parquet"
 EDGES_FILE: Final = "edges.parquet"
 FILES: Final = (STATES_FILE, INPUTS_FILE, SENDS_FILE, EDGES_FILE)
 MISSHAPEN: Final = (KeyError, ValueError, IndexError, TypeError, AttributeError, pa.ArrowException)
-"""What reading raises of tables that have other columns, or columns of other types."""
+"""The errors of reading a table with wrong columns, or with columns of wrong types."""
 
 
 _ENUM_NAMES: Final = {
@@ -276,7 +277,7 @@ MANIFEST_FILE: Final = "manifest.json"
 
 
 class AnyManifest(msgspec.Struct):
-    """What all manifests have: a word for what they are."""
+    """The part of all manifests that names their schema."""
 
     schema: Any = None
 
@@ -316,7 +317,7 @@ def decode_manifest(folder: Path, kind: type[_Manifest]) -> _Manifest:
 def verify_files(
     folder: Path, digests: Mapping[str, str], known: Collection[str], needed: Collection[str]
 ) -> None:
-    """Compare the files of a folder with what the manifest says of them.
+    """Compare the files of a folder with the digests of the manifest.
 
     Parameters
     ----------
@@ -325,14 +326,14 @@ def verify_files(
     digests
         SHA-256 of each file, by name.
     known
-        The names that a file may have: no other is opened, wherever a name leads.
+        The allowed names of files; no other file is opened.
     needed
-        Those of the files that are read at once.
+        The names of files that must be there.
 
     Raises
     ------
     GraphError
-        If one is absent, differs, is not known, or is needed and not named in the manifest.
+        If a file is absent, differs or has another name, or the manifest lacks a needed one.
     """
     for name, digest in digests.items():
         path = folder / name
@@ -350,12 +351,12 @@ def verify_files(
 
 
 def need_place(folder: Path) -> None:
-    """See that nothing is where a graph is to go.
+    """Check that the folder of a new graph does not exist.
 
     Raises
     ------
     GraphError
-        If something is there.
+        If it exists.
     """
     if folder.exists():
         raise GraphError(f"{folder} exists; name a new folder")
@@ -363,12 +364,12 @@ def need_place(folder: Path) -> None:
 
 @contextmanager
 def made_aside(folder: Path) -> Iterator[Path]:
-    """Give an empty folder that becomes ``folder`` at the end, if all went well.
+    """Give an empty folder that is renamed to ``folder`` at the end if there was no error.
 
     Raises
     ------
     GraphError
-        If there is no room for it.
+        If it cannot be made or written.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -387,14 +388,14 @@ def made_aside(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Let one process at a time look for a folder and make it; the others wait, and then find it.
+    """Lock a folder: one process at a time looks for it and makes it, the others wait.
 
-    The lock is a file beside the folder, which stays: removing it would let two in.
+    The lock is a file beside the folder. It is never removed: two processes could then hold it.
 
     Raises
     ------
     GraphError
-        If there is no room for it.
+        If the lock cannot be made.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
 """`Predicate`: a condition on states, evaluated in all states of a graph at once, over columns of
 interned values.
 
-The language is small and safe: it is read by `canvass.graph.syntax`, and never given to Python.
-``docs/guide/graph.md`` describes it. Every operator is total: what is absent makes a comparison
-false. What can be known to be a mistake is an error with its column: a name that is no field, a
-field that no record has, an operator whose operands are of another kind.
+`canvass.graph.syntax` reads the language; Python never evaluates the text. ``docs/guide/graph.md``
+describes it. Every operator is total: a comparison with an absent value is false. A certain mistake
+is an error with its column: a name that is no field, a field that no record has, an operator with
+operands of the wrong kind.
 """
 
 from __future__ import annotations
@@ -67,19 +67,19 @@ def said(kinds: set[Kind]) -> str:
 
 
 MAX_PAIRS: Final = 50_000_000
-"""How many pairs of a state and a bound value the quantifiers of one expression may go through."""
+"""The most pairs of a state and a bound value that the quantifiers of an expression may visit."""
 _AT_ONCE: Final = 1 << 20
-"""How many such pairs are held at a time, unless a single state has more."""
+"""The most pairs in memory at a time, unless a single state has more."""
 
 Owners = NDArray[np.int64]
 """For each value the place of the state that it is bound in."""
 
 
 def refuse_too_many(evaluator: Evaluator, nodes: Sequence[Node]) -> None:
-    """Refuse expressions before they are evaluated, if they surely go through too many pairs.
+    """Refuse expressions that certainly visit too many pairs, before they are evaluated.
 
-    What is behind a connective, or depends on a bound value, is not counted here: it is refused
-    when it is reached.
+    Parts behind a connective, and parts that depend on a bound value, are not counted here. They
+    are refused when they are evaluated.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _quantifiers(node: Node) -> int:
 def _sure_pairs(
     evaluator: Evaluator, node: Node, times: NDArray[np.float64], bound: frozenset[str]
 ) -> Iterator[float]:
-    """Count the pairs of each quantifier in an expression that each state evaluates so often."""
+    """Count the pairs of each quantifier; ``times``: evaluations of the expression per state."""
     if isinstance(node, Binary) and node.operator in ("and", "or", "=>"):
         yield from _sure_pairs(evaluator, node.left, times, bound)
     elif not isinstance(node, Quantified):
@@ -157,7 +157,7 @@ def _tally(evaluator: Evaluator, node: Quantified) -> tuple[NDArray[np.int64], N
 
 
 def _sizes(evaluator: Evaluator, domain: Node) -> NDArray[np.int64]:
-    """Count for each state the values that are gone through, if a listed one is there each time."""
+    """Count for each state the values of a domain; listed values count even if absent."""
     match domain:
         case Items(items=items):
             return np.full(evaluator.count, len(items), dtype=np.int64)
@@ -189,7 +189,7 @@ def _bound_values(evaluator: Evaluator, domain: Node) -> tuple[Owners, Vector]:
 def _listed(
     evaluator: Evaluator, items: tuple[Node, ...], *, repeated: bool
 ) -> tuple[Owners, Vector]:
-    """Give what is listed; a set has an element once, however often it is written."""
+    """Give the listed values; a set has each element once."""
     columns = [evaluator.kernel.keys(evaluator.vector(item)) for item in items]
     owners, values = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
     for place, column in enumerate(columns):
@@ -204,7 +204,7 @@ def _listed(
 def _range(
     evaluator: Evaluator, node: Binary
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Give where ranges begin, which states have one, and how long those are."""
+    """Give the first values of ranges, the states with a range, and the lengths of these ranges."""
     least = evaluator.numbers(node.left, "..", node.at)
     most = evaluator.numbers(node.right, "..", node.at)
     there = least.present & most.present & (least.values <= most.values)
@@ -213,7 +213,7 @@ def _range(
 
 
 def _collection(evaluator: Evaluator, node: Node) -> tuple[Nodes, bool]:
-    """Give what is gone through, and whether it is the domain of that."""
+    """Give the collection that is visited, and whether its DOMAIN is meant."""
     positions = isinstance(node, Unary) and node.operator == "DOMAIN"
     of = node.operand if isinstance(node, Unary) and positions else node
     vector = evaluator.vector(of)
@@ -228,12 +228,12 @@ def _collection(evaluator: Evaluator, node: Node) -> tuple[Nodes, bool]:
 
 
 def members_of(evaluator: Evaluator, node: Node) -> tuple[Owners, Rows]:
-    """Give what a set, sequence or function of each state holds: elements, items, arguments.
+    """Give the members of a collection in each state: elements, items or arguments.
 
     Raises
     ------
     PredicateError
-        If it is anything else.
+        If the value is no set, sequence or function.
     """
     vector, positions = _collection(evaluator, node)
     owner, members = evaluator.kernel.members(vector.nodes)
@@ -378,7 +378,7 @@ class Evaluator:
         return Nodes(found)
 
     def _of_member(self, node: Field) -> str:
-        """Say what to write where a member's number stands for the member."""
+        """Give the hint how to write a field of a member whose number is given."""
         known = next((name for name in ("member", "members") if name in self._fields), None)
         if known is None or not isinstance(node.base, Name) or node.base.name in self._fields:
             return ""
@@ -460,7 +460,7 @@ class Evaluator:
         return Numbers(values, both)
 
     def _connected(self, node: Binary) -> Mask:
-        """The right side is asked only where the left one has not decided."""
+        """Evaluate a connective; its right side only where the left side does not decide."""
         left = self.truths(node.left)
         if node.operator == "=>":
             left = ~left
@@ -510,9 +510,9 @@ class Predicate:
     Attributes
     ----------
     text
-        As it was written.
+        The text as written.
     node
-        As it was read.
+        The expression as read.
     """
 
     text: str
@@ -541,13 +541,13 @@ class Predicate:
         return np.flatnonzero(self.mask(graph)).astype(np.int32)
 
     def unknown_names(self, graph: StateGraph) -> list[str]:
-        """Name the strings that none of the fields has that the condition names.
+        """Name the strings of the condition that no state has.
 
         Returns
         -------
         list
-            One line for each, with what may have been meant; empty for most conditions. Worth
-            showing when the condition holds nowhere.
+            One line for each string, with a similar string. Empty for most conditions; show it when
+            the condition holds nowhere.
         """
         table = _evaluator(graph, (self.node,))[1].table
         known = [table.texts[code] for code in table.scalar[table.kind == Kind.STR].tolist()]
@@ -566,7 +566,7 @@ def parse(text: str) -> Predicate:
     Raises
     ------
     PredicateError
-        If the text is none; it says the column, and what was expected there.
+        If the text is no predicate. The message has the column and the expected token.
     """
     return Predicate(text, parse_expressions(text, several=False)[0])
 

@@ -1,8 +1,8 @@
 """From the lines that ``MCMemberGraph.tla`` prints to rows of integers.
 
-The box above ``PrintLine`` in that module says what the lines are. Nothing here runs TLC or writes
-a file. States, inputs and sends are numbered as they come; `canvass.graph.build` gives them an
-order that does not depend on TLC.
+The box above ``PrintLine`` in that module describes the lines. Nothing here runs TLC or writes a
+file. `PrintedGraph` numbers states, inputs and sends as they come; `arrange` orders them so that
+the order does not depend on TLC.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from canvass.traces.layout import (
 Cells = tuple[int, ...]
 
 NO_TARGET: Final = -1
-"""The target of an edge that stands for an input which does not enable the action."""
+"""The target of an edge whose input does not enable the action."""
 
 _INPUT, _STATE, _RESULTS, _DISABLED, _OUTCOME = range(5)
 _NOT_ENABLED, _NO_CHANGE, _CHANGE, _NOT_ASKED = range(4)
@@ -50,7 +50,7 @@ def cells_of(line: str) -> list[int]:
     Raises
     ------
     GraphError
-        If it is anything else.
+        If the line is anything else.
     """
     try:
         return [int(cell) for cell in line.translate(_NO_BRACKETS).split(",") if cell]
@@ -73,7 +73,7 @@ class PrintedGraph:
     states
         Number by cells of a state: single fields, records, length of the log, entries.
     sends
-        Number by cells of what a step sends: how many, then each as receiver and message.
+        Number by cells of the sends of a step: their count, then receiver and message of each.
     inputs
         The action's code and the cells of the input, by number.
     expanded
@@ -120,7 +120,7 @@ class PrintedGraph:
             raise GraphError(f"TLC printed a line of an unknown kind: {ascii(line)[:60]}")
 
     def close(self) -> None:
-        """Check that nothing is missing at the end."""
+        """Check that no announced outcome is missing."""
         if self._open:
             raise GraphError("TLC printed fewer outcomes than it announced")
 
@@ -329,12 +329,12 @@ def identities_of(state: Ints, members: Ints, log_offsets: Ints, log: Ints) -> I
 
 
 def _representatives(arrays: dict[str, Any]) -> Ints:
-    """Give for each state the row of the one that stands for it: an expanded one if there is."""
+    """Give for each state the row of its representative: an expanded state if there is one."""
     identities = identities_of(
         arrays["state"], arrays["members"], arrays["log_offsets"], arrays["log"]
     )
     first, places = distinct_rows(identities)
-    # The last one that is written stays: expanded ones come last, and of them the first row.
+    # The last write stays: rows are written in reverse, expanded ones after the others.
     order = np.argsort(arrays["expanded"][::-1], kind="stable")
     rows = np.arange(len(places))[::-1][order]
     first[places[rows]] = rows

@@ -1,7 +1,7 @@
 """The language of conditions: from text to a tree of nodes, each with its column.
 
 Nothing is evaluated here, and no name is looked up. Lark reads the text by the grammar below.
-Length and height are bounded, so any text is read in bounded time: it is a tree or one
+Length and height are bounded, so any text is read in bounded time; the result is a tree or a
 `PredicateError`. ``docs/guide/graph.md`` describes the language.
 """
 
@@ -24,8 +24,8 @@ MAX_INTEGER: Final = 1 << 53
 MAX_HEIGHT: Final = 100
 """Operators and brackets within each other; each costs the evaluator some frames of the stack."""
 
-# TLA+ lists conjuncts with an operator before the first one, too: `leading`. The body of \E and \A
-# reaches as far as it can: Lark prefers to read on where a phrase could also end.
+# TLA+ allows an operator before the first conjunct: `leading`. The body of \E and \A reaches as far
+# as possible, as Lark prefers to shift.
 _GRAMMAR: Final = r"""
 single: expression
 several: _list
@@ -86,7 +86,7 @@ _OPERATORS: Final = {
     "/=": "!=",
     "=<": "<=",
 }
-"""What an operator is called in the tree, by its terminal or its text; the others as written."""
+"""The name of an operator in the tree, by its terminal or its text; others keep their text."""
 _CLOSING: Final = ("RPAR", "RSQB", "RBRACE", "_RIGHT_TUPLE", "COLON")
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _TRUTH: Final = {"true": True, "TRUE": True, "false": False, "FALSE": False}
@@ -95,14 +95,14 @@ _QUANTIFIERS: Final = ("any", "all", "count")
 
 
 class PredicateError(GraphError):
-    """A text is no predicate, or none of the graph that is queried.
+    """A text is no predicate, or no predicate of the queried graph.
 
     Parameters
     ----------
     reason
-        What is wrong, and what was expected.
+        The mistake, and the expected token.
     column
-        Where, from 1.
+        The column of the mistake, from 1.
     """
 
     def __init__(self, reason: str, column: int) -> None:
@@ -232,7 +232,7 @@ class _Tree(Transformer[Token, tuple[Node, ...]]):
         return Index(at, base, items[0] if len(items) == 1 else Items(at, True, items))
 
     def number(self, token: Token) -> Node:
-        # Digits are counted first: reading a number of thousands of them is slow, and forbidden.
+        # Digits are counted first: Python refuses to read a number of thousands of digits.
         if len(token) > 16 or int(token) > MAX_INTEGER:
             raise PredicateError("the number is too large", _column(token))
         return Literal(_column(token), int(token))
@@ -279,7 +279,7 @@ def _parser() -> Lark:
 
 
 def _refusal(error: UnexpectedToken, text: str) -> PredicateError:
-    """Say what was expected in place of a token."""
+    """Make the error for an unexpected token."""
     accepted, at_end = error.accepts or set(), error.token.type == "$END"
     at = len(text) + 1 if at_end else _column(error.token)
     there = "the end" if at_end else ascii(str(error.token)[:40])
@@ -366,7 +366,7 @@ def strings_in(node: Node) -> Iterator[Literal]:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Say which name may have been meant, or which there are."""
+    """Give a hint with the most similar name, or with the known names."""
     names = sorted(name if name.isprintable() else ascii(name) for name in known)
     folded = {one.replace("_", "").lower(): one for one in names}
     plain = name.replace("_", "").lower()

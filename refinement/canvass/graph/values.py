@@ -37,11 +37,11 @@ from canvass.tlc.parse import MAX_DEPTH
 from canvass.tlc.values import IDENTIFIER, format_string
 
 ABSENT: Final = -1
-"""In place of a node: there is no value, as of the third element of a shorter sequence."""
+"""Instead of a node: there is no value, such as the third element of a shorter sequence."""
 
 
 class Kind(IntEnum):
-    """What a node is."""
+    """The kind of a node."""
 
     BOOL = 0
     INT = 1
@@ -136,12 +136,12 @@ class ValueTable:
         return tuple(self.texts[code] for code in codes.tolist())
 
     def check(self) -> None:
-        """See that nothing refers to what is not there.
+        """Check that all references exist.
 
         Raises
         ------
         GraphError
-            If something does.
+            If one does not.
         """
         counts = np.diff(self.offsets)
         owners = np.repeat(np.arange(len(self)), counts)
@@ -201,9 +201,9 @@ def tree_of(value: Value) -> Any:
 T = TypeVar("T", str, tuple[str, ...])
 
 _SHORT: Final = 160
-"""A text up to this length is read at once; cutting it costs more than it saves."""
+"""Texts up to this length are parsed as a whole, which is faster than cutting them."""
 _REMEMBERED: Final = 1 << 26
-"""Characters of texts that are remembered; then all are forgotten."""
+"""Characters of remembered texts; beyond it all are forgotten."""
 _STRUCTURE: Final = re.compile(
     r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|<<|>>|\|->|:>|@@|[\[\](){},]', re.ASCII
 )
@@ -315,7 +315,7 @@ class ValueBuilder:
         if isinstance(value, Record):
             return self.record({name: self.value(part) for name, part in value.items()})
         assert isinstance(value, Function)
-        # What is a sequence or a record has no nodes for its arguments.
+        # A function that is a sequence or a record has no nodes for its arguments.
         if value.kind() is Seq:
             return self.sequence([self.value(part) for _, part in value.pairs])
         if value.kind() is Record:
@@ -404,7 +404,7 @@ class ValueBuilder:
         return node
 
     def _content(self, kind: Kind, scalar: int, children: tuple[int, ...]) -> bytes:
-        """Hash what a node says; the order of a set's parts must not matter."""
+        """Hash the content of a node; the order of a set's parts does not matter."""
         found = hashlib.sha256(b"%d " % kind)
         parts = [self.digest(child) for child in children]
         if kind in (Kind.STR, Kind.MODEL):
@@ -435,7 +435,7 @@ class ValueBuilder:
     def sealed(self) -> tuple[ValueTable, Rows]:
         """Give the table in an order that only the values decide, and the new number of each node.
 
-        Parts come before what they are parts of; of the same height, by content hash.
+        Parts come before the values that contain them. Values of one height are ordered by hash.
         """
         plain = self.table()
         words = np.frombuffer(bytes(self._digests), dtype=">u8").reshape(-1, 2)
@@ -480,7 +480,7 @@ def _in_order(plain: ValueTable, number: Rows) -> Rows:
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
-    """Cut what stands between two brackets; see `_piece`.
+    """Cut the text between two brackets into pieces; see `_piece`.
 
     Returns
     -------

@@ -75,14 +75,14 @@ def take(vector: Vector, places: NDArray[np.int64]) -> Vector:
 
 
 class Kernel:
-    """What a table of values adds to operators."""
+    """Evaluates operators on the nodes of a table of values."""
 
     def __init__(self, table: ValueTable) -> None:
         self.table = table
         self._sizes = np.diff(table.offsets)
         self._others: dict[tuple[Kind, Other], int] = {}
         self._named: list[tuple[Kind, Other]] = []
-        """What no state has, numbered from 0; the same by its number."""
+        """The values that no state has, by their numbers from 0."""
         self._by_parts: dict[tuple[Kind, int], dict[tuple[int, ...], int]] = {}
 
     def scalar(self, kind: Kind, value: int | str) -> int:
@@ -267,7 +267,7 @@ class Kernel:
         return parts
 
     def members(self, nodes: Rows) -> tuple[NDArray[np.int64], Rows]:
-        """Give what quantifiers go through: elements, items, arguments, names of fields."""
+        """Give the members that quantifiers visit: elements, items, arguments, names of fields."""
         owner, parts = self.exploded(nodes)
         kinds = self.kinds(nodes)[owner]
         place = np.arange(len(owner)) - np.searchsorted(owner, owner)

@@ -1,8 +1,8 @@
-"""`StateGraph`: what queries need of a state graph.
+"""`StateGraph`: the interface of a state graph for queries.
 
-Questions (`canvass.graph.predicate`, `walks`, `project`, `diff`, `export`)
-know this class and nothing of files. A graph is arrays here: opening one makes no Python object
-for a state or an edge, and a state becomes a readable tree when somebody asks for it.
+Queries (`canvass.graph.predicate`, `walks`, `project`, `diff`, `export`) use this class and read no
+file. A graph is a set of arrays: opening it makes no Python object for a state or an edge. A state
+becomes a readable tree on request.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class EdgeView:
     source, target
         Rows of states.
     action
-        The action's name; what stands between the parentheses of a label is in ``given``.
+        The action's name, without the arguments of a label.
     given
-        What the step consumed; empty if the graph does not say.
+        The input of the step, or the arguments of the label; empty if the graph has neither.
     sends
-        What it sent, each as ``{"to": .., "message": ..}``; empty if the graph does not say.
+        The messages sent, each as ``{"to": .., "message": ..}``; empty if the graph has none.
     """
 
     edge: int
@@ -83,7 +83,7 @@ class StateGraph(ABC):
     Parameters
     ----------
     folder
-        Where the graph is.
+        The folder of the graph.
     ids
         16 bytes for each state, ascending.
     expanded
@@ -101,7 +101,7 @@ class StateGraph(ABC):
     actions: tuple[str, ...]
     """The names of the actions; the index is the code in ``out_action``."""
     fields: tuple[str, ...]
-    """What a predicate may begin a path with: the variables of the state."""
+    """The variables of the state, with which a path in a predicate begins."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class StateGraph(ABC):
     @property
     @abstractmethod
     def detail(self) -> Tree:
-        """Where the graph comes from, for a person: name and value."""
+        """The origin of the graph for a person: names and values."""
 
     @property
     @abstractmethod
@@ -149,17 +149,17 @@ class StateGraph(ABC):
 
     @property
     def state_count(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.ids)
 
     @property
     def edge_count(self) -> int:
-        """How many edges there are, those included that lead back to their source."""
+        """The number of edges, loops included."""
         return len(self._number)
 
     @cached_property
     def action_counts(self) -> dict[str, int]:
-        """How many edges each action has; actions without edges are left out."""
+        """The number of edges of each action; actions without edges are left out."""
         return self._counts(self._action)
 
     def _counts(self, codes: Rows) -> dict[str, int]:
@@ -176,51 +176,51 @@ class StateGraph(ABC):
 
     @property
     def out_offsets(self) -> Offsets:
-        """Where the edges of each state begin."""
+        """For each state the place of its first edge in ``out_*``."""
         return self._out.offsets
 
     @cached_property
     def out_target(self) -> Rows:
-        """Where an edge leads."""
+        """The target of each edge."""
         return self._target[self._out.order]
 
     @cached_property
     def out_action(self) -> Rows:
-        """The code of its action."""
+        """The code of the action of each edge."""
         return self._action[self._out.order]
 
     @cached_property
     def out_edge(self) -> Rows:
-        """Its number."""
+        """The number of each edge."""
         return self._number[self._out.order]
 
     @cached_property
     def out_label(self) -> NDArray[np.int64]:
-        """A hash of what it consumes and sends, or of its label; equal for equal ones anywhere."""
+        """A hash of the input and sends of each edge, or of its label; equal in all graphs."""
         return self._labels()[self._out.order]
 
     @abstractmethod
     def _labels(self) -> NDArray[np.int64]:
-        """Give such a hash for each edge in the order in which they were given."""
+        """Give the hashes of `out_label` in the order in which the edges were given."""
 
     @property
     def in_offsets(self) -> Offsets:
-        """Where the edges that lead to each state begin."""
+        """For each state the place of the first edge to it in ``in_*``."""
         return self._in.offsets
 
     @cached_property
     def in_source(self) -> Rows:
-        """Where an edge comes from."""
+        """The source of each edge."""
         return self._source[self._in.order]
 
     @cached_property
     def in_action(self) -> Rows:
-        """The code of its action."""
+        """The code of the action of each edge."""
         return self._action[self._in.order]
 
     @cached_property
     def in_edge(self) -> Rows:
-        """Its number."""
+        """The number of each edge."""
         return self._number[self._in.order]
 
     def id_of(self, row: int) -> str:

@@ -1,7 +1,6 @@
 """Walks through a state graph: shortest paths, neighbourhoods and strongly connected components.
 
-SciPy walks; it takes states and edges in the order of their numbers, so the answer is the same each
-time.
+SciPy visits states and edges in the order of their numbers, so the answer is always the same.
 """
 
 from __future__ import annotations
@@ -238,9 +237,9 @@ def _shares(
     limit: int,
     actions: Collection[str] | None,
 ) -> NDArray[np.bool_]:
-    """Choose the states to show: of each distance some that lie beside one that is shown.
+    """Choose the states to show: at each distance some neighbours of states that are shown.
 
-    States with a neighbour that is further away come first.
+    States with a neighbour at a larger distance come first.
     """
     shown = np.zeros(graph.state_count, dtype=np.bool_)
     shown[ordered[:1]] = True
@@ -280,8 +279,8 @@ def _layers(graph: StateGraph, row: int, depth: int, actions: Collection[str] | 
     )
     frontiers = [np.array([row], dtype=np.int64) for _ in walks]
     seen = [layer == 0 for _ in walks]
-    # Layer by layer in both directions, so that a state is put where it is nearest to the root;
-    # each walk goes on from there, whichever of them came first.
+    # Both walks go layer by layer, so that a state gets the layer of its shortest distance. Each
+    # walk continues from the states that it reaches, also if the other walk was first.
     for distance in range(1, depth + 1):
         for place, (sign, offsets, ends, allowed) in enumerate(walks):
             at = places_of(offsets, frontiers[place])
@@ -321,7 +320,7 @@ def arrows_among(
 def _more(
     graph: StateGraph, rows: Rows, shown: NDArray[np.bool_], actions: Collection[str] | None
 ) -> tuple[Rows, int]:
-    """Count what lies beyond the states shown: distinct states of each, and edges in all."""
+    """Count the neighbours of each state shown that are not shown, and the edges to them in all."""
     beyond: list[NDArray[np.int64]] = []
     edges = 0
     for offsets, ends, allowed in (
@@ -388,7 +387,7 @@ def components(graph: StateGraph, actions: Collection[str] | None = None) -> Com
     """
     allowed = allowed_out(graph, actions)
     matrix = _matrix(graph, allowed).copy()
-    matrix.sum_duplicates()  # Two edges between the same states make SciPy search without end.
+    matrix.sum_duplicates()  # With parallel edges SciPy does not end.
     count, found = csgraph.connected_components(matrix, connection="strong")
     _, first, sizes = np.unique(found, return_index=True, return_counts=True)
     order = np.lexsort((first, -sizes))

@@ -99,7 +99,7 @@ _RULED: Final = re.compile(r"^[\s*]*$")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Where a name is defined and what is said about it there.
+    """The place of a definition, and the comment above it.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ RelativePath = Annotated[str, msgspec.Meta(pattern=r"\A(?!.*\.\.)[A-Za-z0-9_][A-
 
 
 class ModelSet(str, Enum):
-    """When a model is run: on every push, or only at night."""
+    """The set that a model belongs to: run on every push, or only at night."""
 
     PUSH = "push"
     NIGHT = "night"
@@ -35,7 +35,7 @@ class Mode(str, Enum):
 
 
 class Expected(str, Enum):
-    """How TLC is expected to end."""
+    """The expected end of a run of TLC."""
 
     SUCCESS = "success"
     SAFETY = "safety"
@@ -63,17 +63,17 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     Parameters
     ----------
     name
-        What a person calls it on the command line; unique.
+        The name on the command line; unique.
     module
         The root module, without ``.tla``; may name a sub-folder (``mutants/MUT_QuorumOfOne``).
     config
         The configuration file, relative to the spec folder.
     constants
-        What the model puts in the place of the configuration's constants: by name the text after
-        it, ``= value`` or ``<- operator``. A mutant replaces one operator of the spec so.
+        Replacements of the configuration's constants: by name the text after it, ``= value`` or
+        ``<- operator``. A mutant replaces one operator of the spec.
     claims
-        Which invariants and properties it claims; null for all of the configuration. A name that
-        the configuration does not list is an invariant: a goal, which is there to be violated.
+        The invariants and properties to check; null for all of the configuration. A name that the
+        configuration does not list is an invariant that must be violated: a goal.
     model_set
         JSON ``set``: ``push`` or ``night``.
     mode
@@ -81,9 +81,9 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     expected
         The outcome that counts as right. A mutant is expected to violate.
     violates
-        The property that must be the one violated; null when none is, or when any will do.
+        The property that must be violated; null for none or any.
     distinct_states, depth
-        What an exhaustive run finds; null when the run stops at a violation with several workers,
+        The counts of an exhaustive run; null if the run stops at a violation with several workers,
         or simulates.
     workers
         Number of TLC workers that the counts need (1: a deterministic order); null for as many as

@@ -1,8 +1,7 @@
-"""``canvass graph``: make state graphs with TLC, and ask what is in them.
+"""``canvass graph``: make state graphs with TLC, and query them.
 
-Here is how graphs are made and what they hold; questions are in `graph_query`, comparison and
-export in `graph_export`. Only the commands and what they print are there; the work is in
-`canvass.graph`.
+This module has the commands that make graphs and show their size. Queries are in `graph_query`,
+comparison and export in `graph_export`. The work is in `canvass.graph`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class GraphStats(Answer, frozen=True, omit_defaults=True):
-    """What ``canvass graph stats --format json`` writes."""
+    """The output of ``canvass graph stats --format json``."""
 
     manifest: Manifest | DumpManifest
     expanded_by_election_state: dict[str, int] | None = None
@@ -91,7 +90,7 @@ def build(
 
 
 def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> DumpManifest:
-    """Build the graph of a model of the manifest, or of somebody's own specification."""
+    """Build the graph of a model of the manifest, or of a file ``Spec.tla``."""
     from dataclasses import replace
 
     from canvass.cli.output import CheckProgress
@@ -136,7 +135,7 @@ def _of_manifest(model: str, options: Any) -> tuple[Path, TlcConfig, Any]:
 
 
 def _progress() -> Callable[[int, int], None]:
-    """Say now and then how much of a dump was read."""
+    """Give a function that prints now and then how much of a dump was read."""
     console = progress_console()
     next_report = [100_000]
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class ExportFormat(str, Enum):
-    """What other tools read."""
+    """Formats of other tools."""
 
     DOT = "dot"
     GRAPHML = "graphml"
@@ -71,7 +71,7 @@ class StatesDiff(Answer, frozen=True):
 
 
 class DiffReport(Answer, frozen=True):
-    """What ``canvass graph diff --format json`` writes."""
+    """The output of ``canvass graph diff --format json``."""
 
     same: bool
     first: str
@@ -92,7 +92,7 @@ class MissedStep(Answer, frozen=True):
 
 
 class CoverageReport(Answer, frozen=True):
-    """What ``canvass graph coverage --format json`` writes."""
+    """The output of ``canvass graph coverage --format json``."""
 
     coverage: GraphCoverage
     runs: int
@@ -102,7 +102,7 @@ class CoverageReport(Answer, frozen=True):
 
 
 class GrowReport(Answer, frozen=True):
-    """What ``canvass graph grow --format json`` writes; counts are of distinct steps."""
+    """The output of ``canvass graph grow --format json``; counts are of distinct steps."""
 
     distinct_steps: int
     before: int

@@ -1,7 +1,7 @@
-"""``canvass graph find|path|neighbours|components|project``: questions to a state graph.
+"""``canvass graph find|path|neighbours|components|project``: queries of a state graph.
 
-Also what all commands of ``canvass graph`` have in common: arguments, and how states are named.
-Exit code 1 says that there is nothing of what was asked for.
+The arguments that all commands of ``canvass graph`` share are here, too. Exit code 1: there is no
+such state or path.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Answer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def row_of(graph: StateGraph, state: str) -> int:
-    """Give the row of the state that a person names.
+    """Give the row of a state that the command line names.
 
     Raises
     ------
     CommandError
         If there is none.
     GraphError
-        If several begin so, or the text is no beginning of an id.
+        If several ids begin with the text, or the text is no beginning of an id.
     """
     if state == INITIAL:
         initial = graph.initial.tolist()
@@ -91,7 +91,7 @@ def rows_where(graph: StateGraph, where: str) -> list[int]:
 
 
 def note_of(graph: StateGraph, row: int) -> str:
-    """Say in a few words what a state is: a member's election state and role."""
+    """Describe a state in a few words: a member's election state and role."""
     marks = "" if graph.expanded[row] else "  not expanded"
     if graph.kind == "member":
         tree = graph.tree(row)
@@ -100,7 +100,7 @@ def note_of(graph: StateGraph, row: int) -> str:
 
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Give the fields of a state as a person reads them, short parts on one line."""
+    """Give the fields of a state as lines of text, short parts on one line."""
     from canvass.lanes.of_counterexample import part_path
 
     for name, value in tree.items():
@@ -114,7 +114,7 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 CHANGES: Final = 12
-"""Changes of a step that are printed."""
+"""The most changes of a step that are printed."""
 
 
 class StateAnswer(Answer, frozen=True):
@@ -176,7 +176,7 @@ class NearStep(Answer, frozen=True):
 
 
 class LeftOut(Answer, frozen=True, omit_defaults=True):
-    """How much is not shown."""
+    """The numbers of things that are not shown."""
 
     states: int
     edges: int

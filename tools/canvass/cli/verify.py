@@ -1,7 +1,6 @@
 """``canvass verify``: check runs against the spec.
 
-The command line, the progress and what becomes of the verdicts are here; the checking is in
-`canvass.conformance`.
+This module has the command line, the progress and the output; `canvass.conformance` checks.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class VerifyProgress:
-    """How far a verification is.
+    """The progress of a verification.
 
     Attributes
     ----------
@@ -45,15 +44,15 @@ class VerifyProgress:
     asked: int = 0
 
     def read(self, done: int, total: int, events: int) -> None:
-        """Take down how far the reading is."""
+        """Note the progress of reading."""
         self.done, self.total, self.events, self.asked = done, total, events, 0
 
     def ask(self, steps: int) -> None:
-        """Take down that TLC is asked about steps."""
+        """Note that TLC is asked about steps."""
         self.asked = steps
 
     def words(self, seconds: float) -> str:
-        """Put the figures into words."""
+        """Give the progress as text."""
         parts = [f"{self.done:,} of {self.total:,} runs and files", f"{self.events:,} events"]
         if self.asked:
             parts.append(f"asking TLC about {self.asked:,} distinct steps")
@@ -72,11 +71,11 @@ def _duration(seconds: float) -> str:
 
 
 _MAX_EXPLAINED: Final = 200_000
-"""Events of a run up to which its page says who led when."""
+"""The most events of a run whose page shows its leaders and elections."""
 _STYLES: Final = {"": "", "title": "bold", "bad": "bold red", "dim": "dim"}
-"""Of the lines of a divergence."""
+"""Styles of the lines of a divergence."""
 MAX_REPORTS: Final = 10
-"""Divergence reports of one invocation; the verdicts of all runs are given in any case."""
+"""The most divergences that one command explains; it gives the verdicts of all runs."""
 _STYLE: Final = {
     "CONFORMS": "green",
     "INCOMPLETE": "yellow",
@@ -86,27 +85,27 @@ _STYLE: Final = {
 
 
 class Engine(str, Enum):
-    """Who decides whether a run is a behaviour of the spec."""
+    """The engine that decides whether a run is a behaviour of the spec."""
 
     STEPS = "steps"
     """Each distinct step by state graphs and TLC's kept answers, then causality and monitors."""
     TLC = "tlc"
-    """TLC alone, which looks for the behaviour: independent of the above, and slow."""
+    """TLC alone, which searches for the behaviour: independent of the first, and slow."""
 
 
 class TimingMode(str, Enum):
-    """What becomes of steps whose free inputs a run's times contradict."""
+    """The effect of timing warnings."""
 
     WARN = "warn"
-    """They are shown; verdict and exit code stay."""
+    """Show them; verdict and exit code stay."""
     ERROR = "error"
-    """They are shown, and the exit code is 1."""
+    """Show them; the exit code is 1."""
     OFF = "off"
-    """Nobody asks."""
+    """Do not check times."""
 
 
 class VerifyFormat(str, Enum):
-    """How verdicts are written to stdout."""
+    """The format of verdicts on stdout."""
 
     HUMAN = "human"
     JSON = "json"
@@ -242,7 +241,7 @@ def _page(found: CorpusVerdict, lookup: StepLookup, file: Path | None) -> str:
 
 
 def _who_led(found: CorpusVerdict) -> list[str]:
-    """Who led when, and the elections, if one run of bounded size was checked."""
+    """Give the sections on leaders and elections, if one run of bounded size was checked."""
     from canvass.explanation.reading import read
     from canvass.explanation.report import explain, sections
     from canvass.traces.run import RUN_FILE
