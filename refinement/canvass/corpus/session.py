@@ -1,6 +1,7 @@
-"""Spark sessions: a local one that is quiet and listens to nobody, or an existing one.
+"""Spark sessions: a local session that prints little and listens to nobody, or one elsewhere.
 
-Here are the settings, each with its reason. What is run on a session is elsewhere.
+The settings of a session are here, each with its reason. `canvass.corpus.engine` runs jobs on a
+session.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import logging
 import os
 import re
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -16,15 +18,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from canvass.tlc import JavaError, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_RAISED: Final = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Fault): ")
-
 DEFAULT_MASTER: Final = "local[2]"
+CONNECT_S: Final = 10
+"""Seconds in which the address of a master must accept a connection, and Spark Connect answer."""
+_CONNECT_PORT: Final = 15002
+"""The port of Spark Connect, if the URL names none."""
+_MASTER: Final = re.compile(r"local(-cluster)?(\[.+\])?|yarn|(spark|sc|k8s)://.+")
 
 LOCAL_SETTINGS: Final = {
     # Nothing may be reached from another machine.
@@ -33,36 +39,39 @@ LOCAL_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     # The driver holds names and counts, never events.
     "spark.driver.memory": "1g",
-    # The JVM lives for seconds and moves numbers of tasks: to optimise its code well costs more
-    # than it brings, of cores on which the workers could check.
+    # The JVM lives for seconds and only hands out tasks: the optimising compiler would take cores
+    # from the workers and save nothing.
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 
 QUIET: Final = Path(__file__).with_name("log4j2.properties")
-"""How the driver logs when it is started here, unless the user has a configuration of Spark."""
+"""Logging of a driver that is started here, unless the user has a configuration of Spark."""
 
 LAUNCH_SETTINGS: Final = {"spark.ui.showConsoleProgress": "false"}
-"""What a driver is started with; the server of Spark Connect runs already and warns of them."""
+"""Settings for the start of a driver. A server of Spark Connect runs already and refuses them."""
 
 SETTINGS: Final = {
-    # Names of rows' columns are looked up as they are written.
+    # Names of columns keep their case.
     "spark.sql.caseSensitive": "true",
-    # Small tables; 200 partitions of nothing would cost more than the work.
+    # Tables are small: Spark's 200 partitions would take longer than the work.
     "spark.sql.shuffle.partitions": "8",
 }
 
 
 class SparkUnavailable(Exception):
-    """There is no Spark to run on; the message says what to install."""
+    """No session can be opened; the message is one line with the master or what to install."""
 
 
 class JobFailed(Exception):
-    """A job on Spark came to no end; the message is one line."""
+    """A job on Spark has failed; the message is one line."""
+
+
+_RAISED: Final = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Fault): ")
 
 
 @contextmanager
 def one_line_failures() -> Iterator[None]:
-    """Turn Spark's failures into `JobFailed`, with what went wrong in a worker as the message."""
+    """Turn Spark's exceptions into `JobFailed`, with the reason that `failure_line` finds."""
     try:
         yield
     except Exception as error:
@@ -73,18 +82,14 @@ def one_line_failures() -> Iterator[None]:
 
 
 def failure_line(text: str) -> str:
-    """Find the line of a failure's text with what went wrong.
+    """Return the line with the reason of a failure, whose text may have tracebacks.
 
-    A worker's traceback ends with the exception; after it come the places in Spark itself. What
-    canvass raised says most.
+    The last exception of canvass is the best reason, else the last exception, else the last line.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     raised = [line for line in lines if _RAISED.match(line)]
     own = [line for line in raised if line.startswith("canvass.")]
     return (own or raised or lines or ["Spark gives no reason"])[-1]
-
-
-_MASTER: Final = re.compile(r"local(-cluster)?(\[.+\])?|yarn|(spark|sc|k8s)://.+")
 
 
 def _builder() -> SparkSession.Builder:
@@ -99,7 +104,7 @@ def _builder() -> SparkSession.Builder:
 
 @contextmanager
 def open_session(master: str | None = None) -> Iterator[SparkSession]:
-    """Open a session, and stop it at the end if it was not there before.
+    """Open a session, and stop it at the end unless it was active before.
 
     Parameters
     ----------
@@ -110,30 +115,24 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
     Raises
     ------
     SparkUnavailable
-        If pyspark or Java is missing, or the master cannot be reached.
+        If pyspark or Java is missing, or the master cannot be reached: within `CONNECT_S` if
+        nobody accepts connections at its address.
     """
     builder = _builder().appName("canvass")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master if master is not None or submitted else DEFAULT_MASTER
-    if chosen is not None and not _MASTER.fullmatch(chosen):
-        raise SparkUnavailable(
-            f"--master {chosen!r} is none of local[N], spark://HOST:PORT, sc://HOST, yarn and"
-            " k8s://URL"
-        )
-    if chosen is not None and not chosen.startswith("sc://"):
-        _need_java()
+    connect = chosen is not None and chosen.startswith("sc://")
+    if chosen is not None:
+        _check_master(chosen)
     with tempfile.TemporaryDirectory(prefix="canvass-spark-") as scratch:
-        connect = chosen is not None and chosen.startswith("sc://")
         for name, value in (SETTINGS if connect else LAUNCH_SETTINGS | SETTINGS).items():
             builder = builder.config(name, value)
         if chosen is not None and not connect and "SPARK_CONF_DIR" not in os.environ:
             builder = builder.config(
                 "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={QUIET.as_uri()}"
             )
-        if chosen is not None and connect:
-            builder = builder.remote(chosen)
-        elif chosen is not None:
-            builder = builder.master(chosen)
+        if chosen is not None:
+            builder = builder.remote(chosen) if connect else builder.master(chosen)
         if chosen is not None and chosen.startswith("local"):
             # Workers must be the Python that has canvass, whatever `python3` is on the path.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -146,15 +145,18 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         held = HeldInterrupt()
         try:
             with held:
+                if connect:
+                    _await_connect_server(str(chosen))
                 session = builder.getOrCreate()
+        except SparkUnavailable:
+            raise
         except (ImportError, SystemExit) as error:
-            # A program without a file pyspark takes for a doctest, which it ends without an error.
+            # In a program without a file pyspark ends the process without an error.
             needed = "canvass[connect]" if connect else "canvass[spark]"
             reason = f"install what is missing with pip install '{needed}': {_first_line(error)}"
             raise SparkUnavailable(reason) from None
         except Exception as error:
-            where = chosen or "the master of spark-submit"
-            raise SparkUnavailable(f"no session on {where}: {_first_line(error)}") from error
+            raise _no_session(chosen or "the master of spark-submit", _first_line(error)) from error
         try:
             with _without_interrupt_reports():
                 held.release()
@@ -164,19 +166,63 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
                 _stop(session)
 
 
-def _need_java() -> None:
-    """Ask for Java before Spark starts: Spark itself says only that its gateway has ended."""
-    try:
-        find_java()
-    except JavaError as error:
-        raise SparkUnavailable(str(error)) from None
+def _no_session(master: str, reason: str) -> SparkUnavailable:
+    if master.startswith("spark://") and "stopped SparkContext" in reason:
+        reason = "it is no standalone master, or a master of another version of Spark"
+    return SparkUnavailable(f"no session on {master}: {reason}")
+
+
+def _check_master(master: str) -> None:
+    """Check the name of a master, its address and Java, before Spark starts.
+
+    Spark itself tries an address without a listener for a minute (standalone) or ten (Connect).
+    Without Java it says only that its gateway has ended.
+    """
+    if not _MASTER.fullmatch(master):
+        raise SparkUnavailable(
+            f"--master {master!r} is none of local[N], spark://HOST:PORT, sc://HOST, yarn and"
+            " k8s://URL"
+        )
+    scheme, _, rest = master.partition("://")
+    if scheme != "sc":
+        try:
+            find_java()
+        except JavaError as error:
+            raise SparkUnavailable(str(error)) from None
+    if scheme not in ("spark", "sc"):
+        return
+    reasons = []
+    for address in rest.split(",") if scheme == "spark" else [rest]:  # Standby masters.
+        try:
+            url = urlsplit(f"//{address}")
+            port = url.port if scheme == "spark" else url.port or _CONNECT_PORT
+            if not url.hostname or port is None:
+                raise ValueError(f"{address} is no HOST:PORT")
+            socket.create_connection((url.hostname, port), timeout=CONNECT_S).close()
+        except (OSError, ValueError) as error:
+            reasons.append(getattr(error, "strerror", None) or str(error))
+        else:
+            return
+    raise _no_session(master, "; ".join(dict.fromkeys(reasons)))
+
+
+def _await_connect_server(master: str) -> None:
+    """Wait until the server of Spark Connect answers; pyspark would wait without a limit."""
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    with DefaultChannelBuilder(master).toChannel() as channel:
+        try:
+            grpc.channel_ready_future(channel).result(CONNECT_S)
+        except grpc.FutureTimeoutError:
+            reason = f"it has not answered for {CONNECT_S} s: it is no server of Spark Connect"
+            raise _no_session(master, reason) from None
 
 
 class HeldInterrupt:
     """Holds the first Ctrl-C back within a ``with`` block; the second one interrupts at once.
 
-    A driver that is interrupted while its JVM starts leaves the JVM behind, which then prints what
-    it misses.
+    If a driver is interrupted while its JVM starts, the JVM goes on without it and prints errors.
     """
 
     def __init__(self) -> None:
@@ -189,7 +235,7 @@ class HeldInterrupt:
             self._before = signal.signal(signal.SIGINT, self._hold)
 
     def __exit__(self, *_: object) -> None:
-        # Spark puts a handler of its own in place, which speaks to the JVM amid another call.
+        # Replaces Spark's handler, which calls the JVM in the middle of another call.
         if self._owns:
             signal.signal(signal.SIGINT, self._before)
 
@@ -227,7 +273,7 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
 
 
 def _stop(session: SparkSession) -> None:
-    """Stop a session; its JVM may be gone: a signal to a group of processes ends both."""
+    """Stop a session, whose JVM may have ended: Ctrl-C reaches both processes."""
     try:
         session.stop()
     except Exception as error:
@@ -242,7 +288,7 @@ def _active() -> SparkSession | None:
 
 
 def _first_line(error: BaseException) -> str:
-    """The reason of an error; of an error in Java it is in the second line, after the call."""
+    """Return the reason of an error. For an error in Java it is the second line, after the call."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling "):
         return lines[1].removeprefix(":").strip()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
+from collections.abc import Iterator
 
 import pytest
 from pyspark.errors import PySparkException, PySparkImportError
@@ -81,6 +83,20 @@ def test_failures_of_spark_are_failed_jobs_and_others_stay() -> None:
         raise ValueError("mine")
 
 
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A socket on the loopback interface that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every address accepts connections and answers."""
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: socket.socket())
+    monkeypatch.setattr(session, "_await_connect_server", lambda _: None)
+
+
 class Nowhere:
     """A builder of sessions that reaches no Spark; it keeps what it is given."""
 
@@ -113,6 +129,7 @@ class Opened(Nowhere):
         pass
 
 
+@pytest.mark.usefixtures("reachable")
 def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -144,6 +161,76 @@ def test_what_is_no_master_is_one_line_before_spark_starts(
         pass
 
 
+def closed_port() -> int:
+    """A port of the loopback interface that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("scheme", ["spark", "sc"])
+def test_a_master_without_a_listener_is_named_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    """Spark itself would try for a minute, Spark Connect for ten."""
+    monkeypatch.setattr(session, "_builder", lambda: Nowhere(AssertionError("Spark was started")))
+    master = f"{scheme}://127.0.0.1:{closed_port()}"
+
+    with pytest.raises(SparkUnavailable) as caught, open_session(master):
+        pass
+
+    assert str(caught.value) == f"no session on {master}: Connection refused"
+
+
+@pytest.mark.parametrize("master", ["spark://127.0.0.1", "spark://:7077", "sc://127.0.0.1:x"])
+def test_a_master_without_host_or_port_is_named_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
+    monkeypatch.setattr(session, "_builder", lambda: Nowhere(AssertionError("Spark was started")))
+
+    with pytest.raises(SparkUnavailable, match=f"no session on {master}: "), open_session(master):
+        pass
+
+
+def test_one_reachable_master_of_several_is_enough(
+    monkeypatch: pytest.MonkeyPatch, listener: socket.socket
+) -> None:
+    builder = Nowhere()
+    monkeypatch.setattr(session, "_builder", lambda: builder)
+    master = f"spark://127.0.0.1:{closed_port()},127.0.0.1:{listener.getsockname()[1]}"
+
+    with pytest.raises(SparkUnavailable, match="nobody there"), open_session(master):
+        pass
+
+    assert builder.address == master
+
+
+def test_a_silent_server_of_spark_connect_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, listener: socket.socket
+) -> None:
+    monkeypatch.setattr(session, "CONNECT_S", 0.1)
+    monkeypatch.setattr(session, "_builder", lambda: Nowhere(AssertionError("Spark was started")))
+    master = f"sc://127.0.0.1:{listener.getsockname()[1]}"
+
+    reason = f"no session on {master}: it has not answered for 0.1 s"
+    with pytest.raises(SparkUnavailable, match=reason), open_session(master):
+        pass
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_standalone_master_that_does_not_answer_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spark says only that its context has stopped."""
+    stopped = "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext."
+    error = Exception(f"An error occurred while calling o1.sc.\n: {stopped}\n\tat x")
+    monkeypatch.setattr(session, "_builder", lambda: Nowhere(error))
+
+    reason = r"no session on spark://host:7077: it is no standalone master"
+    with pytest.raises(SparkUnavailable, match=reason), open_session("spark://host:7077"):
+        pass
+
+
+@pytest.mark.usefixtures("reachable")
 def test_a_master_that_is_not_there_is_named_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -173,6 +260,7 @@ def test_a_master_that_is_not_there_is_named_with_the_reason(
         SystemExit(0),  # What pyspark does if the program has no file, as with `python -c`.
     ],
 )
+@pytest.mark.usefixtures("reachable")
 def test_without_what_connect_needs_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
