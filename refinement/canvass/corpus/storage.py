@@ -25,6 +25,8 @@ from uuid import uuid4
 import pyarrow as pa
 from pyarrow import fs
 
+from canvass.traces.errors import file_named_in_errors
+
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names of file systems, and pyarrow's."""
 _CONTAINERS: Final = ("abfs", "abfss")
@@ -313,7 +315,8 @@ def writing(place: Place) -> Iterator[Path]:
                 )
         return
     aside = place.with_name(f".{place.name}.{uuid4().hex}")
-    yield aside
+    with file_named_in_errors(place):
+        yield aside
     aside.replace(place)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 _SHOWN = 300
@@ -77,3 +79,14 @@ class TraceError(Exception):
         file = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in self.file)
         place = f"{file}:{self.line}:{self.column}" if self.line else file
         return f"{place}: {self.code.value}: {self.reason}"
+
+
+@contextmanager
+def file_named_in_errors(path: object) -> Iterator[None]:
+    """Name a file in an `OSError` without a file name; only the opening of a file has one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise

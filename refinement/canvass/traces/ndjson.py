@@ -18,7 +18,6 @@ import gzip
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -27,7 +26,7 @@ from typing import Any, BinaryIO, Final, Self, TypeVar, cast
 import msgspec
 import zstandard
 
-from canvass.traces.errors import Code, TraceError
+from canvass.traces.errors import Code, TraceError, file_named_in_errors
 from canvass.traces.limits import (
     MAX_DEPTH,
     MAX_INT,
@@ -444,16 +443,6 @@ def decode_run(data: bytes, name: str) -> Run:
     return decode_document(_RUN, data, name, 1)
 
 
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Name a file in errors; the system does so only where it is opened."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = str(path)
-        raise
-
-
 class EventWriter:
     """Writes events to a new file, or to the end of an old one, compressed by the suffix of its
     name.
@@ -507,18 +496,18 @@ class EventWriter:
             except TraceError as error:
                 raise ValueError(str(error)) from None
             assert count == len(events)
-        with _naming(self._path):
+        with file_named_in_errors(self._path):
             self._out.write(lines)
 
     def flush(self) -> None:
         """Hand what was written to the operating system."""
-        with _naming(self._path):
+        with file_named_in_errors(self._path):
             self._out.flush()
             self._file.flush()
 
     def close(self) -> None:
         """Finish the file."""
-        with _naming(self._path):
+        with file_named_in_errors(self._path):
             try:
                 if self._compressor is not None:
                     self._compressor.close()

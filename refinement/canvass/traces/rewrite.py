@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from canvass.cluster.names import wire_name
+from canvass.traces.errors import file_named_in_errors
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import RUN_FILE, Corpus, LoadedRun, write_dataset
@@ -75,17 +76,17 @@ def _number(value: int) -> dict[str, str]:
 
 @contextmanager
 def written_aside(out: Path) -> Iterator[Path]:
-    """Give the path of a folder to make, which becomes ``out`` if all goes well.
+    """Yield the path of a new folder or file, which becomes ``out`` unless the block raises.
 
     Parameters
     ----------
     out
-        What is not there yet, or an empty folder: that one stays, and gets the files.
+        The path of the result. If it is an empty folder, it stays and gets the files.
 
     Raises
     ------
     OSError
-        As the file system says.
+        As the file system says; it names ``out`` or a file in it.
     """
     is_there = out.is_dir()
     if not is_there:
@@ -93,12 +94,18 @@ def written_aside(out: Path) -> Iterator[Path]:
     place = out if is_there else out.parent
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=place) as aside:
         folder = Path(aside) / "run"
-        yield folder
+        try:
+            with file_named_in_errors(folder):
+                yield folder
+        except OSError as error:
+            if error.filename is not None:
+                error.filename = str(error.filename).replace(str(folder), str(out))
+            raise
         if is_there:
             for path in sorted(folder.iterdir()):
                 shutil.move(path, out)
         else:
-            folder.rename(out)
+            folder.replace(out)
 
 
 _CUT: Final = b'{"step":'

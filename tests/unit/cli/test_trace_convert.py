@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,25 @@ def test_the_schemas_are_those_that_are_published(command: Command) -> None:
     three = command("trace", "schema", "arrow").out
     assert three.encode() == published()["canvass.events-1.arrow.txt"]
     assert command("trace", "schema", "arrow", "--members", "5").out != three
+
+
+@pytest.mark.parametrize("form", ["ndjson", "parquet", "itf", "shiviz", "mermaid"])
+def test_a_full_disk_names_the_file_to_be_written(
+    command: Command, run_folder: Path, tmp_path: Path, form: str
+) -> None:
+    """A limit on the size of files stands for the full disk."""
+    source = run_folder
+    if form == "ndjson":
+        source = tmp_path / "set"
+        assert command("trace", "convert", run_folder, source).code == 0
+    out = tmp_path / "out"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limits[1]))
+    try:
+        ended = command("trace", "convert", source, out, "--as", form)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert ended.code == 2
+    assert re.fullmatch(rf"canvass: {out}(/\S+)?: .*File too large\n", ended.err)
+    assert [path.name for path in tmp_path.iterdir() if path != source] == []

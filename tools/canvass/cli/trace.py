@@ -5,7 +5,6 @@ Drawing is in `canvass.lanes`, shrinking in `canvass.conformance.shrink`.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -392,7 +391,9 @@ def _pieces(
 
 
 def _write(pieces: Iterable[str], out: str) -> None:
-    """Write text to stdout or to a file, which appears whole or not at all."""
+    """Write text to stdout or to a file, which appears complete or not at all."""
+    from canvass.traces.rewrite import written_aside
+
     if out == STDOUT:
         for piece in pieces:
             sys.stdout.write(piece)
@@ -400,13 +401,8 @@ def _write(pieces: Iterable[str], out: str) -> None:
     path = Path(out)
     if not path.absolute().parent.is_dir():
         raise CommandError(f"{path}: there is no such folder to write to")
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with aside.open("w", encoding="utf-8") as file:
-            file.writelines(pieces)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with written_aside(path) as aside, aside.open("w", encoding="utf-8") as file:
+        file.writelines(pieces)
 
 
 _CONTEXT: Final = 10
