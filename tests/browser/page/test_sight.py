@@ -138,3 +138,14 @@ def test_a_long_excerpt_of_the_log_leaves_what_the_step_was_given_in_sight(
     assert given is not None
     assert timeline is not None
     assert given["y"] + given["height"] < timeline["y"]
+
+
+def test_on_a_phone_a_report_fills_the_page(open_page: Open, ids: Ids) -> None:
+    """A short view used to end in an empty block of the background's colour."""
+    page = open_page(f"/report/{ids['report']}")
+    page.set_viewport_size(PHONE)
+
+    box = page.locator("main.report").bounding_box()
+
+    assert box is not None
+    assert box["y"] + box["height"] >= PHONE["height"] - 1
