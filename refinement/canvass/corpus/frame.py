@@ -9,6 +9,7 @@ used, so that this works on Spark Connect, if the server's workers have canvass.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -22,13 +23,13 @@ from msgspec.structs import replace
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from canvass.corpus.plan import Unit, UnitKind
-from canvass.corpus.rows import ROW_SCHEMA, VERDICT_COLUMNS, RowKind, to_batch
+from canvass.corpus.rows import ROW_SCHEMA, VERDICT_COLUMNS, RowKind, malformed_row, to_batch
 from canvass.corpus.source import TRUNCATED, plain_schema, row_schema
 from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.arrow import arrow_schema
 from canvass.traces.limits import MAX_MEMBERS
 from canvass.traces.parquet import RUNS_KEY, RunEntry
-from canvass.traces.schema import Fact, FactKind, Run, encode
+from canvass.traces.schema import RUN_ID_PATTERN, Fact, FactKind, Run, encode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -117,15 +118,20 @@ def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) ->
     """Verify the runs of a partition, through a file: what is read of files is checked already."""
     schema = arrow_schema(template.member_count)
     runs: dict[str, RunEntry] = {}
+    refused: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="canvass-rows-") as folder:
         path = Path(folder) / "events.parquet"
         with pq.ParquetWriter(path, schema, compression="lz4") as writer:
             for batch in batches:
-                for run_id in pc.unique(batch.column("run")).to_pylist():
-                    runs.setdefault(run_id, RunEntry(_named(template, run_id)))
-                absent = [_NO_SOURCE] * batch.num_rows
-                kind = plain_schema(template.member_count).field(_SOURCE)
                 table = pa.Table.from_batches([batch])
+                for run_id in pc.unique(batch.column("run")).to_pylist():
+                    if re.match(RUN_ID_PATTERN, run_id):
+                        runs.setdefault(run_id, RunEntry(_named(template, run_id)))
+                    else:
+                        refused.add(run_id)
+                        table = table.filter(pc.field("run") != run_id)
+                absent = [_NO_SOURCE] * table.num_rows
+                kind = plain_schema(template.member_count).field(_SOURCE)
                 if TRUNCATED in table.column_names:
                     for run_id, fact in _truncated(table):
                         runs[run_id] = replace(runs[run_id], facts=(*runs[run_id].facts, fact))
@@ -133,8 +139,13 @@ def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) ->
                 table = table.append_column(kind, pa.array(absent, kind.type))
                 writer.write_table(table.cast(schema))
             writer.add_key_value_metadata({RUNS_KEY: encode(list(runs.values()))})
+        unit = Unit(UnitKind.FILE, str(path), 0, runs=tuple(runs))
+        reason = f"does not match {RUN_ID_PATTERN}"
+        yield to_batch(
+            malformed_row(unit, f"the run id {run_id!r} {reason}", run_id)
+            for run_id in sorted(refused)
+        )
         if runs:
-            unit = Unit(UnitKind.FILE, str(path), 0, runs=tuple(runs))
             yield to_batch(checker.check((unit,)))
 
 

@@ -31,12 +31,12 @@ from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
 from canvass.corpus.storage import Place, absolute, entries, remove_folder
-from canvass.corpus.task_checker import PROGRESS, TaskChecker
+from canvass.corpus.task_checker import PROGRESS, TaskChecker, progress_here
 from canvass.corpus.task_files import (
     TASK_LOG,
+    JobRows,
     Stage,
     Superseded,
-    TaskResults,
     read_task,
     stage_of,
     task_lines,
@@ -146,7 +146,7 @@ class CorpusJob:
             self._say(f"joining the parts of {counted(len(joins), 'run')}")
             later.append(self._checked(joins, "join"))
         self._say("writing the tables")
-        self.graphs = write_tables(TaskResults(first, later, superseded), self._out)
+        self.graphs = write_tables(JobRows(first, later, superseded), self._out)
 
     def progress(self) -> JobProgress:
         """Tell how far the stage is; in any thread."""
@@ -156,13 +156,10 @@ class CorpusJob:
             names = [entry.name for entry in entries(self._work / PROGRESS)]
         except OSError:
             names = []
-        counts = [name.split("-") for name in names]
-        return JobProgress(
-            done=max(0, min(len(names) - self._tasks_before, self._tasks)),
-            tasks=self._tasks,
-            events=sum(int(count[0]) for count in counts),
-            diverging=sum(int(count[1]) for count in counts),
-        )
+        counts = [tuple(map(int, name.split("-")[:2])) for name in names]
+        events, diverging = map(sum, zip(progress_here(), *counts, strict=True))
+        done = max(0, min(len(names) - self._tasks_before, self._tasks))
+        return JobProgress(done, self._tasks, events, diverging)
 
     def table(self, name: str) -> Place:
         """Give the folder of one of the tables: verdicts, divergences or coverage."""
@@ -185,7 +182,7 @@ class CorpusJob:
 
     def _run(self, run_task: RunTask, folder: Place, stage: str, units: Sequence[int]) -> Stage:
         """Run a stage and log a line for each task; ``units`` counts the units of each task."""
-        found = stage_of(folder, self._engine.run_tasks(run_task, len(units), stage))
+        found = stage_of(folder, self._engine.run_tasks(run_task, len(units), stage), len(units))
         self._log += b"".join(task_lines(stage, found, units))
         (self._out / TASK_LOG).write_bytes(self._log)
         return found
@@ -198,8 +195,8 @@ class CorpusJob:
         self._say(f"asking the oracle about {counted(steps.count(RowKind.STEP), 'distinct step')}")
         folder = self._work / "ask"
         write_tasks(folder, ())
-        tasks = min(self._oracles, len(steps.receipts))
-        shares = [Stage(steps.folder, steps.receipts[number::tasks]) for number in range(tasks)]
+        tasks = min(self._oracles, len(steps.results))
+        shares = [Stage(steps.folder, steps.results[number::tasks]) for number in range(tasks)]
         run_task = partial(_ask_task, self._checker, shares, folder)
         found = self._run(run_task, folder, "ask", [0] * tasks)
         answers = list(found.pairs(RowKind.ANSWER))
@@ -274,7 +271,7 @@ def _ask_task(checker: TaskChecker, shares: Sequence[Stage], folder: Place, numb
     """Ask the oracle about a share of the open steps; runs in a worker."""
 
     def answers() -> Iterator[Row]:
-        for receipt in shares[number].receipts:
+        for receipt in shares[number].results:
             steps = Stage(shares[number].folder, (receipt,)).pairs(RowKind.STEP)
             for key, answer in checker.ask(list(steps)):
                 yield Row(kind=RowKind.ANSWER, key=key, payload=answer)

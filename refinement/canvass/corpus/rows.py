@@ -267,11 +267,12 @@ def reason_text(found: RunVerdict) -> str:
     return found.reason or missing or limits_text(found)
 
 
-def malformed_row(unit: Unit, reason: str) -> Row:
-    """Give the row of a unit that is no run."""
+def malformed_row(unit: Unit, reason: str, run_id: str | None = None) -> Row:
+    """Give the row of a malformed unit, or of one malformed run in it."""
     return Row(
         kind=RowKind.VERDICT,
         source=unit.path,
+        run_id=run_id,
         verdict=Verdict.MALFORMED.value,
         events=0,
         unchecked=0,

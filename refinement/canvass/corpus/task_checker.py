@@ -82,7 +82,18 @@ how many events it had and how many runs diverge.
 """
 
 _memo: dict[object, Screening] = {}
-"""The screening of this worker process: what it has found out about steps serves all its tasks."""
+"""The screening of this worker process: the steps that it has looked up serve all its tasks."""
+_begun: list[int] = []
+"""If this process is running a task: the events that its screening had read before the task."""
+
+
+def progress_here() -> tuple[int, int]:
+    """Return the events and the wrong runs so far of the task that this process is running."""
+    screening = next(iter(_memo.values()), None)
+    before = next(iter(_begun), None)
+    if screening is None or before is None:
+        return 0, 0
+    return screening.read - before, sum(state.wrong for state in list(screening.runs))
 
 
 @dataclass
@@ -184,6 +195,7 @@ class TaskChecker:
         screening = self._screening()
         screening.forget_seen()
         before = screening.events
+        _begun[:] = [screening.read]
         try:
             with (
                 tempfile.TemporaryDirectory(prefix="canvass-import-") as scratch,
@@ -195,6 +207,8 @@ class TaskChecker:
         except BaseException:
             _memo.clear()
             raise
+        finally:
+            _begun.clear()
         wrong = sum(state.wrong for state in screening.runs)
         screening.runs.clear()
         yield Row(kind=RowKind.DISTINCT, events=len(screening.seen_keys()))
@@ -270,11 +284,14 @@ class TaskChecker:
         screening.flush()
         if any(unit.runs for unit, _ in units.values()):
             screening.ask()  # All is known by now, unless the cache has lost what it was given.
-        chosen = [state for state in screening.runs if _is_asked_for(units[state.path][0], state)]
+        chosen = [state for state in screening.runs if _is_wanted(state, units[state.path][0])]
         keys = yield from _questions(chosen, screening)
         for state in chosen:
             unit, imported = units[state.path]
             yield from _verdict_rows(unit, imported, state, screening, keys)
+        for path, (unit, _) in units.items():
+            found = [state for state in screening.runs if state.path == path]
+            yield from _lost_runs(unit, found)
         first = [state for state in chosen if not units[state.path][0].runs]
         yield from coverage_rows(_sound(first))
 
@@ -283,17 +300,20 @@ class TaskChecker:
         try:
             found = screen_part(unit, part, screening)
         except (TraceError, ValueError) as error:
-            yield Row(
-                kind=RowKind.PART, source=unit.path, part=part.number, reason=str(error) or "?"
-            )
+            reason = str(error) or "?"
+            if unit.runs:
+                yield from (malformed_row(unit, reason, run_id) for run_id in unit.runs)
+            else:
+                yield Row(kind=RowKind.PART, source=unit.path, part=part.number, reason=reason)
             return
         if unit.runs:
             screening.ask()
-        whole = [state for state in found.whole if _is_asked_for(unit, state)]
+        whole = [state for state in found.whole if _is_wanted(state, unit)]
         keys = yield from _questions([*whole, *found.split], screening)
         for state in whole:
             yield from _verdict_rows(unit, None, state, screening, keys)
         if unit.runs:
+            yield from _lost_runs(unit, found.whole)
             return
         yield from coverage_rows(_sound(whole), unit)
         folder = self._parts
@@ -370,8 +390,20 @@ def _sound(states: Iterable[RunState]) -> Iterator[tuple[Run, list[int]]]:
             yield state.run, state.actions.tolist()
 
 
-def _is_asked_for(unit: Unit, state: RunState) -> bool:
+def _is_wanted(state: RunState, unit: Unit) -> bool:
+    """Tell whether a verdict on a run is wanted; a recheck wants some runs of its unit only."""
     return not unit.runs or state.run_id in unit.runs
+
+
+def _lost_runs(unit: Unit, found: Sequence[RunState]) -> Iterator[Row]:
+    """Give a MALFORMED row for each wanted run that was not found in its unit.
+
+    The first look found the run. Without a row here, the run would have no verdict at all.
+    """
+    reason = next((state.malformed for state in found if state.malformed), "")
+    for run_id in sorted(set(unit.runs) - {state.run_id for state in found}):
+        lost = f"{unit.path}: the run {run_id} is not there any more: the files have changed"
+        yield malformed_row(unit, reason or lost, run_id)
 
 
 def _ask_alone(rules: Rules, steps: Sequence[Step]) -> list[Answer]:

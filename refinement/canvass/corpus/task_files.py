@@ -1,11 +1,11 @@
-"""The rows of the tasks of a stage, as files that driver and workers write and read.
+"""The files through which driver and workers exchange tasks, rows and tables.
 
-Rows do not go through Spark, which would take several small jobs to bring back a few of them. A
-worker leaves the rows of its task in a Parquet file, and gives back a `Receipt`: how many rows of
-which kind there are. So the driver knows without a look at them what is left to be done. The tables
-of the verification are written from them, batch by batch; a run is named by its source and its id
-there, as two runs of a corpus may have one id. What rows mean is in `canvass.corpus.rows`; nothing
-is decided here.
+Rows do not go through Spark, which would need several small jobs to return a few of them. A worker
+writes the rows of its task to a Parquet file and returns a `TaskResult`: how many rows of each kind
+the file has. From the results the driver knows, without reading rows, which stages are left. It
+writes the tables of the verification from the rows, batch by batch. In the tables source and id
+name a run, as two runs of a corpus may have the same id. `canvass.corpus.rows` says what the rows
+mean. Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ from canvass.corpus.rows import (
     to_batch,
 )
 from canvass.corpus.storage import Place, writing
+from canvass.traces.counts import counted
 
 STEPS_PER_CALL: Final = 2000
-"""Steps that one oracle is asked at once: a JVM costs as much to start as many steps to check."""
+"""Steps in one call of the oracle: starting a JVM takes as long as checking many steps."""
 _VERDICTS: Final = tuple(each.value for each in Verdict)
 METRICS: Final = (
     "events",
@@ -53,19 +54,23 @@ METRICS: Final = (
     "oracle_answers",
     *(f"{name.lower()}_runs" for name in _VERDICTS),
 )
-"""Sums that Spark shows of a stage, as `docs/guide/spark.md` explains them.
+"""Names of the sums that Spark shows for a stage; `docs/guide/spark.md` explains them.
 
 Steps are distinct within a task: two tasks may count the same step.
 """
-RECEIPT_SCHEMA: Final = pa.schema(
-    [pa.field("receipt", pa.binary()), *(pa.field(name, pa.int64()) for name in METRICS)]
+RESULT_SCHEMA: Final = pa.schema(
+    [pa.field("result", pa.binary()), *(pa.field(name, pa.int64()) for name in METRICS)]
 )
-"""A receipt, and the numbers in it that Spark shows."""
+"""An encoded `TaskResult`, and the numbers in it that Spark shows."""
 TASK_LOG: Final = "tasks.ndjson"
-"""In the folder of the results: a line of JSON for each task."""
+"""The file in the report that has one line of JSON for each task."""
 ROWS: Final = "rows"
 _TASKS: Final = "tasks"
 _ROWS_AT_ONCE: Final = 4096
+
+
+class LostResults(Exception):
+    """A stage has not returned exactly one result of each task; the message is one line."""
 
 
 class PartRow(Struct, frozen=True, array_like=True):
@@ -77,29 +82,35 @@ class PartRow(Struct, frozen=True, array_like=True):
     reason: str | None
 
 
-class Receipt(Struct, frozen=True, array_like=True):
-    """What a task reports of the rows that it wrote."""
+class TaskResult(Struct, frozen=True, array_like=True):
+    """What a task returns to the driver: counts of the rows that it wrote."""
 
-    file: str
+    task: int
+    """The number of the task in its stage."""
     counts: dict[str, int]
     """Rows by kind."""
     parts: tuple[PartRow, ...]
-    """These rows themselves: what is done next hangs on them."""
+    """The rows of the kind ``PART`` themselves: the driver plans the next stages from them."""
     events: int = 0
-    """Of the runs that have a verdict."""
+    """Events of the runs that have a verdict."""
     distinct: int = 0
-    """Distinct canonical steps of the events of the task."""
+    """Distinct canonical steps of the task's events."""
     verdicts: dict[str, int] = {}
-    """Runs by verdict, as far as steps are decided."""
+    """Runs by verdict; a verdict is preliminary while the run has open steps."""
     host: str = ""
-    """Where the task ran."""
+    """The machine that ran the task."""
     seconds: float = 0.0
-    """How long it took."""
+    """How long the task took."""
     python: str = ""
-    """The interpreter."""
+    """The interpreter that ran the task."""
+
+    @property
+    def file(self) -> str:
+        """The name of the file with the task's rows."""
+        return f"{self.task:06d}.parquet"
 
     def metrics(self) -> dict[str, int]:
-        """Give the numbers that Spark adds up, by the names in `METRICS`."""
+        """Return the numbers that Spark adds up, by the names in `METRICS`."""
         answers = self.counts.get(RowKind.ANSWER.value, 0)
         calls = -(-answers // STEPS_PER_CALL)
         open_steps = self.counts.get(RowKind.STEP.value, 0)
@@ -109,51 +120,47 @@ class Receipt(Struct, frozen=True, array_like=True):
 
 
 class Stage(Struct, frozen=True):
-    """The tasks of a stage that are done."""
+    """A stage whose tasks are done: the folder of their rows, and their results."""
 
     folder: Place
-    receipts: tuple[Receipt, ...]
+    results: tuple[TaskResult, ...]
+    """In the order of the tasks."""
 
     def count(self, kind: RowKind) -> int:
-        """Tell how many rows of a kind there are."""
-        return sum(receipt.counts.get(kind.value, 0) for receipt in self.receipts)
+        """Count the rows of a kind."""
+        return sum(result.counts.get(kind.value, 0) for result in self.results)
 
     def parts(self) -> Iterator[PartRow]:
-        """Give the rows about parts of units."""
-        for receipt in self.receipts:
-            yield from receipt.parts
+        """Yield the rows about parts of units."""
+        for result in self.results:
+            yield from result.parts
 
     def batches(self, kinds: Sequence[RowKind], columns: Sequence[str]) -> Iterator[Any]:
-        """Give the rows of some kinds, with the column ``kind`` and others, as Arrow batches.
+        """Yield the rows of some kinds as Arrow batches, with ``kind`` and some other columns.
 
-        They come in the order of the tasks, and of a task in the order in which it wrote them.
+        Rows come in the order of the tasks, and within a task in the order of writing.
         """
         wanted = pa.array([kind.value for kind in kinds])
-        for receipt in self.receipts:
-            if not any(kind.value in receipt.counts for kind in kinds):
+        for result in self.results:
+            if not any(kind.value in result.counts for kind in kinds):
                 continue
-            yield from read_rows(self.folder, receipt.file, wanted, columns)
+            with (self.folder / ROWS / result.file).open("rb") as file:
+                for batch in pq.ParquetFile(file).iter_batches(columns=["kind", *columns]):
+                    yield batch.filter(pc.is_in(batch.column("kind"), wanted))
 
     def pairs(self, kind: RowKind) -> Iterator[tuple[bytes, bytes]]:
-        """Give key and payload of the rows of a kind."""
+        """Yield key and payload of each row of a kind."""
         for batch in self.batches([kind], ["key", "payload"]):
             columns = (batch.column(name).to_pylist() for name in ("key", "payload"))
             yield from zip(*columns, strict=True)
 
 
-def read_rows(folder: Place, file: str, kinds: Any, columns: Sequence[str]) -> Iterator[Any]:
-    """Give the rows of some kinds that a task has left."""
-    with (folder / ROWS / file).open("rb") as opened:
-        for batch in pq.ParquetFile(opened).iter_batches(columns=["kind", *columns]):
-            yield batch.filter(pc.is_in(batch.column("kind"), kinds))
-
-
 _TASK: Final = msgspec.json.Decoder(Task)
-_RECEIPT: Final = msgspec.json.Decoder(Receipt)
+_RESULT: Final = msgspec.json.Decoder(TaskResult)
 
 
 def write_tasks(folder: Place, tasks: Sequence[Task]) -> None:
-    """Write what each task of a stage is to check, each in a file: a worker reads only its own."""
+    """Write the units of each task of a stage to a file; a worker reads only that of its task."""
     (folder / _TASKS).mkdir(parents=True)
     (folder / ROWS).mkdir()
     for number, task in enumerate(tasks):
@@ -161,23 +168,22 @@ def write_tasks(folder: Place, tasks: Sequence[Task]) -> None:
 
 
 def read_task(folder: Place, number: int) -> Task:
-    """Read one of the tasks that were written."""
+    """Read the units of a task that `write_tasks` has written."""
     return _TASK.decode((folder / _TASKS / f"{number}.json").read_bytes())
 
 
 def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
-    """Write the rows of a task; give the receipt.
+    """Write the rows of a task; return its encoded `TaskResult`.
 
-    A reader finds the file whole or not at all. A task that is done again gives the same rows.
+    A reader finds the file whole or not at all. A repeated task writes the same rows.
     """
-    name = f"{number:06d}.parquet"
     counts: Counter[str] = Counter()
     verdicts: Counter[str] = Counter()
     parts: list[PartRow] = []
     events, distinct, started = 0, 0, monotonic()
     left = iter(rows)
     with (
-        writing(folder / ROWS / name) as path,
+        writing(folder / ROWS / TaskResult(number, {}, ()).file) as path,
         pq.ParquetWriter(path, ROW_SCHEMA, compression="lz4") as writer,
     ):
         while some := list(islice(left, _ROWS_AT_ONCE)):
@@ -191,8 +197,8 @@ def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
             parts += (_part_row(row) for row in some if row.kind is RowKind.PART)
             writer.write_batch(to_batch(some))
     taken = round(monotonic() - started, 3)
-    receipt = Receipt(
-        name,
+    result = TaskResult(
+        number,
         dict(counts),
         tuple(parts),
         events,
@@ -202,17 +208,17 @@ def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
         taken,
         sys.executable,
     )
-    return msgspec.json.encode(receipt)
+    return msgspec.json.encode(result)
 
 
 def write_steps(folder: Place, first: Stage) -> Stage:
-    """Write each distinct open step of a stage once, as many in a file as one call asks about."""
+    """Write each distinct open step of a stage once; each file has the steps of one oracle call."""
     write_tasks(folder, ())
-    receipts: list[bytes] = []
+    results: list[bytes] = []
     rows = _distinct_steps(first)
     while some := list(islice(rows, STEPS_PER_CALL)):
-        receipts.append(write_rows(folder, len(receipts), some))
-    return stage_of(folder, receipts)
+        results.append(write_rows(folder, len(results), some))
+    return stage_of(folder, results, len(results))
 
 
 def _distinct_steps(first: Stage) -> Iterator[Row]:
@@ -223,38 +229,38 @@ def _distinct_steps(first: Stage) -> Iterator[Row]:
             yield Row(kind=RowKind.STEP, key=key, payload=payload)
 
 
-def read_receipt(receipt: bytes) -> Receipt:
-    """Read a receipt that a task has given."""
-    return _RECEIPT.decode(receipt)
+def read_result(result: bytes) -> TaskResult:
+    """Decode the result of a task."""
+    return _RESULT.decode(result)
 
 
 def task_lines(stage: str, found: Stage, units: Sequence[int]) -> Iterator[bytes]:
-    """Give a line of JSON for each task of a stage.
+    """Yield a line of JSON for each task of a stage.
 
     Parameters
     ----------
     stage
-        What the stage is called.
+        The name of the stage.
     found
-        The stage; its receipts are in the order of the tasks.
+        The stage.
     units
-        How many units each task had.
+        Number of units of each task.
     """
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    for number, (receipt, count) in enumerate(zip(found.receipts, units, strict=True)):
+    for result, count in zip(found.results, units, strict=True):
         entry = {
             "time": now,
             "stage": stage,
-            "task": number,
+            "task": result.task,
             "units": count,
-            "events": receipt.events,
-            "verdicts": receipt.verdicts,
-            "distinctSteps": receipt.distinct,
-            "openSteps": receipt.counts.get(RowKind.STEP.value, 0),
-            "oracleAnswers": receipt.counts.get(RowKind.ANSWER.value, 0),
-            "seconds": receipt.seconds,
-            "host": receipt.host,
-            "python": receipt.python,
+            "events": result.events,
+            "verdicts": result.verdicts,
+            "distinctSteps": result.distinct,
+            "openSteps": result.counts.get(RowKind.STEP.value, 0),
+            "oracleAnswers": result.counts.get(RowKind.ANSWER.value, 0),
+            "seconds": result.seconds,
+            "host": result.host,
+            "python": result.python,
         }
         yield msgspec.json.encode(entry) + b"\n"
 
@@ -265,10 +271,24 @@ def _part_row(row: Row) -> PartRow:
     return PartRow(row.source, row.part, row.run_id, row.reason)
 
 
-def stage_of(folder: Place, receipts: Iterable[bytes]) -> Stage:
-    """Bring the receipts of all tasks together, in the order of the tasks."""
-    found = [_RECEIPT.decode(receipt) for receipt in receipts]
-    return Stage(folder, tuple(sorted(found, key=lambda receipt: receipt.file)))
+def stage_of(folder: Place, results: Iterable[bytes], tasks: int) -> Stage:
+    """Make the stage of the results of all its tasks, given in any order.
+
+    Raises
+    ------
+    LostResults
+        If a task has no result, or more than one. Without its rows, runs would have no verdict, or
+        a wrong one: a step that the oracle was asked about counts as allowed until it is refused.
+    """
+    found = sorted(map(read_result, results), key=lambda result: result.task)
+    counts = Counter(result.task for result in found)
+    wrong = [number for number in counts.keys() | set(range(tasks)) if counts[number] != 1]
+    if wrong or len(counts) != tasks:
+        raise LostResults(
+            f"{folder}: {counted(len(found), 'result')} of {counted(tasks, 'task')}; task"
+            f" {min(wrong)} has {counts[min(wrong)]}: nothing was verified, run the command again"
+        )
+    return Stage(folder, tuple(found))
 
 
 _FILE: Final = "part-00000.parquet"
@@ -277,19 +297,19 @@ _COVERAGE: Final = ("source", "run_id", "revision", "member_count", "name", "eve
 
 @dataclass(frozen=True)
 class Superseded:
-    """Rows of the first stage that a recheck has superseded."""
+    """The rows of the first stage that a recheck has superseded."""
 
     runs: frozenset[tuple[str, str | None]] = frozenset()
-    """Runs, each with the unit that it is in."""
+    """Runs, each as the path of its unit and its id: all rows of the run."""
     units: frozenset[str] = frozenset()
-    """Units of which nothing stays."""
+    """Paths of units: all rows of the unit."""
 
     def has(self, source: str | None, run_id: str | None) -> bool:
-        """Say whether a row is superseded."""
+        """Tell whether the rows of a run are superseded."""
         return source in self.units or (source, run_id) in self.runs
 
     def without(self, batch: Any) -> Any:
-        """Leave those rows out."""
+        """Return the rows of a batch that are not superseded."""
         if not self.runs and not self.units:
             return batch
         ids = zip(batch["source"].to_pylist(), batch["run_id"].to_pylist(), strict=True)
@@ -297,23 +317,26 @@ class Superseded:
 
 
 @dataclass(frozen=True)
-class TaskResults:
-    """All rows of tasks about a corpus, and which of them are superseded."""
+class JobRows:
+    """The rows of all stages of a job, and which of them are superseded."""
 
     first: Stage
     later: Sequence[Stage] = ()
     superseded: Superseded = field(default_factory=Superseded)
 
     def batches(self, kinds: Sequence[RowKind], columns: Sequence[str]) -> Iterator[Any]:
-        """Give the rows of some kinds that count; the columns must name the run and its unit."""
+        """Yield the rows of some kinds that are not superseded.
+
+        The columns must have ``source`` and ``run_id``.
+        """
         for batch in self.first.batches(kinds, columns):
             yield self.superseded.without(batch)
         for stage in self.later:
             yield from stage.batches(kinds, columns)
 
 
-def write_tables(results: TaskResults, out: Place) -> list[GraphCoverage]:
-    """Write verdicts, divergences and coverage; give what is covered of the graphs."""
+def write_tables(results: JobRows, out: Place) -> list[GraphCoverage]:
+    """Write the tables verdicts, divergences and coverage; return the coverage of each graph."""
     verdicts = results.batches([RowKind.VERDICT], VERDICT_COLUMNS)
     _write(out / "verdicts", _of(VERDICT_COLUMNS), verdicts)
     divergences = results.batches([RowKind.DIVERGENCE], DIVERGENCE_COLUMNS)
@@ -324,13 +347,13 @@ def write_tables(results: TaskResults, out: Place) -> list[GraphCoverage]:
 
 
 def read_table(folder: Place, columns: Sequence[str]) -> Iterator[Any]:
-    """Give the rows of a table that was written, as Arrow batches."""
+    """Yield the rows of a table in a folder as Arrow batches."""
     with (folder / _FILE).open("rb") as file:
         yield from pq.ParquetFile(file).iter_batches(columns=list(columns))
 
 
 def _of(columns: Sequence[str]) -> Any:
-    """Give the schema of some columns of rows."""
+    """Return the schema of some columns of rows."""
     return pa.schema([ROW_SCHEMA.field(name) for name in columns])
 
 
@@ -346,8 +369,8 @@ def _write(folder: Place, schema: Any, batches: Iterable[Any]) -> None:
 # --- coverage -------------------------------------------------------------------------------------
 
 
-def _graph_coverage(results: TaskResults) -> list[GraphCoverage]:
-    """Bring together which edges of the graphs the tasks met."""
+def _graph_coverage(results: JobRows) -> list[GraphCoverage]:
+    """Count for each graph the steps that some task took."""
     met: dict[str, NDArray[np.bool_]] = {}
     for batch in results.batches([RowKind.EDGES], ("source", "run_id", "name", "payload")):
         for name, payload in zip(*(batch[n].to_pylist() for n in ("name", "payload")), strict=True):
@@ -357,8 +380,8 @@ def _graph_coverage(results: TaskResults) -> list[GraphCoverage]:
     return [coverage_of(name, np.flatnonzero(met[name])) for name in sorted(met)]
 
 
-def _write_coverage(folder: Place, results: TaskResults, graphs: list[GraphCoverage]) -> None:
-    """Write the events by action, and the steps of graphs by action."""
+def _write_coverage(folder: Place, results: JobRows, graphs: list[GraphCoverage]) -> None:
+    """Write the table coverage: events by action, then the steps of graphs by action."""
     counts: Counter[tuple[str, int, str]] = Counter()
     for batch in results.batches([RowKind.COVERAGE], _COVERAGE):
         names = ("revision", "member_count", "name", "events")

@@ -11,7 +11,7 @@ from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.plan import list_units
 from canvass.corpus.task_checker import TaskChecker
-from canvass.corpus.task_files import TaskResults, stage_of, write_rows, write_tables, write_tasks
+from canvass.corpus.task_files import JobRows, stage_of, write_rows, write_tables, write_tasks
 from canvass.graph.artifact import open_keys
 from canvass.graph.build import cached_graph, load_model
 from canvass.selftest.runs import record_run
@@ -32,10 +32,10 @@ def test_the_steps_of_a_graph_that_runs_take_are_counted_once(
     checker.prepare(tmp_path / "work")
     reported = [list(checker.check((unit,))) for unit in units]
     write_tasks(tmp_path / "work", [() for _ in reported])
-    receipts = [write_rows(tmp_path / "work", at, rows) for at, rows in enumerate(reported)]
+    results = [write_rows(tmp_path / "work", at, rows) for at, rows in enumerate(reported)]
 
-    results = TaskResults(stage_of(tmp_path / "work", receipts))
-    (found,) = write_tables(results, tmp_path)
+    rows = JobRows(stage_of(tmp_path / "work", results, len(results)))
+    (found,) = write_tables(rows, tmp_path)
 
     screening = Screening(StepLookup(graphs={"": open_keys(folder)}))
     for unit in units:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.corpus.engine_choice import SPARK_PAYS_FROM, EngineName, choose_engine
+from canvass.corpus.engine import SPARK_PAYS_FROM, EngineName, choose_engine
 from canvass.corpus.plan import COST_PER_EVENT, Unit, UnitKind
 
 SMALL = [Unit(UnitKind.FILE, "small.parquet", 300_000 * COST_PER_EVENT)]
@@ -52,7 +52,7 @@ def test_the_engine_that_the_user_names_is_taken(wanted: EngineName) -> None:
 def test_without_pyspark_a_large_corpus_is_checked_in_one_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("canvass.corpus.engine_choice.find_spec", lambda _: None)
+    monkeypatch.setattr("canvass.corpus.engine.find_spec", lambda _: None)
 
     chosen, reason = choose_engine(LARGE, None, EngineName.AUTO)
 

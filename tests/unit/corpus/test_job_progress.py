@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from canvass.conformance.screen import Screening
+from canvass.conformance.step_lookup import ALLOWED, StepLookup
 from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.task_checker import TaskChecker
+from canvass.traces.errors import TraceError
 from support.corpora import record_runs
 
 
@@ -26,3 +32,30 @@ def test_a_task_that_is_done_again_counts_once_also_at_the_end(tmp_path: Path) -
     assert job.progress().events == events
     job.clean()
     assert job.progress().events == events
+
+
+def test_events_of_the_task_that_is_running_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process has few tasks, and a task may take long."""
+    corpus = record_runs(tmp_path / "corpus", 3, 30)
+    checker = TaskChecker.of(cache=tmp_path / "cache")
+    job = CorpusJob(ProcessEngine(), checker, tmp_path / "out", partitions=1)
+    seen: list[int] = []
+    add = Screening.add
+
+    def add_and_look(screening: Screening, unit: Path | TraceError) -> None:
+        add(screening, unit)
+        seen.append(job.progress().events)
+
+    monkeypatch.setattr(Screening, "add", add_and_look)
+    monkeypatch.setattr(StepLookup, "ask", lambda _, steps: np.full(len(steps), ALLOWED))
+
+    job.run(list_units([corpus]))
+
+    counts = [
+        sum(len(file.read_text().splitlines()) for file in sorted(run.glob("member-*.ndjson")))
+        for run in sorted(corpus.iterdir())
+    ]
+    assert seen == np.cumsum(counts).tolist()
+    assert job.progress().events == sum(counts)

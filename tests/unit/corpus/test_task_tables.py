@@ -14,9 +14,9 @@ from canvass.corpus.job import CorpusJob
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.summary import SharedId, Summary, exit_code, summarise
 from canvass.corpus.task_files import (
+    JobRows,
     Stage,
     Superseded,
-    TaskResults,
     stage_of,
     write_rows,
     write_tables,
@@ -53,10 +53,10 @@ def taken(name: str, events: int, source: str | None = None) -> Row:
 
 
 def stage(folder: Path, *tasks: list[Row]) -> Stage:
-    """The rows of tasks, whose receipts come in another order than the tasks."""
+    """The rows of tasks, whose results come in another order than the tasks."""
     write_tasks(folder, [() for _ in tasks])
-    receipts = [write_rows(folder, number, rows) for number, rows in enumerate(tasks)]
-    return stage_of(folder, reversed(receipts))
+    results = [write_rows(folder, number, rows) for number, rows in enumerate(tasks)]
+    return stage_of(folder, reversed(results), len(results))
 
 
 class Done:
@@ -87,7 +87,7 @@ def test_what_was_reported_again_replaces_what_was_reported_first(tmp_path: Path
     second = stage(tmp_path / "second", [verdict("f", "b", "DIVERGES"), verdict("g", "c")])
     superseded = Superseded(frozenset({("f", "b")}), frozenset({"g"}))
 
-    write_tables(TaskResults(first, [second], superseded), tmp_path)
+    write_tables(JobRows(first, [second], superseded), tmp_path)
 
     assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict") == [
         ("f", "a", "CONFORMS"),
@@ -106,7 +106,7 @@ def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
         [verdict("c", "a", "DIVERGES"), divergence("c", "a", "OnVote", 2)],
     )
 
-    write_tables(TaskResults(found), tmp_path)
+    write_tables(JobRows(found), tmp_path)
 
     assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict") == [
         ("z", "a", "DIVERGES"),
@@ -127,7 +127,7 @@ def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
 def test_only_the_first_sources_of_a_shared_id_are_named(tmp_path: Path) -> None:
     rows = [verdict(f"run-{n:02}", "same") for n in range(20, 0, -1)]
 
-    write_tables(TaskResults(stage(tmp_path / "first", rows)), tmp_path)
+    write_tables(JobRows(stage(tmp_path / "first", rows)), tmp_path)
 
     (shared,) = summary_of(tmp_path).shared_ids
     assert shared == SharedId("same", 20, [f"run-{n:02}" for n in range(1, 6)])
@@ -151,7 +151,7 @@ def test_a_summary_counts_and_gives_the_same_examples_in_any_order(
     for order in (rows, rows[::-1]):
         out = tmp_path / str(len(found))
         result = stage(out / "first", *order, [verdict("x", None, "MALFORMED", 0)])
-        write_tables(TaskResults(result), out)
+        write_tables(JobRows(result), out)
         found.append(summary_of(out))
 
     assert found[0] == found[1]
@@ -169,9 +169,9 @@ def test_a_summary_counts_and_gives_the_same_examples_in_any_order(
 def test_a_task_that_is_done_twice_counts_once(tmp_path: Path) -> None:
     write_tasks(tmp_path / "first", [()])
     for _ in range(2):
-        receipt = write_rows(tmp_path / "first", 0, [verdict("f", "a")])
+        result = write_rows(tmp_path / "first", 0, [verdict("f", "a")])
 
-    write_tables(TaskResults(stage_of(tmp_path / "first", [receipt])), tmp_path)
+    write_tables(JobRows(stage_of(tmp_path / "first", [result], 1)), tmp_path)
 
     assert rows_of(tmp_path, "verdicts", "run_id") == [("a",)]
     assert [path.name for path in (tmp_path / "first" / "rows").iterdir()] == ["000000.parquet"]

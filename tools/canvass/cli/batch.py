@@ -18,7 +18,7 @@ from canvass.cli.batch_verify import Engines, Report, Request, check_request, ve
 from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, complain, emit, result_console
-from canvass.corpus.engine_choice import EngineName
+from canvass.corpus.engine import EngineName
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from canvass.cli.output import CommandError, json_text
-from canvass.corpus.engine_choice import EngineName, choose_engine
+from canvass.corpus.engine import EngineName, choose_engine
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:

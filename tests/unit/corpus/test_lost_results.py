@@ -1,0 +1,127 @@
+"""No verdict goes missing: a result or a run that is lost makes the job fail, or has a row."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from msgspec.structs import replace
+
+from canvass.conformance.step_lookup import ALLOWED, StepLookup
+from canvass.corpus.engine import ProcessEngine, RunTask
+from canvass.corpus.frame import _verify_rows
+from canvass.corpus.job import CorpusJob
+from canvass.corpus.plan import Part, Unit, list_units
+from canvass.corpus.rows import RowKind
+from canvass.corpus.source import EventsReader, row_schema
+from canvass.corpus.task_checker import TaskChecker
+from canvass.corpus.task_files import LostResults
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.schema import Run
+from support.corpora import record_runs
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four runs whose steps are not known without the oracle."""
+    return record_runs(tmp_path_factory.mktemp("lost") / "runs", 4, 60)
+
+
+class Spoiled(ProcessEngine):
+    """An engine that loses or doubles results."""
+
+    def __init__(self, spoil: Callable[[list[bytes]], list[bytes]]) -> None:
+        self._spoil = spoil
+
+    def run_tasks(self, run_task: RunTask, count: int, stage: str) -> list[bytes]:
+        return self._spoil(super().run_tasks(run_task, count, stage))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda results: results[1:], "3 results of 4 tasks; task 0 has 0"),
+        (lambda results: [], "0 results of 4 tasks; task 0 has 0"),
+        (lambda results: [*results, results[1]], "5 results of 4 tasks; task 1 has 2"),
+        (lambda results: [*results[:3], results[1]], "4 results of 4 tasks; task 1 has 2"),
+    ],
+    ids=["lost", "all-lost", "twice", "lost-and-another-twice"],
+)
+def test_a_result_that_is_lost_or_comes_twice_fails_the_job(
+    corpus: Path, tmp_path: Path, spoil: Callable[[list[bytes]], list[bytes]], reason: str
+) -> None:
+    checker = TaskChecker.of(cache=tmp_path / "cache")
+    job = CorpusJob(Spoiled(spoil), checker, tmp_path / "out")
+
+    with pytest.raises(LostResults, match=reason):
+        job.run(list_units([corpus]))
+
+    assert not (tmp_path / "out" / "verdicts").exists()
+
+
+def verdicts(checker: TaskChecker, unit: Unit) -> list[tuple[str | None, str | None]]:
+    """Id and verdict of each run that the check of a unit reports."""
+    rows = [row for row in checker.check((unit,)) if row.kind is RowKind.VERDICT]
+    return [(row.run_id, row.verdict) for row in rows]
+
+
+def test_a_run_that_is_gone_at_its_recheck_is_malformed(corpus: Path, tmp_path: Path) -> None:
+    """The recheck replaces the rows of the first look: without a row the run would be lost."""
+    folder = shutil.copytree(corpus / "run-0", tmp_path / "copy")
+    (unit,) = list_units([folder])
+    checker = TaskChecker.of(cache=tmp_path / "cache")
+    again = replace(unit, runs=("run-0",))
+    (folder / "run.json").write_bytes(b"{}")
+
+    assert verdicts(checker, again) == [("run-0", "MALFORMED")]
+
+
+@pytest.mark.parametrize("part", [None, Part(0, 0, 1, last=False)])
+def test_a_damaged_file_at_a_recheck_makes_its_runs_malformed(
+    corpus: Path, tmp_path: Path, part: Part | None
+) -> None:
+    with DatasetWriter(tmp_path / "set", events_per_row_group=50) as writer:
+        write_dataset(Corpus(corpus), writer)
+    (unit,) = list_units([tmp_path / "set"])
+    again = replace(unit, part=part, runs=("run-0", "run-1"))
+    unit.location.write_bytes(b"PAR1")
+    checker = TaskChecker.of(cache=tmp_path / "cache")
+
+    assert verdicts(checker, again) == [("run-0", "MALFORMED"), ("run-1", "MALFORMED")]
+
+
+def rows_of(corpus: Path) -> Any:
+    """The events of a corpus as rows of the data source."""
+    names = [name for name in row_schema(3).names if name not in ("source", "revision")]
+    reader = EventsReader({"path": str(corpus)}, names)
+    batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+    return pa.Table.from_batches(batches)
+
+
+def test_a_run_with_an_id_that_the_format_refuses_has_a_verdict(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StepLookup, "ask", lambda _, steps: np.full(len(steps), ALLOWED))
+    table = rows_of(corpus)
+    ids = pc.replace_substring(table["run"], "run-2", "Run 2")
+    table = table.set_column(table.column_names.index("run"), "run", ids)
+    checker = TaskChecker.of(cache=tmp_path / "cache")
+
+    found = _verify_rows(checker, Run("canvass.run/1", "run", "1.50", 3), iter(table.to_batches()))
+
+    rows = [row for batch in found for row in batch.to_pylist() if row["kind"] == "VERDICT"]
+    assert {row["run_id"]: row["verdict"] for row in rows} == {
+        "run-0": "CONFORMS",
+        "run-1": "CONFORMS",
+        "Run 2": "MALFORMED",
+        "run-3": "CONFORMS",
+    }
+    (reason,) = (row["reason"] for row in rows if row["verdict"] == "MALFORMED")
+    assert reason.startswith("the run id 'Run 2' does not match")
