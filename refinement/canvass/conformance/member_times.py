@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import MESSAGE_TYPES, CommitPosition
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.columns import EventColumns
+from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX
 from canvass.traces.schema import Source
 
-Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 NEVER_NS: Final = -(1 << 62)

@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from canvass.conformance.timing import Doubt, MemberTiming
 from canvass.conformance.verdict import Choice, TimeoutSource, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.columns import EventColumns
+from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import INPUT_INDEX, STATE_INDEX
 from canvass.traces.schema import Run, Source
 from canvass.traces.timeouts import DEFAULTS, timeouts_of
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(slots=True)

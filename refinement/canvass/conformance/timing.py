@@ -43,11 +43,10 @@ from canvass.conformance.member_times import (
 )
 from canvass.conformance.verdict import TimingRule
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.columns import EventColumns
+from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.schema import Source
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS, TERMINATION
 
-Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 

@@ -37,7 +37,7 @@ from canvass.steps.oracle import rules_digest
 from canvass.steps.step import Sends, Step, entry_cells, input_of, record_cells, state_cells
 from canvass.tlc import Function, Value, from_python
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.columns import member_of, message_of
+from canvass.traces.columns import Ints, member_of, message_of
 from canvass.traces.layout import (
     ACTION_NAMES,
     FLAG_COLUMNS,
@@ -50,7 +50,6 @@ from canvass.traces.layout import (
 )
 from canvass.traces.schema import to_trace_input
 
-Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 SCHEMA: Final = "canvass.graph/1"

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from canvass.graph import GraphError
 from canvass.steps.distinct import offsets_of
+from canvass.traces.columns import Ints
 from canvass.traces.layout import (
     ACTION_NAMES,
     FLAG_COLUMNS,
@@ -80,7 +81,6 @@ def find_row(ids: NDArray[np.uint8], prefix: str) -> int | None:
     return first if end > first else None
 
 
-Ints = NDArray[np.int64]
 Offsets = NDArray[np.int64]
 Rows = NDArray[np.int32]
 """Rows of states or of edges."""

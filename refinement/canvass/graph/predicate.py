@@ -42,7 +42,6 @@ from canvass.graph.vectors import (
     Numbers,
     Truths,
     Vector,
-    length,
     present,
     take,
 )
@@ -262,7 +261,7 @@ class Evaluator:
     kernel
         The values of the graph.
     fields
-        The columns of the fields that the expressions name.
+        The values of the fields and bound variables that the expressions name.
     known
         The names of all fields, for messages.
     count
@@ -270,7 +269,7 @@ class Evaluator:
     """
 
     def __init__(
-        self, kernel: Kernel, fields: Mapping[str, Nodes], known: Iterable[str], count: int
+        self, kernel: Kernel, fields: Mapping[str, Vector], known: Iterable[str], count: int
     ) -> None:
         self.kernel = kernel
         self._bound: dict[str, Vector] = dict(fields)
@@ -284,15 +283,13 @@ class Evaluator:
         self, places: NDArray[np.int64], names: frozenset[str], bound: Mapping[str, Vector] = _NONE
     ) -> Evaluator:
         """Give an evaluator of some states, each as often as its place occurs."""
-        other = object.__new__(Evaluator)
-        other.kernel, other._fields = self.kernel, self._fields
-        other.spent, other.count = self.spent, len(places)
-        other._bound = {
+        taken = {
             name: take(vector, places)
             for name, vector in self._bound.items()
             if name in names and name not in bound
         }
-        other._bound |= bound
+        other = Evaluator(self.kernel, {**taken, **bound}, self._fields, len(places))
+        other.spent = self.spent
         return other
 
     def _only(self, mask: Mask, node: Node) -> Evaluator:
@@ -315,7 +312,9 @@ class Evaluator:
         kinds = self.kinds(vector)
         if kinds - {Kind.BOOL}:
             raise PredicateError(f"a condition was expected; this is {said(kinds)}", node.at)
-        return self.kernel.truths(vector.nodes).holds if isinstance(vector, Nodes) else _no(vector)
+        if isinstance(vector, Nodes):
+            return self.kernel.truths(vector.nodes).holds
+        return np.zeros(self.count, dtype=np.bool_)
 
     def kinds(self, vector: Vector) -> set[Kind]:
         """Give the kinds of value that occur."""
@@ -497,10 +496,6 @@ class Evaluator:
             return Nodes(np.full(self.count, empty, dtype=np.int32))
         parts = [self.kernel.keys(self.vector(item)) for item in node.items]
         return Nodes(self.kernel.composed(kind, parts))
-
-
-def _no(vector: Vector) -> Mask:
-    return np.zeros(length(vector), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
 from canvass.graph import GraphError
 from canvass.graph.folders import ID_BYTES
 from canvass.steps.distinct import distinct_rows, offsets_of
 from canvass.traces.actions import ACTIONS
+from canvass.traces.columns import Ints
 from canvass.traces.layout import (
     INPUT_COLUMNS,
     LOG_COLUMNS,
@@ -34,9 +34,6 @@ from canvass.traces.layout import (
 )
 
 Cells = tuple[int, ...]
-
-NO_TARGET: Final = -1
-"""The target of an edge whose input does not enable the action."""
 
 _INPUT, _STATE, _RESULTS, _DISABLED, _OUTCOME = range(5)
 _NOT_ENABLED, _NO_CHANGE, _CHANGE, _NOT_ASKED = range(4)
@@ -82,7 +79,7 @@ class PrintedGraph:
         For each of ``expanded``, the mask of the actions that no input enables.
     source, input, target, sent
         One place for each input that was tried: numbers of state, input, state and sends.
-        ``NO_TARGET`` if the input does not enable the action.
+        -1 if the input does not enable the action.
     """
 
     member_count: int
@@ -157,7 +154,7 @@ class PrintedGraph:
                 self._open[place] = len(self.target)
             self.source.append(state)
             self.input.append(number)
-            self.target.append(state if result == _NO_CHANGE else NO_TARGET)
+            self.target.append(state if result == _NO_CHANGE else NONE)
             self.sent.append(0)
 
     def _add_outcome(self, cells: list[int]) -> None:
@@ -178,8 +175,6 @@ class PrintedGraph:
     def _number(self, cells: Cells) -> int:
         return self.states.setdefault(cells, len(self.states))
 
-
-Ints = NDArray[np.int64]
 
 _PEER: Final = MESSAGE_INDEX["peer"]
 _NAMING: Final = [STATE_INDEX[name] for name in ("leader_member_id", "graceful_closed_leader_id")]
@@ -242,7 +237,7 @@ def _edge_arrays(
     source = state_rows[_ints(printed.source)]
     given = input_rows[_ints(printed.input)]
     target = _ints(printed.target)
-    target = np.where(target == NO_TARGET, NONE, state_rows[target])
+    target = np.where(target == NONE, NONE, state_rows[target])
     order = np.lexsort((given, source))
     return {
         "source": source[order],

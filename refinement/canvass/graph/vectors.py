@@ -51,13 +51,6 @@ Other: TypeAlias = int | str | tuple[int, ...]
 """A scalar, or the nodes of the parts of a tuple or set; ascending, those of a set."""
 
 
-def length(vector: Vector) -> int:
-    """Count the states."""
-    if isinstance(vector, Truths):
-        return len(vector.holds)
-    return len(vector.values if isinstance(vector, Numbers) else vector.nodes)
-
-
 def present(vector: Vector) -> Mask:
     """Mark the states that have a value."""
     if isinstance(vector, Truths):

@@ -12,6 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.traces.columns import Ints
+
 KEYS_FILE: Final = "keys.npy"
 EDGES_FILE: Final = "key-edges.npy"
 
@@ -86,7 +88,6 @@ class KeyTable:
 
 
 Keys = NDArray[np.uint64]
-Ints = NDArray[np.int64]
 
 _LARGEST_CODE: Final = 1 << 62
 

@@ -37,6 +37,7 @@ from canvass.steps.kernel_parts import (
 )
 from canvass.steps.tables import REGIMES, tables
 from canvass.traces.actions import Action
+from canvass.traces.columns import Ints
 from canvass.traces.layout import (
     ACTION_NAMES,
     INPUT_INDEX,
@@ -444,9 +445,6 @@ def canonicalise(  # noqa: C901  (see the module)
                     key = hashed(key, values, send_start[k], send_start[k + 1])
         keys[row, 0], keys[row, 1] = key
         status[row] = KEYED
-
-
-Ints = NDArray[np.int64]
 
 
 class Status(IntEnum):

@@ -10,12 +10,12 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from canvass.steps.canonical import LEADER_STATES
 from canvass.steps.frames import LOG, NEWER_TERM_FIELD, Regime, frame_of
 from canvass.steps.step import ERASED_RECORD
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
+from canvass.traces.columns import Ints
 from canvass.traces.layout import (
     INPUT_COLUMNS,
     MEMBER_COLUMNS,
@@ -27,43 +27,41 @@ from canvass.traces.layout import (
     kind,
 )
 
-Small = NDArray[np.int64]
-
 REGIMES: Final = len(Regime)
 
 
 class Tables(NamedTuple):
     """The frames and layouts for the kernel; each row of a list ends with -1."""
 
-    untouched: Small
+    untouched: Ints
     """Frame: state columns that must be equal before and after."""
-    before: Small
+    before: Ints
     """Frame: state columns kept of the state before."""
-    after: Small
-    records: Small
+    after: Ints
+    records: Ints
     """Frame x record column: 1 kept before, 2 kept after, 4 untouched."""
-    record_of: Small
+    record_of: Ints
     """Frame: message column that names the only record touched, -1 if all may be."""
-    log: Small
+    log: Ints
     """Frame: whether the recording log is kept."""
-    lookups: Small
+    lookups: Ints
     """Frame: the mask of `Lookup`."""
-    inputs: Small
+    inputs: Ints
     """Action: input columns read."""
-    newer: Small
+    newer: Ints
     """Action: column of the message's term that starts an election, -1 for none."""
-    fields: Small
+    fields: Ints
     """Message type: its columns."""
-    state_kinds: Small
-    record_kinds: Small
-    input_kinds: Small
-    message_kinds: Small
-    erased_record: Small
-    leader_states: Small
+    state_kinds: Ints
+    record_kinds: Ints
+    input_kinds: Ints
+    message_kinds: Ints
+    erased_record: Ints
+    leader_states: Ints
     """Election state: whether it is a leader's."""
 
 
-def _lists(rows: list[list[int]]) -> Small:
+def _lists(rows: list[list[int]]) -> Ints:
     width = max(len(row) for row in rows) + 1
     out = np.full((len(rows), width), -1, dtype=np.int64)
     for place, row in enumerate(rows):
@@ -71,7 +69,7 @@ def _lists(rows: list[list[int]]) -> Small:
     return out
 
 
-def _kinds(columns: tuple[str, ...]) -> Small:
+def _kinds(columns: tuple[str, ...]) -> Ints:
     return np.array([kind(name) for name in columns], dtype=np.int64)
 
 

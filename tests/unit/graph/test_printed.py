@@ -18,9 +18,9 @@ from canvass.cluster.member import (
     Role,
 )
 from canvass.graph import GraphError, folders
-from canvass.graph.printed import NO_TARGET, PrintedGraph, arrange, cells_of
+from canvass.graph.printed import PrintedGraph, arrange, cells_of
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import STATE_INDEX
+from canvass.traces.layout import NONE, STATE_INDEX
 from support.printed_lines import INPUTS, RULES, explored, input_lines, state_lines
 
 NEW = Member(
@@ -55,7 +55,7 @@ def test_every_input_tried_becomes_an_edge_or_a_disabled_action() -> None:
     assert graph.disabled[0] >> canvass & 1
     assert not graph.disabled[1] >> canvass & 1
     assert len(graph.source) == (message + 1) + (message + 2 + 1)
-    assert NO_TARGET not in graph.target
+    assert NONE not in graph.target
     assert graph.sends.keys() > {(0,)}
 
 
@@ -90,7 +90,7 @@ def test_tables_give_the_arrays_back() -> None:
 
 def test_tables_have_names_for_enums_and_no_target_where_nothing_is_enabled() -> None:
     arrays = arrange(printed([NEW]), peers_alike=True)
-    arrays["target"][0] = NO_TARGET
+    arrays["target"][0] = NONE
     tables = folders.to_tables(arrays)
 
     assert tables[folders.EDGES_FILE]["target"].to_pylist()[0] is None
