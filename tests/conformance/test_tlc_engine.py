@@ -274,7 +274,7 @@ def test_engine_from_the_command_line(
     shown = capsys.readouterr().out
     assert shown.startswith("DIVERGES    good  ")
     assert "by the spec this step sends other messages than the trace reports" in shown
-    assert "behaviours looked for by TLC" in shown
+    assert "TLC searched for behaviours" in shown
 
 
 @pytest.mark.parametrize(

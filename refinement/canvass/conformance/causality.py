@@ -32,9 +32,9 @@ NOT_LED: Final = 13
 """The member whose log is joined has not led that term."""
 
 JOINING_PROBLEMS: Final = {
-    NOT_GRANTED: "a catch-up is joined that the leader has not granted in that term",
-    NOT_REACHED: "the live log is joined where its leader has not written in that term",
-    NOT_LED: "the log is joined of a member that has not led the term followed",
+    NOT_GRANTED: "joins a catch-up that the leader has not granted in that term",
+    NOT_REACHED: "joins the live log beyond what its leader has written in that term",
+    NOT_LED: "joins the log of a member that has not led that term",
 }
 """The text of each problem. The numbers continue those of `canvass.conformance.kernel_order`."""
 
@@ -129,11 +129,11 @@ PROBLEMS: Final = {
     kernel.OTHER_RECEIVER: "message {id} was sent to another member",
     kernel.OTHER_CONTENT: "message {id} was sent with other contents",
     kernel.RECEIVED_TWICE: "message {id} is received a second time",
-    kernel.OVERTAKEN: "message {id} was sent before one of member {sender} that came already",
+    kernel.OVERTAKEN: "message {id} is received after a later message of member {sender}",
     kernel.SENT_TWICE: "message {id} is sent a second time; step {step} of member {sender} sent it",
-    kernel.CYCLE: "the step comes before itself: what it consumes depends on what it causes",
-    kernel.NOT_WRITTEN: "the log is recorded to where its leader has not written in that term",
-    kernel.NO_LEADER: "the log is recorded from a member that has not led the term followed",
+    kernel.CYCLE: "the step depends on itself, through messages or recorded log bytes",
+    kernel.NOT_WRITTEN: "records the log beyond what its leader has written in that term",
+    kernel.NO_LEADER: "records the log of a member that has not led that term",
     **JOINING_PROBLEMS,
 }
 """The text of each problem, by the number that the kernel gives a row."""

@@ -42,9 +42,9 @@ from canvass.traces.timeouts import duration_text
 
 CLASS_TEXTS: Final = {
     DivergenceClass.IMPLEMENTATION_STEP: "a step that the spec does not allow",
-    DivergenceClass.CAUSALITY: "something that nobody caused",
+    DivergenceClass.CAUSALITY: "a message or log bytes without a cause",
     DivergenceClass.SAFETY_PROPERTY: "a violated safety property",
-    DivergenceClass.INSTRUMENTATION_GAP: "something that was not recorded",
+    DivergenceClass.INSTRUMENTATION_GAP: "a step that was not recorded",
 }
 """The meaning of each class for a person."""
 _MAX_FACTS: Final = 3
@@ -212,7 +212,7 @@ def summary(counts: Counts) -> str:
     checked = f"{counted(counts.runs, 'run')}, {counted(counts.events, 'event')}"
     done = f"{checked} in {counts.seconds:.1f} s ({rate:,.0f} events/s)"
     if counts.by_tlc:
-        return f"{done}; behaviours looked for by TLC"
+        return f"{done}; TLC searched for behaviours"
     return (
         f"{done}; {counted(counts.distinct_steps, 'distinct step')}:"
         f" {counts.found_in_graph:,} known, {counts.found_in_cache:,} in the cache,"

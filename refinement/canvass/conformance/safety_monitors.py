@@ -267,11 +267,11 @@ _LOG_NAMES: Final = {
     kernel.LOG_MATCHING: ("LogMatching", "two logs agree above {0}, and differ below"),
     kernel.LEADER_COMPLETENESS: (
         "LeaderCompleteness",
-        "a leader lacks what was committed in older terms up to {0}",
+        "a leader lacks committed entries of older terms up to {0}",
     ),
     kernel.STATE_MACHINE_SAFETY: (
         "StateMachineSafety",
-        "commits up to {0}, where something else was committed before",
+        "commits other entries up to {0} than were committed before",
     ),
     kernel.COMMITTED_IS_DURABLE: (
         "CommittedIsDurable",
@@ -279,11 +279,11 @@ _LOG_NAMES: Final = {
     ),
     kernel.NO_TRUNCATION_BELOW_COMMIT: (
         "NoTruncationBelowCommit",
-        "cuts the log at {0}, below the own commit position",
+        "truncates the log at {0}, below its own commit position",
     ),
     kernel.MISREAD: (
         LOG_STREAM,
-        "consumes the log up to {0} as if terms began elsewhere in it than they do",
+        "consumes the log up to {0} as if a term began at another position",
     ),
 }
 
@@ -347,7 +347,7 @@ def _first(order: Order, bad: Ints, name: str, text: str) -> list[Violation]:
 _OF_STATES: Final = (
     ("CandidateTermMonotonic", "the candidate term on disk falls"),
     ("CommitMonotonic", "the commit position falls"),
-    ("CommitBounded", "the commit position is beyond what is recorded"),
+    ("CommitBounded", "the commit position is beyond the recorded position"),
     (
         "RecordingLogCoherent",
         "terms of the recording log do not rise, or do not begin where the one before ended",

@@ -128,7 +128,7 @@ def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
 
 def _cycle(trace: TraceRun, end: DeadEnd) -> list[Divergence]:
     """Give divergences for members that wait for each other; first those that wait for a log."""
-    text = "the step comes before itself: what it consumes depends on what it causes"
+    text = "the step depends on itself, through messages or recorded log bytes"
     for_log = [member for member, right in end.standing.items() if not right[2]]
     others = sorted(end.standing.keys() - for_log)
     causal = DivergenceClass.CAUSALITY
@@ -163,12 +163,12 @@ def _blame(trace: TraceRun, end: DeadEnd, member: int) -> tuple[DivergenceClass,
     return None
 
 
-_RECORDS: Final = "the log is recorded to where its leader has not written in that term"
+_RECORDS: Final = "records the log beyond what its leader has written in that term"
 _ABOUT_LOG: Final = {
     "ConsumeLog": "consumes the first entry of a term as if it were another, or what is not there",
     "OnReplayNewLeadershipTermEvent": "the log has no entry there that begins that term",
-    "FollowerCatchupAwait": "no leader of that term has begun to replay its log to this member",
-    "FollowerLogAwait": "no leader of that term has written up to there",
+    "FollowerCatchupAwait": "joins a catch-up that the leader has not granted in that term",
+    "FollowerLogAwait": "joins the live log beyond what its leader has written in that term",
 }
 _OWN_LOG: Final = frozenset({"ConsumeLog", "OnReplayNewLeadershipTermEvent"})
 
@@ -196,7 +196,7 @@ def _about_message(trace: TraceRun, end: DeadEnd, member: int) -> str | None:
     earlier = trace.streams[member].received[: end.at[member]]
     if any(other[1] == identity for other in earlier):
         return f"message {name} is received a second time"
-    return f"message {name} was sent before one of member {sender} that came already"
+    return f"message {name} is received after a later message of member {sender}"
 
 
 def _about_step(trace: TraceRun, end: DeadEnd, member: int) -> str:
