@@ -3,7 +3,7 @@
 `plan` and `split` make tasks, `job` runs the stages, and `task_checker` is what a task does on a
 worker. `parts` joins runs that are split between tasks. `task_files` and `summary` are the output.
 
-What flows: paths in; tables of verdicts, divergences and coverage out. What a verdict is, is
-decided in `canvass.conformance`: a worker calls the same functions as ``canvass verify``. Only the
-command line and the browser import this package.
+What flows: paths in; tables of verdicts, divergences and coverage out. `canvass.conformance`
+decides verdicts: a worker calls the same functions as ``canvass verify``. Only the command line and
+the browser import this package.
 """

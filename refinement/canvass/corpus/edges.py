@@ -1,7 +1,7 @@
-"""Which steps of a state graph a corpus takes: what of the model production has ever seen.
+"""Coverage of a state graph: which steps of the model a corpus takes.
 
-A step of the graph is the canonical form of some of its edges. Steps are looked up and counted by
-action here. Whether runs conform is for `canvass.conformance` to say.
+A step of the graph is the canonical form of some of its edges. This module looks steps up and
+counts them by action. `canvass.conformance` decides whether runs conform.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class ActionSteps(Struct, frozen=True, rename="camel"):
 
     action: str
     steps: int
-    """Distinct canonical steps that the graph has of it."""
+    """Distinct canonical steps of the graph with this action."""
     covered: int
-    """Those of them that the corpus takes."""
+    """How many of them the corpus takes."""
 
 
 class GraphCoverage(Struct, frozen=True, rename="camel"):
@@ -47,26 +47,26 @@ class GraphCoverage(Struct, frozen=True, rename="camel"):
 
 
 def edges_met(table: KeyTable, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Give an edge for each step of a graph that is among some keys, ascending."""
+    """Return an edge of each graph step whose key is in ``keys``, ascending."""
     found = np.unique(table.lookup(keys))
     met: NDArray[np.int64] = found[found >= 0]
     return met
 
 
 def edge_count(name: str) -> int:
-    """Give the number of edges of a graph in a folder, by path or URL."""
+    """Return the number of edges of a graph in a folder, by path or URL."""
     return read_manifest(local_folder(place_of(name))).counts.tried
 
 
 def coverage_of(name: str, met: NDArray[np.int64]) -> GraphCoverage:
-    """Count all steps of a graph, and the steps that were met, by action.
+    """Count all steps of a graph, and the covered steps, by action.
 
     Parameters
     ----------
     name
         The folder of the graph, by path or URL.
     met
-        An edge for each step that was met.
+        An edge of each covered step.
     """
     folder = local_folder(place_of(name))
     graph = open_graph(folder)
@@ -92,31 +92,31 @@ def coverage_of(name: str, met: NDArray[np.int64]) -> GraphCoverage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covered:
-    """What some runs take of a graph."""
+    """Coverage of a graph by some runs."""
 
     coverage: GraphCoverage
     missed: NDArray[np.int64]
-    """An edge for each step of the graph that no run takes, ascending."""
+    """An edge of each step of the graph that no run takes, ascending."""
     runs: int
     malformed: int
-    """How many of the runs are malformed."""
+    """Number of malformed runs."""
     events: int
 
 
 def covered_by(graph: Path, corpora: Iterable[Path]) -> Covered:
-    """Look the steps of runs up in a graph, in this process.
+    """Look up the steps of runs in a graph, in this process.
 
     Parameters
     ----------
     graph
         The folder of a member's graph.
     corpora
-        Run folders, folders of them, or data sets.
+        Run folders, folders of run folders, or data sets.
 
     Raises
     ------
     TraceError
-        If a corpus is none.
+        If a corpus has no runs.
     GraphError
         If the graph has no table of steps.
     """

@@ -1,10 +1,10 @@
 """`verify`: events in a DataFrame to verdicts in a DataFrame, for jobs of your own.
 
 Rows must have the columns of ``canvass.events/1``, in any order. ``spark.read.format("canvass")``
-gives such rows. Its column ``truncated`` makes a run with a truncated stream INCOMPLETE; without
-the column, truncation does not show. `verify` groups the rows by run, so that all events cross
-Spark. For events in files, `canvass.corpus.job` is several times as fast. Only the DataFrame API is
-used, so that this works on Spark Connect, if the server's workers have canvass.
+makes such rows. Its column ``truncated`` makes a run with a truncated stream INCOMPLETE. Without
+the column nothing shows the truncation. `verify` groups the rows by run: Spark moves all events.
+For events in files, `canvass.corpus.job` is several times as fast. `verify` uses the DataFrame API
+only. So it works on Spark Connect, if the server's workers have canvass.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Revision = Literal["1.49", "1.50", "hardened"]
 
 _RECORD: Final = "member_{}_log_position"
 _SOURCE: Final = "source"
-"""The one column that no verdict depends on; it does not travel."""
+"""The column that no verdict depends on; Spark does not move it."""
 _NO_SOURCE: Final = {"file": "", "lines": [], "observed": [], "reason": ""}
 
 
@@ -54,25 +54,25 @@ def verify(
     graph: Path | None = None,
     cache: Path | None = None,
 ) -> DataFrame:
-    """Give the verdict on each run that has events in a DataFrame.
+    """Return the verdict on each run that has events in a DataFrame.
 
     Parameters
     ----------
     events
-        Rows of ``canvass.events/1``; all runs of clusters of one size.
+        Rows of ``canvass.events/1``. All clusters have the same number of members.
     revision, initial
-        What ``run.json`` would say of all the runs.
+        The fields of ``run.json``, for all runs.
     graph
         Folder of a graph artifact, under the same path for all workers.
     cache
-        Folder of the oracle's answers, likewise; else the user's.
+        Folder of the oracle's answers, under the same path for all workers. Default: the user's.
 
     Returns
     -------
     DataFrame
-        One row for each run: the columns of ``verdicts`` of a batch verification. Nothing is
-        computed before it is asked for; the oracle runs on the workers, one at a time on each
-        machine.
+        One row for each run, with the columns of the table ``verdicts``. Spark computes it when it
+        is used. The oracle runs on the workers, one at a time on each machine. A run whose id does
+        not match the pattern of the format is MALFORMED.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def verify(
 
 
 def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) -> Iterator[Any]:
-    """Verify the runs of a partition, through a file: what is read of files is checked already."""
+    """Verify the runs of a partition through a file, as the reader of files checks all events."""
     schema = arrow_schema(template.member_count)
     runs: dict[str, RunEntry] = {}
     refused: set[str] = set()
@@ -150,7 +150,7 @@ def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) ->
 
 
 def _truncated(table: Any) -> Iterator[tuple[str, Fact]]:
-    """Give for each run whose rows say so that a member's stream is truncated."""
+    """Yield run and fact of each truncated stream."""
     truncated = table.select(["run", "member", TRUNCATED]).filter(
         pc.is_valid(table.column(TRUNCATED))
     )

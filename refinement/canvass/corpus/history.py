@@ -1,19 +1,17 @@
-"""Tables that grow with every verification, and which units of a corpus that grows are due.
+"""Tables that grow with each verification, and the units of a growing corpus that are due.
 
-The tables say what was verified, when, under which spec, and how. A verification adds one Parquet
-file to each table, in the partition of its day. ``inputs`` has a row for each unit: from it the
-next verification finds what is new. The files are staged first; an empty file `_COMMIT` beside them
-decides. Without it, they are removed at the next start. With it, they are moved into the tables, at
-the next start if the driver was killed before. So each verification is in the tables once, whenever
-the driver dies.
+The tables record what was verified, when, and against which spec. A verification adds one Parquet
+file to each table, in the partition of its day. ``inputs`` has a row for each unit; the next
+verification compares the units with these rows. Files are staged first, and an empty file `_COMMIT`
+beside them commits them. Then they are moved into the tables. If the driver dies, the next start
+moves committed files and removes others. So each verification is in the tables exactly once.
 
-Tables: ``verdicts``, ``divergences``, ``coverage``, ``quarantine`` (what is malformed, with the
-reason) and ``inputs``, which is moved last. Beside them are the ``tasks`` of the jobs, a line of
-JSON each.
+Tables: ``verdicts``, ``divergences``, ``coverage``, ``quarantine`` (malformed units with the
+reason) and ``inputs``, which is moved last. Beside them, ``tasks`` has a line of JSON for each
+task.
 
-A unit is due when it has been quiet for a while and was not looked at before; one that lacks
-streams is waited for longer. Times are those of its files, so that a watch that is started again
-goes on where the last one was.
+``canvass batch watch`` verifies a unit when its files have not changed for a while; longer if the
+unit lacks streams. A watch that is started again goes on from the times of the files.
 """
 
 from __future__ import annotations
@@ -56,14 +54,14 @@ from canvass.traces.schema import FactKind
 
 _TASKS: Final = "tasks"
 TABLES: Final = ("verdicts", "divergences", "coverage", "quarantine", "inputs")
-"""In the order in which their files are put in place, after those of the tasks."""
+"""Tables in the order in which their files are put in place, after the files of the tasks."""
 _STAGING: Final = "_staging"
 _COMMIT: Final = "_COMMIT"
 _LOCK: Final = "_lock"
 _HASH_THREADS: Final = 2
 _PIECE: Final = 1 << 20
 _QUIET_S: Final = 2.0
-"""A file that changed less than this before it was read may change again within its time stamp."""
+"""Seconds after a change in which another change may leave the file's time stamp as it is."""
 
 _STAMP: Final = (
     pa.field("verification_id", pa.string(), nullable=False),
@@ -86,7 +84,7 @@ _QUARANTINE: Final = ("source", "run_id", "reason")
 
 
 class Stamp(Struct, frozen=True, rename="camel"):
-    """What every row says of the verification that it is from."""
+    """The columns of each row that describe its verification."""
 
     verification_id: str
     verified_at: datetime
@@ -96,34 +94,34 @@ class Stamp(Struct, frozen=True, rename="camel"):
 
     @property
     def day(self) -> str:
-        """The partition, as Hive names it."""
+        """The name of the Hive partition."""
         return f"date={self.verified_at:%Y-%m-%d}"
 
 
 class Input(Struct, frozen=True):
-    """A unit as it is now."""
+    """A unit, compared with its latest verification."""
 
     unit: Unit
     cause: str
-    """Why it is verified: ``new``, ``changed``, ``spec`` (verified against another spec),
-    ``canvass`` (verified by another canvass) or ``again``. Empty if it need not be.
+    """Why it is due: ``new``, ``changed``, ``spec`` (verified against another spec), ``canvass``
+    (verified by another canvass) or ``again``. Empty if it is not due.
     """
     digest: str
-    """Of the contents of its files."""
+    """Digest of the contents of its files."""
     stat: str | None
-    """Sizes and times of its files; None if they cannot be relied on."""
+    """Hash of the sizes and times of its files; None if a file may change within its time stamp."""
     counts: tuple[int, ...] = ()
-    """Of a unit that need not be verified: its runs by verdict, in the order of `Verdict`."""
+    """Its runs by verdict, in the order of `Verdict`, if it is not due."""
 
 
 class Inputs(Struct, frozen=True):
-    """All units of a corpus, as they are now."""
+    """All units of a corpus, compared with their latest verifications."""
 
     listed: tuple[Input, ...]
 
     @property
     def due(self) -> list[Input]:
-        """Those to be verified."""
+        """The units to be verified."""
         return [each for each in self.listed if each.cause]
 
     def causes(self) -> Counter[str]:
@@ -131,7 +129,7 @@ class Inputs(Struct, frozen=True):
         return Counter(each.cause for each in self.listed)
 
     def earlier(self) -> dict[str, int]:
-        """Count the runs of the others by verdict."""
+        """Count the runs of the units that are not due by verdict."""
         totals = Counter[str]()
         for each in self.listed:
             totals.update(dict(zip((v.value for v in Verdict), each.counts, strict=False)))
@@ -157,7 +155,7 @@ class History:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Keep other verifications of this machine out, and end what a killed driver began.
+        """Lock the tables on this machine, and finish the work of a killed driver.
 
         Raises
         ------
@@ -165,7 +163,7 @@ class History:
             If another verification is adding to the tables.
         """
         folder = self._folder
-        if isinstance(folder, UrlPath):  # Object stores have no locks: one at a time, please.
+        if isinstance(folder, UrlPath):  # Stores have no locks; the guide says so.
             self._recover()
             yield
             return
@@ -180,7 +178,7 @@ class History:
             yield
 
     def _recover(self) -> None:
-        """Put in place what was committed; remove what was not."""
+        """Move committed files into the tables; remove other staged files."""
         names = [file.name for file in files_below(self._staging)]
         committed = {name.split("/")[0] for name in names if name.endswith(f"/{_COMMIT}")}
         for identity in sorted(committed):
@@ -199,7 +197,7 @@ class History:
 
     @contextmanager
     def report_folder(self) -> Iterator[Place]:
-        """Give a folder for a report beside the tables, where workers see it as well."""
+        """Yield a folder for a report beside the tables, which workers reach; then remove it."""
         folder = self._staging / f"report-{uuid4().hex}"
         yield folder
         remove_folder(folder)
@@ -216,11 +214,11 @@ class History:
         units
             All units of the corpus.
         spec_digest
-            Of the spec that they are to conform to.
+            Digest of the current spec.
         version
-            Of canvass and its code, as `checker_version` gives it.
+            The current `checker_version`.
         again
-            Whether all of them are to be verified.
+            Whether all units are due.
         """
         known = self._known({unit.path for unit in units})
         with ThreadPoolExecutor(_HASH_THREADS) as pool:
@@ -229,7 +227,7 @@ class History:
             return Inputs(tuple(_with_checker(each, known, now) for each in compared))
 
     def _known(self, sources: set[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Give the latest row of each unit."""
+        """Return the latest row of each unit."""
         latest: dict[str, Mapping[str, Any]] = {}
         for batch in self._batches("inputs", _KNOWN):
             for row in batch.to_pylist():
@@ -241,7 +239,7 @@ class History:
         return latest
 
     def divergences(self) -> set[tuple[str, str]]:
-        """Give the kinds of divergences that the tables have: class, and action or property."""
+        """Return the kinds of divergences in the tables: class, and action or property."""
         names = ("divergence_class", "name")
         return {
             kind
@@ -250,7 +248,7 @@ class History:
         }
 
     def _batches(self, table: str, columns: Sequence[str]) -> Iterator[Any]:
-        """Read the files of a table; a missing table has none."""
+        """Yield the rows of a table; a missing table has none."""
         folder = self._folder / table
         for file in files_below(folder):
             if file.name.endswith(".parquet"):
@@ -261,16 +259,16 @@ class History:
     # --- what was found ---------------------------------------------------------------------------
 
     def append(self, report: Place, inputs: Sequence[Input], stamp: Stamp) -> None:
-        """Add the tables of a report; all of them or, if the driver dies, none.
+        """Add the tables of a report: all of them or, if the driver dies, none.
 
         Parameters
         ----------
         report
-            The folder of the tables that the job has written.
+            The folder with the tables of the job.
         inputs
-            The units that were verified.
+            The verified units.
         stamp
-            Of the verification. One that is there already is replaced.
+            The stamp of the verification. Rows with the same id are replaced.
         """
         staged = self._staging / stamp.verification_id
         for name, table in _tables(report, inputs):
@@ -288,7 +286,7 @@ def _write(folder: Place, name: str, table: Any, stamp: Stamp) -> None:
 
 
 def _write_tasks(folder: Place, log: Place, stamp: Stamp) -> None:
-    """Write the lines of a job's tasks, each with the stamp of the verification."""
+    """Write the task log of a job, with the stamp of the verification in each line."""
     folder.mkdir(parents=True, exist_ok=True)
     encoder, named = msgspec.json.Encoder(), msgspec.to_builtins(stamp)
     lines = (msgspec.json.decode(line) for line in log.read_bytes().splitlines())
@@ -305,11 +303,11 @@ def _move(source: Place, target: Place) -> None:
 
 
 _DECIDING: Final = ("cluster", "traces", "graph", "steps", "conformance", "corpus")
-"""The packages that decide verdicts, on logs of Aeron too."""
+"""The packages whose code decides verdicts, also on logs of Aeron."""
 
 
 def checker_version() -> str:
-    """Name what decides verdicts: the version of canvass, and a digest of that code."""
+    """Return the version of canvass, and a digest of the code that decides verdicts."""
     found = hashlib.blake2b(digest_size=6)
     for name in _DECIDING:
         folder = Path(str(import_module(f"canvass.{name}").__file__)).parent
@@ -320,7 +318,7 @@ def checker_version() -> str:
 
 
 def make_stamp(inputs: Iterable[Input], version: str, spec_digest: str, now: datetime) -> Stamp:
-    """Make the stamp of a verification: of the same inputs on the same day it has the same id."""
+    """Make the stamp of a verification. Its id is the same for the same inputs on the same day."""
     found = hashlib.blake2b(f"{version}\n{spec_digest}\n{now:%Y-%m-%d}\n".encode(), digest_size=16)
     for each in sorted(inputs, key=lambda each: each.unit.path):
         found.update(f"{each.unit.path}\0{each.digest}\n".encode())
@@ -328,7 +326,7 @@ def make_stamp(inputs: Iterable[Input], version: str, spec_digest: str, now: dat
 
 
 def _compare(unit: Unit, before: Mapping[str, Any] | None, again: bool) -> Input:
-    """Compare a unit with its latest verification, but for what has verified it."""
+    """Compare the files of a unit with its latest verification."""
     stat = _stat_of(unit)
     if before is not None and stat is not None and stat == before["stat"]:
         digest = before["digest"]
@@ -347,7 +345,7 @@ def _compare(unit: Unit, before: Mapping[str, Any] | None, again: bool) -> Input
 def _with_checker(
     each: Input, known: Mapping[str, Mapping[str, Any]], now: Mapping[str, str]
 ) -> Input:
-    """Have a unit verified that another spec or another canvass has verified."""
+    """Make a unit due if another spec or another canvass was used at its latest verification."""
     if each.cause:
         return each
     before = known[each.unit.path]
@@ -358,7 +356,7 @@ def _with_checker(
 
 
 def _stat_of(unit: Unit) -> str | None:
-    """Give sizes and times of a unit's files; None if a file may change within its time."""
+    """Return the hash of sizes and times of a unit's files; None if a file has just changed."""
     age_s = datetime.now(UTC).timestamp() - unit.changed_ns / 1e9
     return unit.stat if unit.stat and age_s >= _QUIET_S else None
 
@@ -374,12 +372,12 @@ def _files_of(unit: Unit) -> list[tuple[str, Place]]:
 
 
 def _stands_for_contents(unit: Unit, stat: str | None) -> bool:
-    """Tell whether sizes and times do: a store replaces files whole, and reading them costs."""
+    """Tell whether the stat replaces the digest: stores replace files whole, and reads cost."""
     return stat is not None and isinstance(unit.place, UrlPath)
 
 
 def _digest_of(unit: Unit) -> str:
-    """Hash the contents of a unit's files; what cannot be read counts by its name."""
+    """Hash the contents of a unit's files; a file that cannot be read counts by name and error."""
     found = hashlib.blake2b(unit.reason.encode(), digest_size=16)
     for name, place in _files_of(unit):
         found.update(f"{name}\0".encode())
@@ -445,23 +443,23 @@ def _stamped(table: Any, stamp: Stamp) -> Any:
 
 
 class Patience(Struct, frozen=True):
-    """For how many seconds a unit must not have changed before it is verified."""
+    """Seconds without a change after which a unit is verified."""
 
     settle_s: float = 5.0
-    """If all its streams are there."""
+    """For a unit with all its streams."""
     patience_s: float = 600.0
-    """If streams are missing, or nobody can tell: then it is verified as it is."""
+    """For a unit that lacks streams, and for logs of Aeron, which may always get more lines."""
 
 
 class Arrivals:
-    """Finds what has come since the last look.
+    """Finds the units that have arrived since the last look.
 
     Parameters
     ----------
     corpora
         Folders in which units arrive, by path or URL. They may be empty at first.
     patience
-        How long a unit is waited for.
+        Seconds without a change after which a unit is verified.
     """
 
     def __init__(self, corpora: Iterable[Place], patience: Patience) -> None:
@@ -475,12 +473,12 @@ class Arrivals:
         Raises
         ------
         TraceError
-            As `list_units`, but for a folder in which there is nothing yet.
+            As `list_units` says, but not for an empty folder.
         """
         return [unit for corpus in self._corpora for unit in _units_of(corpus)]
 
     def due(self, units: Iterable[Unit]) -> list[Unit]:
-        """Give the units that are settled and were not `seen` as they are now."""
+        """Return the settled units that are new or have changed since `seen`."""
         now_ns = time.time_ns()
         return [
             unit
@@ -489,7 +487,7 @@ class Arrivals:
         ]
 
     def seen(self, units: Iterable[Unit]) -> None:
-        """Note units as done."""
+        """Record that units were verified."""
         self._seen.update((unit.path, unit.stat) for unit in units)
 
 
@@ -504,7 +502,7 @@ def _units_of(corpus: Place) -> list[Unit]:
 
 
 def is_settled(unit: Unit, patience: Patience, now_ns: int) -> bool:
-    """Tell whether a unit has been as it is for long enough."""
+    """Tell whether a unit has not changed for long enough."""
     quiet_s = (now_ns - unit.changed_ns) / 1e9
     if quiet_s >= patience.patience_s:
         return True
@@ -512,7 +510,7 @@ def is_settled(unit: Unit, patience: Patience, now_ns: int) -> bool:
 
 
 def _has_all_streams(unit: Unit) -> bool:
-    """Tell whether nothing of a unit is missing; of logs of Aeron nobody can tell."""
+    """Tell whether a unit has all its streams; False for logs of Aeron, as nothing shows it."""
     if unit.kind is not UnitKind.RUN:
         return unit.kind is not UnitKind.AERON_LOGS
     try:

@@ -1,19 +1,19 @@
 """The job: units in, tables of verdicts, divergences and coverage out.
 
-What Spark moves are numbers of tasks on the way out and receipts on the way back; the events stay
-in the worker that reads them, and the results go to files. The job has five stages, of
-which a corpus that holds nothing unknown and nothing large takes the first and the last:
+Spark moves the numbers of tasks and their results. Events stay in the worker that reads them, and
+rows go to files. The job has five stages; a corpus without unknown steps and large units needs the
+first and the last only:
 
-1. each task checks its units as far as graph and cache know the steps, and gives verdicts, counts
-   and the distinct steps that are still to be decided; units too large for one task are split;
-2. those steps, each once, are decided in batches;
-3. a run whose open steps are all allowed has the verdict it was given for that case; one that took
-   a forbidden step is checked again, now that everything is known;
-4. what the parts hold of a run that was split is joined, and checked as a whole;
-5. the tables are written, on the driver.
+1. ``check``: each task checks its units with the steps that graph and cache know. It writes
+   verdicts, counts and the distinct open steps. Units that are too large for one task are split.
+2. ``ask``: the oracle decides the open steps, each once, in batches.
+3. ``recheck``: runs with a forbidden step are checked again. The other runs with open steps keep
+   their verdicts, which assume that all open steps are allowed.
+4. ``join``: the parts of each split run are joined and checked as a whole.
+5. The driver writes the tables.
 
-No verdict depends on how units are packed into tasks: a run is decided from its own events and from
-answers that belong to a step's content. Where the stages run is in `canvass.corpus.engine`.
+No verdict depends on how units are packed into tasks: it follows from the run's own events and from
+the answers for its steps. `canvass.corpus.engine` runs the stages.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ _Place = tuple[str, int | None]
 
 
 class JobProgress(NamedTuple):
-    """How far a job is."""
+    """The progress of a job."""
 
     done: int
     """Tasks of the stage that are done."""
     tasks: int
-    """All of them."""
+    """All tasks of the stage."""
     events: int
-    """Events that were checked, in all stages."""
+    """Events checked so far, in all stages."""
     diverging: int
-    """Runs that were seen to diverge, without runs that the oracle still has to check."""
+    """Runs that diverge so far, whatever the oracle answers."""
 
 
 class OutputExists(Exception):
-    """The folder for the results holds something already."""
+    """The folder for the results is not empty."""
 
 
 class CorpusJob:
@@ -76,20 +76,19 @@ class CorpusJob:
     Parameters
     ----------
     engine
-        Where it runs.
+        Runs the tasks.
     checker
-        How units are checked.
+        Checks the units of a task.
     out
         Folder of the results; new or empty.
     work
-        Folder of what the stages leave for each other, which driver and workers reach; else one
-        in ``out``.
+        Folder of the files between stages, which driver and workers reach. Default: in ``out``.
     partitions
-        Number of tasks; chosen from sizes and cores if not given.
+        Number of tasks. Default: from sizes and cores.
     oracles
-        How many batches of steps are decided at once.
+        How many oracles run at once.
     task_cost
-        What a task should cost at most; larger units are split into parts.
+        Maximum cost of a task; larger units are split into parts.
     say
         Called with the name of each stage that begins.
     """
@@ -149,7 +148,7 @@ class CorpusJob:
         self.graphs = write_tables(JobRows(first, later, superseded), self._out)
 
     def progress(self) -> JobProgress:
-        """Tell how far the stage is; in any thread."""
+        """Return the progress; safe in any thread."""
         if self._at_the_end is not None:
             return self._at_the_end
         try:
@@ -162,11 +161,11 @@ class CorpusJob:
         return JobProgress(done, self._tasks, events, diverging)
 
     def table(self, name: str) -> Place:
-        """Give the folder of one of the tables: verdicts, divergences or coverage."""
+        """Return the folder of a table: verdicts, divergences or coverage."""
         return self._out / name
 
     def clean(self) -> None:
-        """Remove what only the stages needed."""
+        """Remove the files between stages."""
         self._at_the_end = self.progress()
         remove_folder(self._work)
 
@@ -188,7 +187,7 @@ class CorpusJob:
         return found
 
     def _ask(self, first: Stage) -> list[bytes]:
-        """Ask the oracle about unknown steps; give the keys of the forbidden steps."""
+        """Ask the oracle about the open steps; return the keys of the forbidden steps."""
         if not first.count(RowKind.STEP):
             return []
         steps = write_steps(self._work / "steps", first)
@@ -205,16 +204,16 @@ class CorpusJob:
         return [key for key, answer in answers if self._checker.forbids(answer)]
 
     def _again(self, first: Stage, forbidden: list[bytes]) -> dict[_Place, set[str]]:
-        """Give the runs to be checked again, by the unit that they are in.
+        """Return the ids of the runs to be checked again, by unit and part.
 
-        A run is checked again if it took a forbidden step, or if it diverges elsewhere and had open
-        steps: only now it is known which divergence comes first. If a part of a unit is malformed,
-        the whole unit is read again, to find where it is wrong; no run is named then.
+        A run is checked again if it has a forbidden step. It is also checked again if it diverges
+        and had open steps: only now it is known which divergence comes first. If a part of a unit
+        is malformed, the whole unit is read again to find the line; then no run is named.
         """
         again: dict[_Place, set[str]] = {}
         refused = set(forbidden)
         columns = ("source", "part", "run_id", "verdict", "pending")
-        kinds = [RowKind.VERDICT] if first.count(RowKind.STEP) else []  # Else no step was open.
+        kinds = [RowKind.VERDICT] if first.count(RowKind.STEP) else []  # Without open steps: none.
         for batch in first.batches(kinds, columns):
             rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
             for source, part, run_id, verdict, pending in rows:
@@ -227,7 +226,7 @@ class CorpusJob:
     def _recheck(
         self, units: Sequence[Unit], again: dict[_Place, set[str]]
     ) -> tuple[Superseded, Stage]:
-        """Check runs again; give which rows are superseded, and the new ones."""
+        """Check runs again; return which rows are superseded, and the stage with the new rows."""
         wholes = {unit.path: unit for unit in units}
         chosen, runs = [], set[tuple[str, str | None]]()
         for (source, number), ids in sorted(again.items(), key=str):
@@ -240,12 +239,12 @@ class CorpusJob:
         return Superseded(frozenset(runs), broken), self._checked(chosen, "recheck")
 
     def _joins(self, split: Sequence[Unit], first: Stage, superseded: Superseded) -> list[Unit]:
-        """Give a unit for each split run; its check joins what the parts hold of the run."""
+        """Return a unit for each split run; its check joins the parts of the run."""
         wholes = {unit.path: msgspec.structs.replace(unit, part=None) for unit in split}
         grouped: dict[tuple[str, str], list[Part]] = {}
         for part in first.parts():
             if part.reason is None and not superseded.has(part.source, part.run_id):
-                key = part.source, part.run_id or ""  # No id is empty.
+                key = part.source, part.run_id or ""  # Empty: the runs without events.
                 grouped.setdefault(key, []).append(self._parts[part.source, part.part])
         joins = []
         for (source, run_id), parts in sorted(grouped.items()):
@@ -271,8 +270,8 @@ def _ask_task(checker: TaskChecker, shares: Sequence[Stage], folder: Place, numb
     """Ask the oracle about a share of the open steps; runs in a worker."""
 
     def answers() -> Iterator[Row]:
-        for receipt in shares[number].results:
-            steps = Stage(shares[number].folder, (receipt,)).pairs(RowKind.STEP)
+        for result in shares[number].results:
+            steps = Stage(shares[number].folder, (result,)).pairs(RowKind.STEP)
             for key, answer in checker.ask(list(steps)):
                 yield Row(kind=RowKind.ANSWER, key=key, payload=answer)
 

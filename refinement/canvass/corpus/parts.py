@@ -1,12 +1,11 @@
-"""Runs that are split between tasks: each task screens its part, one joins what they found.
+"""Runs that are split between tasks: each task screens its part, and one task joins the parts.
 
-A step is checked alone, with the state before it, so that a part needs the one event before it.
-What takes the whole run needs of each event little (`canvass.conformance.sequence`), which is
-stored and joined. The verdict is that of a run that was never split: the same functions give it.
+A step is checked alone, with the state before it. So a part needs only the one event before it.
+Checks of whole runs need few fields of each event (`canvass.conformance.sequence`); these are
+stored and joined. The same functions check a split run and a whole run, with the same verdict.
 
-The file of a part holds a `PartOfRun` and the sequence of its events, column by column, each
-compressed. The join reads one column at a time, when a check asks for it. So of a run of any length
-only what is being looked at is in memory.
+The file of a part holds a `PartOfRun` and the sequence of its events as compressed columns. The
+join reads a column when a check needs it, so that memory does not grow with the length of the run.
 """
 
 from __future__ import annotations
@@ -49,13 +48,11 @@ from canvass.traces.schema import Fact, FactKind, Run
 
 _CODEC: Final = "lz4"
 _RUN: Final = "run"
-"""This one is not stored: there is one run."""
+"""The field that is not stored: all events of a part belong to the same run."""
 _HELD: Final = "member"
-"""What nearly every check reads is read once and kept."""
+"""The field that is kept in memory: nearly every check reads it."""
 _STEP: Final = "step"
-"""Steps are counted on from by who reads them: they have 64 bits, as all fields with columns when
-they are read whole. Other numbers are given in as few bytes as they need.
-"""
+"""The field that is widened to 64 bits, as callers add to step numbers."""
 _CHECKSUMS: Final = "checksums"
 _LENGTH_BYTES: Final = 8
 
@@ -64,29 +61,29 @@ class _Column(Struct, frozen=True, array_like=True):
     kind: str
     shape: tuple[int, ...]
     start: int
-    """Where it begins, counted from the end of the head."""
+    """Its offset in bytes from the end of the head."""
     size: int
 
 
 class PartOfRun(Struct, frozen=True, kw_only=True):
-    """What is known of a part of a run from its own events."""
+    """The results of one part of a run, from the events of the part alone."""
 
     run_id: str
     malformed: str = ""
-    """Why the run cannot be checked whatever its events are."""
+    """Why the run cannot be checked, such as unknown rules; empty if it can."""
     events: int = 0
     unchecked: int = 0
     wrong: bool = False
-    """Whether a step is known to be wrong."""
+    """Whether a step is known to be forbidden."""
     pending: tuple[bytes, ...] = ()
-    """Keys of steps that were still to be decided."""
+    """Keys of the open steps."""
     facts: tuple[Fact, ...] = ()
     members: tuple[int, ...] = ()
-    """Members of which it has events."""
+    """Members that have events in the part."""
     lines: int = 0
-    """Of a stream: lines in the part."""
+    """Lines of the part, if it is a part of a stream."""
     actions: tuple[int, ...] = ()
-    """How many events have each action."""
+    """Number of events by the code of their action."""
 
 
 class _Head(Struct, frozen=True):
@@ -116,7 +113,7 @@ def store(path: Place, part: PartOfRun, sequence: RunSequence | None) -> None:
 
 
 def _columns_of(sequence: RunSequence) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Give the columns of all fields: like numbers side by side, and columns are what is read."""
+    """Yield name and cells of each column; a field with two dimensions has several columns."""
     for name in (each.name for each in fields(RunSequence)):
         cells: NDArray[Any] = getattr(sequence, name)
         if name == _RUN:
@@ -133,7 +130,7 @@ def _name_of(name: str, place: int | None) -> str:
 
 
 def _narrow(cells: Ints) -> NDArray[Any]:
-    """Give whole numbers in as few bytes as they need: there is less to pack and to unpack."""
+    """Return whole numbers in the smallest type that holds them, which compresses faster."""
     if not cells.size:
         return cells
     low, high = int(cells.min()), int(cells.max())
@@ -149,14 +146,14 @@ def stored_part(path: Place) -> PartOfRun:
 
 
 def _head(path: Place) -> tuple[_Head, int]:
-    """Read what a file begins with; give where its columns begin, too."""
+    """Read the head of a file; return it with the offset of the first column."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_LENGTH_BYTES), "big")
         return _DECODER.decode(file.read(length)), _LENGTH_BYTES + length
 
 
 class StoredSequence(RunSequence):
-    """The events of one run, in files that hold a part each; a column is read when asked for."""
+    """The events of one run from the files of its parts; each column is read when it is used."""
 
     __slots__ = ("_count", "_held", "_parts")
 
@@ -165,7 +162,7 @@ class StoredSequence(RunSequence):
     _parts: list[tuple[Place, dict[str, _Column], int]]
 
     def __init__(self, paths: Iterable[Place]) -> None:
-        # The fields of a `RunSequence` are left unset: `__getattr__` is then asked for them.
+        # The fields of `RunSequence` stay unset, so that Python calls `__getattr__` for them.
         found = [(path, *_head(path)) for path in paths]
         parts = [(path, head.columns, base) for path, head, base in found if head.part.events]
         set_once = object.__setattr__
@@ -189,7 +186,7 @@ class StoredSequence(RunSequence):
         return np.column_stack([self.column(name, place).astype(np.int64) for place in places])
 
     def column(self, name: str, place: int | None = None, spans: Spans | None = None) -> Ints:
-        """Read a field, or the column of it at a place; of some rows, if that is said."""
+        """Read a field, or one column of it; only the rows of ``spans`` if given."""
         if spans is not None:
             return self._read(_name_of(name, place), spans)
         if name in self._held:
@@ -202,19 +199,19 @@ class StoredSequence(RunSequence):
         return cells
 
     def checksum_parts(self) -> Iterator[Ints]:
-        """Read the checksums of one part after the other."""
+        """Yield the checksums of each part."""
         names = [_name_of(_CHECKSUMS, place) for place in self._places_of(_CHECKSUMS)]
         for path, columns, base in self._parts:
             read = [_unpacked(path, base, columns[name]).astype(np.int64) for name in names]
             yield np.column_stack(read)
 
     def _places_of(self, name: str) -> range:
-        """Give the places of a field's columns."""
+        """Return the numbers of a field's columns."""
         columns = self._parts[0][1]
         return range(next(n for n in count() if _name_of(name, n) not in columns))
 
     def _read(self, name: str, spans: Spans | None) -> NDArray[Any]:
-        """Bring together what the parts have of a column."""
+        """Concatenate a column of all parts, or the rows of ``spans``."""
         places = [columns[name] for _, columns, _ in self._parts]
         bounds = np.cumsum([0, *(place.shape[0] for place in places)]).tolist()
         if spans is None:
@@ -234,7 +231,7 @@ class StoredSequence(RunSequence):
                     goal = starts[at] + first - spans[at][0]
                     cells[goal : goal + end - first] = read[first - low : end - low]
                 if spans[at][1] > high:
-                    break  # The next part goes on with it.
+                    break  # The next part has the rest of this span.
                 at += 1
         return cells
 
@@ -251,19 +248,19 @@ def _unpacked(path: Place, base: int, column: _Column) -> NDArray[Any]:
 
 
 def joined(paths: Iterable[Place]) -> RunSequence | None:
-    """Bring the sequences of parts together; None if there are no events."""
+    """Return the sequence of all parts; None if there are no events."""
     sequence = StoredSequence(paths)
     return sequence if len(sequence) else None
 
 
 def part_file(folder: Place, unit: Unit, number: int, run_id: str) -> Place:
-    """Name the file of a part of a run."""
+    """Return the file of a part of a run."""
     name = hashlib.sha256(f"{unit.path}\0{run_id}".encode()).hexdigest()[:24]
     return folder / f"{name}-{number}.part"
 
 
 def _streams_file(folder: Place, unit: Unit, number: int) -> Place:
-    """Name the file with the streams of which a part of a unit has events."""
+    """Return the file that lists the streams with events in a part of a unit."""
     name = hashlib.sha256(unit.path.encode()).hexdigest()[:24]
     return folder / f"{name}-{number}.streams"
 
@@ -271,7 +268,7 @@ def _streams_file(folder: Place, unit: Unit, number: int) -> Place:
 def store_streams(
     folder: Place, unit: Unit, number: int, streams: Sequence[tuple[str, int]]
 ) -> None:
-    """Write which streams a part of a unit has events of."""
+    """Write run and member of the streams with events in a part of a unit."""
     _streams_file(folder, unit, number).write_bytes(_ENCODER.encode(streams))
 
 
@@ -280,16 +277,18 @@ def store_streams(
 
 @dataclass
 class ScreenedPart:
-    """What was found in a part of a unit."""
+    """The runs in a part of a unit."""
 
     whole: list[RunState] = field(default_factory=list)
-    """Runs of which no other part has events; they are finished."""
+    """Runs with all their events in this part; they are finished."""
     split: list[RunState] = field(default_factory=list)
+    """Runs that may have events in other parts."""
     facts: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
-    """Of the runs that are split."""
+    """The facts of the split runs in this part, by run id."""
     lines: int = 0
+    """Lines of the part, if it is a part of a stream."""
     streams: list[tuple[str, int]] = field(default_factory=list)
-    """Run and member of the streams of which it has events, in their order."""
+    """Run and member of each stream with events in this part, in order."""
 
 
 def screen_part(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
@@ -298,7 +297,7 @@ def screen_part(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
     Raises
     ------
     TraceError
-        If it is no trace; the whole unit has to be read then, to say where and why.
+        If the part is malformed. Only a reader of the whole unit can name the line.
     """
     found = _screen_stream if part.member >= 0 else _screen_rows
     return found(unit, part, screening)
@@ -371,12 +370,12 @@ def _range(folder: RunFolder, part: Part) -> RangeReader:
 
 
 def _stream_facts(opened: RangeReader, run_id: str) -> Iterator[Fact]:
-    """Give what is missing from a part of a stream; lines count from the part's first one."""
+    """Yield what is missing from a part of a stream; its first line is line 1."""
     reader, member = opened.reader, opened.reader.member_id
     for gap in reader.gaps:
         line = gap.line - opened.context
         if not line:
-            continue  # The context line is after what another part has.
+            continue  # The gap before the context line belongs to another part.
         late = line == 1 and not opened.context
         kind = FactKind.LATE_START if late else FactKind.GAP
         yield Fact(kind, run_id, member, gap.step, line)
@@ -389,7 +388,7 @@ def _stream_facts(opened: RangeReader, run_id: str) -> Iterator[Fact]:
 def part_of_run(
     state: RunState, found: ScreenedPart, keys: Mapping[int, bytes]
 ) -> tuple[PartOfRun, RunSequence | None]:
-    """Put together what is stored of a part of a run."""
+    """Return the results and the sequence of a part of a run, to be stored."""
     parts, state.parts = state.parts, []
     sequence = RunSequence.joined(parts) if parts else None
     part = PartOfRun(
@@ -412,7 +411,7 @@ def part_of_run(
 
 @dataclass(frozen=True)
 class JoinedRun:
-    """The verdict on a run that was split, and its other results."""
+    """The verdict on a split run, and how many events have each action."""
 
     run: Run
     verdict: RunVerdict
@@ -420,12 +419,12 @@ class JoinedRun:
 
 
 def join_parts(unit: Unit, folder: Place, lookup: StepLookup) -> JoinedRun:
-    """Give the verdict on a run from its stored parts; all its steps are decided.
+    """Return the verdict on a run from its stored parts. The lookup knows all its steps.
 
     Raises
     ------
     TlcError
-        If a step has to be asked about to say what is wrong, and the oracle cannot run.
+        If the explanation of a wrong step needs the oracle, and the oracle cannot run.
     """
     (run_id,) = unit.runs
     paths = [part_file(folder, unit, part.number, run_id) for part in unit.joined]
@@ -477,14 +476,14 @@ def _verdict(
 
 
 def _suspect(part: PartOfRun, lookup: StepLookup) -> bool:
-    """Whether a step that was open is refused, or is open still."""
+    """Tell whether an open step of a part is refused, or has no answer yet."""
     keys = np.array([key_of(key) for key in part.pending], dtype=np.uint64).reshape(-1, 2)
     codes = lookup.known(keys)
     return bool(((codes == REFUSED) | (codes == UNKNOWN)).any())
 
 
 def _facts(unit: Unit, run_id: str, parts: Sequence[PartOfRun]) -> tuple[Run, tuple[Fact, ...]]:
-    """Give what is missing from a run, as its reader would tell it."""
+    """Return a run and what is missing from it, as a reader of the whole run would."""
     if unit.joined[0].member < 0:
         finder = FactFinder()
         with DatasetFile(unit.location) as file:
@@ -504,7 +503,7 @@ def _facts(unit: Unit, run_id: str, parts: Sequence[PartOfRun]) -> tuple[Run, tu
 
 
 def _facts_of_stream(run: Run, member: int, parts: Sequence[PartOfRun]) -> list[Fact]:
-    """Count the lines of a stream on from part to part."""
+    """Return the facts of a stream, with line numbers counted from its beginning."""
     run_id = run.run_id
     facts: list[Fact] = []
     before = 0
@@ -522,7 +521,7 @@ def _facts_of_stream(run: Run, member: int, parts: Sequence[PartOfRun]) -> list[
 def _wrong_steps(
     unit: Unit, run: Run, suspect: Sequence[Part], sequence: RunSequence, lookup: StepLookup
 ) -> dict[int, Step]:
-    """Look again at parts with wrong steps; of each member and action give the first two by row."""
+    """Check parts with wrong steps again; return two steps of each member and action, by row."""
     starts = np.searchsorted(sequence.member, np.arange(run.member_count + 1))
     step = sequence.step
     taken: dict[tuple[int, int], int] = {}
@@ -543,7 +542,7 @@ def _wrong_steps(
 
 
 def _batches(unit: Unit, run: Run, part: Part) -> Iterator[Batch]:
-    """Give the events of a run in a part."""
+    """Yield the events of a run in a part."""
     kind = UnitKind.RUN if part.member >= 0 else UnitKind.FILE
     with on_this_machine([replace(unit, kind=kind, part=part, copy="")]) as (here,):
         if part.member >= 0:
@@ -558,12 +557,12 @@ def _batches(unit: Unit, run: Run, part: Part) -> Iterator[Batch]:
 
 
 def runs_without_events(unit: Unit, folder: Place) -> list[RunState]:
-    """Give the runs of a file that none of its parts has seen.
+    """Return the runs of a file without an event in any of its parts.
 
     Raises
     ------
     TraceError
-        If the parts do not stand in the order of runs and members.
+        If the streams are not in the order of runs and members.
     """
     order = StreamOrder()
     for part in unit.joined:

@@ -1,13 +1,12 @@
-"""What there is to check, and how it is packed into tasks: names and sizes only.
+"""Units of a corpus, and their packing into tasks by size.
 
-A `Unit` is what one task must have whole: a run folder, a folder of Aeron's logs, or one file of a
-Parquet data set. Units are packed into tasks of like cost, so that neither a thousand small runs
-nor one large one leaves the other tasks waiting. What is no run becomes a refused unit and stops
-nothing else.
+A `Unit` is a run folder, a folder of Aeron's logs, or one file of a Parquet data set; one task
+checks it whole. Tasks have about the same cost, so that no task keeps the others waiting. An entry
+of a corpus that cannot be a run becomes a refused unit, and the other units are checked.
 
-Readers of traces take files of this machine: what a store has of a unit is copied for as long as it
-is read. Of a unit that is split into parts only the bytes of a part are copied; the rest of the
-copy is a gap in a file of the same size.
+Readers of traces need local files: a unit in a store is copied to this machine while it is read.
+For a part of a split unit only the bytes of the part are copied; the other bytes of the copy are
+zeros.
 """
 
 from __future__ import annotations
@@ -46,123 +45,127 @@ from canvass.traces.limits import MAX_LINE_BYTES, MAX_METADATA_BYTES, MAX_RUNS
 from canvass.traces.run import MIXED, RUN_FILE, RUN_FOLDER, STRAY_STREAM, is_stream_name
 
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
-"""How many bytes of plain NDJSON hold as many events as one byte of such a file does, about."""
+"""Bytes of plain NDJSON that hold about as many events as one byte of a file with the suffix."""
 
 AERON_LOG_COST: Final = 200
-"""A byte of an event log is that much dearer: the importer drives the core with each line."""
+"""Cost of a byte of an event log: the importer drives the core with each line."""
 
 TASK_COST: Final = 1 << 29
-"""Bytes of plain NDJSON that one task should have at most: about 300,000 events, a second's work
-and more than a task costs to start.
+"""Maximum bytes of plain NDJSON in one task: about 300,000 events. They take about a second, longer
+than the start of a task.
 """
 
 COST_PER_EVENT: Final = TASK_COST // 300_000
-"""Bytes of plain NDJSON that an event has, about."""
+"""Approximate bytes of an event in plain NDJSON."""
 
 
 class UnitKind(str, Enum):
-    """What a unit is."""
+    """The kinds of units."""
 
     RUN = "RUN"
     """A run folder."""
     FILE = "FILE"
     """A file of a Parquet data set: whole runs."""
     AERON_LOGS = "AERON_LOGS"
-    """A folder with the event logs of a real cluster, which is imported where it is checked."""
+    """A folder with the event logs of a real cluster; the task that checks it imports it."""
     REFUSED = "REFUSED"
-    """Something in a corpus folder that no run can be."""
+    """An entry of a corpus folder that cannot be a run."""
     JOIN = "JOIN"
-    """A run, or the runs without events, of a unit that was split into parts."""
+    """A run of a unit that was split into parts, or the runs of the unit without events."""
 
 
 Partition = tuple[tuple[str, str], ...]
-"""Names and values, from the outermost folder on."""
+"""Names and values of Hive partitions, outermost folder first."""
 
 
 class Part(Struct, frozen=True):
-    """A part of a unit that one task would take too long for: whole rows, by their place."""
+    """A part of a unit that is too large for one task."""
 
     number: int
-    """Of the parts of the unit, in the order of their events."""
+    """Counts the parts of the unit from 0, in the order of their events."""
     first: int
-    """The first row group of a file, or a byte of a stream; what begins there or later is in it."""
+    """The first row group of a file, or the first byte of a stream. A line that begins at ``first``
+    or later, and before ``end``, is in the part.
+    """
     end: int
+    """The row group or byte after the part."""
     last: bool
-    """Whether the file or stream ends with it."""
+    """Whether it is the last part of the file or stream."""
     member: int = -1
-    """Of a run folder: whose stream it is."""
+    """The member of the stream; -1 for a part of a file."""
 
 
 class Unit(Struct, frozen=True):
-    """What one task takes whole."""
+    """A unit of a corpus, or a part of one; one task checks it whole."""
 
     kind: UnitKind
     path: str
     """Its path or URL."""
     cost: int
-    """Its size as bytes of plain NDJSON, about."""
+    """Its approximate size as bytes of plain NDJSON."""
     code: str = ""
-    """Of a refused unit: a `Code`."""
+    """Why it is refused, as a `Code`; for ``REFUSED``."""
     reason: str = ""
+    """Why it is refused, in words; for ``REFUSED``."""
     runs: tuple[str, ...] = ()
-    """Of a unit that is checked again: the ids of the runs to be reported; all if there are none.
-    Of one that joins parts: the run that was split; none for the runs of the file without events.
+    """At a recheck: ids of the runs that are checked; empty for all. For ``JOIN``: the id of the
+    split run; empty for the runs without events.
     """
     part: Part | None = None
-    """If it is a part: which."""
+    """The part, if this is a part of a unit."""
     joined: tuple[Part, ...] = ()
-    """If it joins parts: which, in order."""
+    """For ``JOIN``: all parts, in order."""
     partition: Partition = ()
-    """Names and values of the partitions that it is in, as Hive writes them in folder names."""
+    """Names and values of its Hive partitions."""
     copy: str = ""
-    """Of a unit in a store: where its files are on this machine for now."""
+    """Path of the local copy while a unit in a store is read."""
     changed_ns: int = 0
-    """When it last changed, in nanoseconds since 1970; 0 if not known."""
+    """Time of the last change, in nanoseconds since 1970; 0 if unknown."""
     stat: str = ""
-    """A hash of the names, sizes and times of its files; empty if not known."""
+    """A hash of the names, sizes and times of its files; empty if unknown."""
 
     @property
     def location(self) -> Path:
-        """Where its files are on this machine."""
+        """The path of its files on this machine."""
         return Path(self.copy or self.path)
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """Its path or URL."""
         return place_of(self.path)
 
 
 Task = tuple[Unit, ...]
-"""Units that one Spark task checks, one after the other."""
+"""The units of one task, which checks one after the other."""
 
 
 def list_units(corpora: Iterable[Place]) -> list[Unit]:
-    """List what is to be checked, each once, in the order of the corpora and of the names in them.
+    """List the units of corpora, each once, in the order of the corpora and of their names.
 
     Parameters
     ----------
     corpora
-        Run folders, folders with logs of Aeron, folders of such folders, Parquet data sets or files
-        of such. All of them may be in partitions: folders such as ``date=2026-11-20``.
+        Run folders, folders with logs of Aeron, folders of these folders, Parquet data sets or
+        their files. All of them may be in partitions: folders such as ``date=2026-11-20``.
 
     Raises
     ------
     TraceError
-        If a corpus cannot be listed, or holds nothing to check, or is of both forms.
+        If a corpus cannot be listed, has no units, or has run folders beside Parquet files.
     """
     units = [unit for corpus in corpora for unit in _Lister(corpus).units()]
     return list({unit.path: unit for unit in units}.values())
 
 
 def unit_at(place: Place) -> Unit | None:
-    """Give what one folder or file of a corpus is, on its own; None if it is no part of a run."""
+    """Return the unit of a folder or a Parquet file; None for other files."""
     if place.is_dir():
         return _folder_unit(place, _entries_or_none(place))
     return _file_unit(place) if place.suffix == ".parquet" and place.is_file() else None
 
 
 class _Lister:
-    """Lists a corpus; of one in a store all names are asked for at once."""
+    """Lists a corpus; one request lists all names in a store."""
 
     def __init__(self, root: Place) -> None:
         self._root = absolute(root)
@@ -174,7 +177,7 @@ class _Lister:
                     self._found.setdefault(parent, []).append(entry._replace(name=name))
 
     def units(self) -> list[Unit]:
-        """Give what there is to check."""
+        """Return the units of the corpus."""
         return self._units_of(self._root, ())
 
     def _units_of(self, place: Place, partition: Partition) -> list[Unit]:
@@ -192,7 +195,7 @@ class _Lister:
         return units
 
     def _units_at(self, entry: Entry, parent: Place) -> list[Unit]:
-        """Give the units that an entry of a corpus is or, if it is a partition, has."""
+        """Return the units of an entry of a corpus: one, none, or all units of a partition."""
         place = parent / entry.name
         key = partition_of(entry.name)
         if key is not None and entry.folder:
@@ -209,7 +212,7 @@ class _Lister:
         return [_file_unit(place, entry)] if entry.name.endswith(".parquet") else []
 
     def _folder_unit(self, place: Place, found: list[Entry] | None, changed_ns: int = 0) -> Unit:
-        """Give the unit of a folder; one that holds others as well is refused, not half read."""
+        """Return the unit of a folder; a unit that has other units in it is refused."""
         inner = (entry.name for entry in found or () if entry.folder and not entry.link)
         for name in inner if _is_unit(found or ()) else ():
             if _is_unit(self._entries_or_none(place / name) or ()):
@@ -234,7 +237,7 @@ class _Lister:
 
 
 def _is_unit(found: Iterable[Entry]) -> bool:
-    """Whether a folder is one unit: a run, or the logs of a cluster."""
+    """Tell whether a folder with these entries is a run, or has the logs of a cluster."""
     return any(entry.name == RUN_FILE or is_log_name(entry.name) for entry in found)
 
 
@@ -260,7 +263,7 @@ def _absent(place: Place) -> TraceError:
 
 
 def partition_of(name: str) -> tuple[str, str] | None:
-    """Read the name of a partition's folder, such as ``date=2026-11-20``; None if it is none."""
+    """Parse the name of a partition's folder, such as ``date=2026-11-20``; else return None."""
     key, separator, value = name.partition("=")
     return (unquote(key), unquote(value)) if key and separator else None
 
@@ -278,7 +281,7 @@ def _file_unit(place: Place, entry: Entry | None = None) -> Unit:
 
 
 def _folder_unit(place: Place, found: list[Entry] | None, changed_ns: int = 0) -> Unit:
-    """Give the unit of a folder; if it cannot be listed, its reader says what is wrong with it."""
+    """Return the unit of a folder; ``found`` is None if it cannot be listed: its reader fails."""
     listed = found or []
     cost, kind = sum(cost_of(e.name, e.size) for e in listed), UnitKind.RUN
     names = [entry.name for entry in listed]
@@ -288,7 +291,7 @@ def _folder_unit(place: Place, found: list[Entry] | None, changed_ns: int = 0) -
 
 
 def _with_times(unit: Unit, files: Iterable[Entry], changed_ns: int = 0) -> Unit:
-    """Note when a unit has changed, by its files and, on this machine, its folder."""
+    """Set when a unit has changed, by its files and, on this machine, its folder."""
     described = blake2b(digest_size=16)
     for each in (file for file in files if not file.folder):
         described.update(f"{each.name}\0{each.size}\0{each.modified_ns}\n".encode())
@@ -298,27 +301,27 @@ def _with_times(unit: Unit, files: Iterable[Entry], changed_ns: int = 0) -> Unit
 
 
 def cost_of(name: str, size: int) -> int:
-    """Give the cost of a file of events: its size as plain NDJSON, about."""
+    """Return the cost of a file of events: its approximate size as plain NDJSON."""
     return size * BYTES_PER_COST.get(PurePath(name).suffix, 1)
 
 
 def pack(units: Sequence[Unit], *, tasks: int | None = None, parallelism: int = 1) -> list[Task]:
-    """Distribute units over tasks of like cost, the most expensive task first.
+    """Distribute units over tasks of about the same cost, the most expensive task first.
 
     Parameters
     ----------
     units
-        All of them.
+        All units.
     tasks
-        How many tasks, if the caller wants to say; never more than there are units.
+        Number of tasks, at most one for each unit. Default: from sizes and ``parallelism``.
     parallelism
-        How many tasks run at once, if known: there are several for each, so that the last ones fill
-        the gaps.
+        Number of tasks that run at once, if known. There are several tasks for each, so that short
+        tasks fill the gaps at the end.
 
     Returns
     -------
     list
-        Tasks without empty ones; the units of a task in their given order. Equal arguments give
+        Tasks, none of them empty; the units of a task in the given order. Equal arguments give
         equal tasks.
     """
     if not units:
@@ -338,9 +341,9 @@ def pack(units: Sequence[Unit], *, tasks: int | None = None, parallelism: int = 
 
 
 _MAGIC_BYTES: Final = 8
-"""What follows the metadata of a Parquet file: their length and ``PAR1``."""
+"""Bytes after the metadata of a Parquet file: their length and ``PAR1``."""
 _MARGIN: Final = MAX_LINE_BYTES + 2
-"""How far around a range its reader looks for the ends of lines."""
+"""Bytes around a range in which its reader looks for ends of lines."""
 
 _PIECE: Final = 1 << 22
 
@@ -349,15 +352,15 @@ _Range = tuple[int, int]
 
 @contextmanager
 def on_this_machine(units: Sequence[Unit], *, outline: bool = False) -> Iterator[list[Unit]]:
-    """Give units whose `location` is on this machine.
+    """Yield units whose `location` is on this machine; copies are removed at the end.
 
     Parameters
     ----------
     units
         Any units.
     outline
-        Whether names, sizes, ``run.json`` and the metadata of Parquet files are enough. They are
-        for a unit that joins parts.
+        Copy only ``run.json`` and the metadata of Parquet files; other files get their names and
+        sizes. Always so for a unit that joins parts.
     """
     if not any(isinstance(unit.place, UrlPath) for unit in units):
         yield list(units)
@@ -395,7 +398,7 @@ def _copy_folder(unit: Unit, place: UrlPath, copy: Path, outline: bool) -> None:
 
 
 def _ranges_of(file: Entry, part: Part | None) -> list[_Range]:
-    """Give what a part needs of a member's stream."""
+    """Return the bytes of a stream that a part needs."""
     if part is None or not file.name.startswith(f"member-{part.member}."):
         return []
     if not file.name.endswith(".ndjson"):
@@ -436,7 +439,7 @@ def _bytes_of(row_group: Any) -> _Range:
 
 
 def _copy_ranges(place: UrlPath, target: Path, size: int, ranges: Iterable[_Range]) -> None:
-    """Copy some bytes of a file to their places in a file of the same size."""
+    """Copy ranges of a file to the same offsets in a new file of the same size."""
     with target.open("wb") as file:
         file.truncate(size)
         wanted = list(ranges)

@@ -1,10 +1,9 @@
-"""``report.html``: the summary as one page that needs nothing else, not even a script, and beside
-it a page with one example of each of the first clusters of divergences.
+"""``report.html``: the summary as one page without scripts, and a page with an example for each of
+the first clusters of divergences.
 
-The frame of the page, its policy and the only way text gets into it are in
-`canvass.conformance.html`. The pages of examples are those of ``canvass verify --html``. They are
-made on the driver, so that runs which no single process should hold, and those that exist only as
-logs, have none.
+`canvass.conformance.html` has the frame of the page, its policy, and the function through which all
+text goes. The pages of examples are those of ``canvass verify --html``. The driver makes them, so
+split runs and folders of logs have none.
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ def render(
     examples: Mapping[tuple[str, str], str] = MappingProxyType({}),
     folder: Path | None = None,
 ) -> str:
-    """Write the page.
+    """Return the page.
 
     Parameters
     ----------
     summary
-        What was found.
+        The summary.
     new
-        The clusters that a baseline did not have, if there was one.
+        The clusters that the baseline does not have; None without a baseline.
     examples
-        Pages beside this one that show the example of a cluster, by the cluster's identity.
+        Paths of the pages with examples, relative to this page, by the cluster's identity.
     folder
-        Where the page is written, for its links to runs; none if that is not known.
+        Folder of the page, for relative links to runs; None if it is in a store.
     """
     body = [
         f"<h1>{_headline(summary)}</h1>",
@@ -107,7 +106,7 @@ def _clusters(
     examples: Mapping[tuple[str, str], str],
     folder: Path | None,
 ) -> Iterator[str]:
-    """Give a card for each cause."""
+    """Yield a card for each cluster."""
     if not summary.clusters:
         return
     fresh = None if new is None else {cluster.identity for cluster in new}
@@ -129,7 +128,7 @@ def _clusters(
 
 
 def _commands(source: str) -> str:
-    """Give the commands that show an example; a folder of logs is no run yet."""
+    """Return the commands that show an example; a folder of logs must be imported first."""
     if "://" in source:
         return block((f"canvass batch verify {quote(source)} --out example",))
     place = Path(source).absolute()
@@ -146,7 +145,7 @@ def _commands(source: str) -> str:
 
 
 def _runs(one: Cluster, folder: Path | None) -> str:
-    """List the runs of a cause; each links to its place."""
+    """Return the runs of a cluster as links."""
     if not one.listed:
         return ""
     links = ", ".join(link(run.source, run.run_id, folder) for run in one.listed)
@@ -228,7 +227,7 @@ def _left_out(shown: int, count: int) -> str:
 
 
 def _word(value: str) -> str:
-    """Give one of our own words, which a narrow column must not break; not so a stranger's."""
+    """Return a word that a narrow column does not break, if it is an identifier."""
     return f'<span class="word">{value}</span>' if value.isidentifier() else text(value)
 
 
@@ -238,7 +237,7 @@ FOLDER: Final = "examples"
 def write_examples(
     clusters: Iterable[Cluster], out: Place, lookup: StepLookup, limit: int
 ) -> Mapping[tuple[str, str], str]:
-    """Write pages for the first clusters; give the place of each by the cluster's identity."""
+    """Write pages for the first clusters; return the path of each by the cluster's identity."""
     places: dict[tuple[str, str], str] = {}
     for cluster in clusters:
         if len(places) == limit:
@@ -271,4 +270,4 @@ def _page(cluster: Cluster, lookup: StepLookup) -> str | None:
             page = to_html(CorpusVerdict((run,), Counts(runs=1)), [make_case(run, lookup)])
             return page.replace(path, unit.path)
     except (TraceError, TlcError, KeyError):
-        return None  # The run is gone, or the oracle cannot run: the report says what there is.
+        return None  # The run is gone, or the oracle cannot run.

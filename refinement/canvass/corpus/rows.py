@@ -1,10 +1,9 @@
-"""The results of a task: rows of one Arrow schema, of a few kinds, and how results become rows.
+"""The rows of a task: their kinds, their Arrow schema, and the functions that make them.
 
-Spark wants one schema for all that a function gives back, so that a row has the columns of every
-kind, and null where its own kind has none. Only small things travel: verdicts, divergences, counts,
-and each distinct step that is still to be decided, once for each task. Such a step is a question:
-its content key, which names it, and the step with its rules in JSON, which is read strictly and has
-no code in it. Nothing is checked here.
+The rows of all kinds are in one file with one schema: a row has null in the columns of other kinds.
+Rows are few: verdicts, divergences, counts, and each distinct open step once for each task. An open
+step is a question for the oracle: its content key, and the step with its rules in JSON. The decoder
+of JSON is strict and runs no code from the file. Nothing is checked here.
 """
 
 from __future__ import annotations
@@ -38,25 +37,24 @@ from canvass.traces.schema import Run
 
 
 class RowKind(str, Enum):
-    """What a row is about."""
+    """The kinds of rows."""
 
     VERDICT = "VERDICT"
-    """How a run stands; one row for each run, or for each unit that is none."""
+    """The verdict on a run, or on a unit that is malformed."""
     DIVERGENCE = "DIVERGENCE"
-    """What a run does that the spec does not allow."""
+    """A divergence of a run."""
     COVERAGE = "COVERAGE"
-    """How many events of a task have an action and an outcome."""
+    """Number of events of a task with an action."""
     STEP = "STEP"
-    """A distinct step that neither graph nor cache decides."""
+    """An open step: neither graph nor cache knows whether it is allowed."""
     ANSWER = "ANSWER"
-    """What the oracle says of such a step."""
+    """The oracle's answer for an open step."""
     DISTINCT = "DISTINCT"
-    """How many distinct canonical steps the events of a task have."""
+    """Number of distinct canonical steps of a task."""
     PART = "PART"
-    """A run of which a part of a unit holds only a part; without a run id: that the part was read.
-    """
+    """A part of a unit was read and has some events of a run. Without a run id, of all its runs."""
     EDGES = "EDGES"
-    """Which edges of a state graph the events of a task take."""
+    """Edges of a state graph that the events of a task take."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -64,34 +62,32 @@ class Row(Struct, frozen=True, kw_only=True):
 
     kind: RowKind
     source: str | None = None
-    """Path of the unit that the run is in."""
+    """Path of the run's unit."""
     part: int | None = None
-    """Of a unit that was split: the number of the part that this comes from."""
+    """Number of the part, if the unit was split."""
     run_id: str | None = None
     revision: str | None = None
     member_count: int | None = None
     verdict: str | None = None
-    """One of `Verdict`; if steps are pending, the one that holds if all of them are allowed."""
+    """A value of `Verdict`; it assumes that pending steps are allowed."""
     events: int | None = None
-    """Of a verdict: events of the run. Of coverage: how often. Of distinct steps: how many."""
+    """VERDICT, COVERAGE: number of events. DISTINCT: number of steps."""
     unchecked: int | None = None
-    """Events of the run of which the state before is not known."""
+    """Number of the run's events without a known state before them."""
     reason: str | None = None
-    """Why a run is malformed or incomplete, or in what a step differs; why a part is no trace."""
+    """Why a run is malformed or incomplete, how a step differs, or why a part is malformed."""
     divergence_class: str | None = None
     name: str | None = None
-    """Of a divergence: the action, or the property that is violated. Of coverage: the action. Of
-    edges: the folder of the graph.
-    """
+    """DIVERGENCE: the action, or the violated property. COVERAGE: the action. EDGES: the graph."""
     member_id: int | None = None
     step: int | None = None
     rank: int | None = None
-    """The place of the step in the order of causes of its run."""
+    """Position of the step in the causal order of its run."""
     pending: tuple[bytes, ...] | None = None
-    """Keys of the run's steps that are still to be decided."""
+    """Keys of the run's open steps."""
     key: bytes | None = None
     payload: bytes | None = None
-    """Of a step: what the oracle is asked; of an answer: its code. Of edges: their numbers."""
+    """STEP: the question for the oracle. ANSWER: its code. EDGES: numbers of edges."""
 
 
 ROW_SCHEMA: Final = pa.schema(
@@ -150,13 +146,13 @@ COVERAGE_SCHEMA: Final = pa.schema(
         pa.field("covered_steps", pa.int64()),
     ]
 )
-"""Either events that have an action, or, with a graph, steps that it has of an action and how many
-of them the corpus takes.
+"""Without a graph: number of events of an action. With a graph: number of its steps of an action,
+and how many of them the corpus takes.
 """
 
 
 def to_batch(rows: Iterable[Row]) -> Any:
-    """Bring rows into a `pyarrow.RecordBatch`."""
+    """Return rows as a `pyarrow.RecordBatch`."""
     records = [structs.asdict(row) for row in rows]
     for record in records:
         record["kind"] = record["kind"].value
@@ -169,29 +165,29 @@ _DECODER: Final = msgspec.json.Decoder(Example)
 
 
 def key_of(data: bytes) -> tuple[int, int]:
-    """Give the content key that the 16 bytes of a question's key stand for."""
+    """Decode a content key from 16 bytes."""
     first, second = _KEY.unpack(data)
     return first, second
 
 
 def to_question(example: Example) -> tuple[bytes, bytes]:
-    """Give key and contents of a step that is to be decided."""
+    """Encode an open step as a question: its key and its contents."""
     return _KEY.pack(*example.key), _ENCODER.encode(example)
 
 
 def to_example(question: bytes) -> Example:
-    """Give the step that the contents of a question are about.
+    """Decode the step of a question from its contents.
 
     Raises
     ------
     msgspec.MsgspecError
-        If it is no question.
+        If the contents are not those of a question.
     """
     return _DECODER.decode(question)
 
 
 def open_verdict(unit: Unit, state: RunState) -> RunVerdict:
-    """Give the verdict on a run with open steps for the case that they are all allowed."""
+    """Return the verdict on a run with open steps, on the assumption that they are allowed."""
     verdict = verdict_on(diverges=bool(state.wrong), facts=state.facts, unchecked=state.unchecked)
     found = RunVerdict(
         state.run_id,
@@ -205,7 +201,7 @@ def open_verdict(unit: Unit, state: RunState) -> RunVerdict:
 
 
 def with_import(found: RunVerdict, imported: ImportSummary) -> RunVerdict:
-    """Take into account which lines the importer could not explain, and which are missing."""
+    """Return a verdict that accounts for the import's contradiction and missing lines."""
     place = imported.contradiction
     if place is not None and found.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE):
         text = f"{place.file}:{place.line}: {place.reason}"
@@ -221,7 +217,7 @@ def with_import(found: RunVerdict, imported: ImportSummary) -> RunVerdict:
 def verdict_rows(
     unit: Unit, run: Run | None, found: RunVerdict, pending: tuple[bytes, ...] = ()
 ) -> Iterator[Row]:
-    """Give rows for a verdict and each divergence."""
+    """Yield a row for a verdict and for each divergence."""
     part = None if unit.part is None else unit.part.number
     yield Row(
         kind=RowKind.VERDICT,
@@ -254,7 +250,7 @@ def verdict_rows(
 
 
 def reason_text(found: RunVerdict) -> str:
-    """Say in one line why a run does not simply conform, or that it was not checked in full."""
+    """Return in one line why a run does not conform, or what was not checked; else empty."""
     if found.divergences:
         first = found.divergences[0]
         return f"member {first.member}, step {first.step}: {first.name}: {first.text}"
@@ -268,7 +264,7 @@ def reason_text(found: RunVerdict) -> str:
 
 
 def malformed_row(unit: Unit, reason: str, run_id: str | None = None) -> Row:
-    """Give the row of a malformed unit, or of one malformed run in it."""
+    """Return the row of a malformed unit, or of one malformed run in it."""
     return Row(
         kind=RowKind.VERDICT,
         source=unit.path,
@@ -283,7 +279,7 @@ def malformed_row(unit: Unit, reason: str, run_id: str | None = None) -> Row:
 def coverage_rows(
     found: Iterable[tuple[Run, Sequence[int]]], unit: Unit | None = None
 ) -> Iterator[Row]:
-    """Give rows for how often some runs, all of one unit if it is given, took each action."""
+    """Yield rows with the number of events by action of some runs, all in ``unit`` if given."""
     counts: Counter[tuple[str, int, str]] = Counter()
     for run, actions in found:
         for code in np.flatnonzero(actions).tolist():

@@ -1,7 +1,7 @@
-"""What of a corpus is wanted: units by a condition in SQL, rows by the options of a data source.
+"""Selection: units of a corpus by a condition in SQL, rows by the options of a data source.
 
-SQLite evaluates the condition on a table of the units. No file is opened. Filters that Spark hands
-over (``pushFilters``) narrow the selection further, if the user wants that.
+SQLite evaluates the condition on a table of the units. No file is opened. With ``pushFilters``,
+Spark's filters narrow the selection further.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
 class BadOption(Exception):
-    """An option of a data source is missing or has no such value."""
+    """An option of a data source is missing or has a wrong value."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The values that are wanted of each column that has a condition.
+    """The wanted values of columns.
 
     Parameters
     ----------
     wanted
-        By the column's name. A column without an entry may have any value.
+        The wanted values by the column's name. A column without an entry may have any value.
     """
 
     wanted: Mapping[str, frozenset[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Selection:
-        """Read the options that are named by a column: values with commas between them.
+        """Parse the options ``run``, ``member`` and ``revision``: values with commas between them.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Selection:
         return cls(wanted)
 
     def narrowed(self, filters: Iterable[Filter]) -> Selection:
-        """Leave out what the filters of a query exclude by equality with values."""
+        """Return the selection without the values that filters of equality and IN exclude."""
         wanted = dict(self.wanted)
         for name, kind, values in _comparisons(filters, (RUN, MEMBER, REVISION)):
             if kind in ("EqualTo", "In"):
@@ -80,7 +80,7 @@ class Selection:
         return self._has(MEMBER, member_id)
 
     def rows(self, table: Any) -> Any:
-        """Leave out the rows that are not wanted."""
+        """Return the wanted rows of a table."""
         for name in (RUN, MEMBER, REVISION):
             if name in self.wanted and name in table.column_names:
                 column = table.column(name)
@@ -100,13 +100,13 @@ _COMPARE: Final[Mapping[str, Callable[[str, Any], bool]]] = {
     "GreaterThan": operator.gt,
     "GreaterThanOrEqual": operator.ge,
 }
-"""By the class of a filter; null meets none of them."""
+"""Comparisons by the class of the filter. Null meets none of them."""
 
 
 def _comparisons(
     filters: Iterable[Filter], columns: Collection[str]
 ) -> Iterable[tuple[str, str, Any]]:
-    """Give column, class and value of the filters that compare one of the columns."""
+    """Yield column, class and value of each filter that compares one of ``columns``."""
     for each in filters:
         kind, compared = type(each).__name__, cast(Any, each)
         if kind in _COMPARE and len(compared.attribute) == 1:
@@ -118,16 +118,16 @@ def _comparisons(
 def units_that_may_pass(
     units: Iterable[Unit], filters: Iterable[Filter], columns: Collection[str]
 ) -> list[Unit]:
-    """Leave out the units whose partitions a filter of a query excludes.
+    """Return the units whose partitions meet all filters of a query.
 
     Parameters
     ----------
     units
         All units.
     filters
-        The filters, all of which hold for the rows of the query.
+        The filters of the query; a row must meet all of them.
     columns
-        The columns that are partitions. Their values are text.
+        Names of the columns that are partitions. Their values are text.
     """
     compared = list(_comparisons(filters, columns))
 
@@ -143,12 +143,12 @@ def units_that_may_pass(
 
 
 def partition_values(partition: Partition) -> dict[str, str | None]:
-    """Give the values of partitions by their names."""
+    """Return the values of partitions by name; None for Hive's null."""
     return {name: None if value == _NULL else value for name, value in partition}
 
 
 def partition_names(place: Place) -> list[str]:
-    """Give the names of the partitions below a folder, looking into the first one of each level."""
+    """Return the names of the partitions below a folder, from the first folder of each level."""
     names: list[str] = []
     while place.is_dir():
         found = [each.name for each in entries(place) if partition_of(each.name) and each.folder]
@@ -164,7 +164,7 @@ def partition_names(place: Place) -> list[str]:
 # --- a condition on units -------------------------------------------------------------------------
 
 SOURCE: Final = "source"
-"""The column of a unit's path; the others are the names of the partitions."""
+"""The column with the path of a unit. The other columns are partitions."""
 _ALLOWED: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION})
 
 
@@ -173,20 +173,20 @@ class BadCondition(Exception):
 
 
 def select_units(units: Sequence[Unit], condition: str) -> list[Unit]:
-    """Give the units that meet a condition.
+    """Return the units that meet a condition.
 
     Parameters
     ----------
     units
         All units. A unit that is not in a partition has null in its column.
     condition
-        What follows WHERE in SQL, on ``source`` and the names of the partitions, all of them text:
+        A condition in SQL on ``source`` and the partitions, all of them text, such as
         ``date >= '2026-11-20' AND region = 'eu'``.
 
     Raises
     ------
     BadCondition
-        If it is no condition on these columns, or no unit meets it.
+        If SQLite cannot evaluate the condition on these columns, or no unit meets it.
     """
     names = sorted({name for unit in units for name, _ in unit.partition})
     columns = [SOURCE, *(name for name in names if name != SOURCE)]
@@ -216,7 +216,7 @@ def _row(unit: Unit, columns: Sequence[str]) -> list[str | None]:
 
 
 def _authorise(action: int, first: str | None, second: str | None, *_: object) -> int:  # noqa: ARG001 - SQLite's signature
-    """Allow to read the table and to call functions, but for the one that loads code."""
+    """Allow reading the table and calling functions, except the function that loads code."""
     if action in _ALLOWED and second != "load_extension":
         return sqlite3.SQLITE_OK
     return sqlite3.SQLITE_DENY

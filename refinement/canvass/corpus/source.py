@@ -1,30 +1,29 @@
 """``spark.read.format("canvass")`` and ``format("canvass-aeron")``: events of runs, or lines of
 Aeron's event logs, as rows.
 
-The columns of events are those of ``canvass.events/1`` (`canvass.traces.arrow`) with dictionaries
-decoded, for whoever wants to ask a corpus other questions than whether it conforms. To verify it,
-rows are the slow way: give `canvass.corpus.job` the paths. The column ``source`` is null for run
-folders, of which only the strict reader of single events keeps it. Columns are added:
-``truncated``, in the last row of a member's stream, why the stream stops within a line, else null,
-so that a truncated stream is not taken for a whole one, if it has any event; ``revision``, of the
-run's rules; and one for each Hive partition of the corpus. Folders of Aeron's logs are imported
-where they are read.
+Events have the columns of ``canvass.events/1`` (`canvass.traces.arrow`) without dictionaries. They
+answer questions about a corpus; `canvass.corpus.job` verifies it much faster. ``source`` is null
+for run folders, as only the strict reader of single events keeps it. More columns: ``revision`` of
+the run's rules, one for each Hive partition, and ``truncated``. ``truncated`` is null, except in
+the last row of a stream that ends within a line, where it has the reason. Folders of Aeron's logs
+are imported by the task that reads them.
 
-What an option leaves out is not read: partitions, files, row groups, members' streams.
+Options of events:
 
-Options: ``path`` (which ``load`` takes too); ``where``, a condition on the partitions as
-`canvass.corpus.selection` reads it; ``run``, ``member`` and ``revision``, the values that are
-wanted, with commas between them; ``columns``, likewise; ``memberCount`` (default 3; a run of
-another size is an error); ``partitions``, how many there are in Spark; and ``pushFilters``, whether
-the filters of a query leave out units, runs and members as well: for a DataFrame of one query only,
-as Spark keeps the filters with the DataFrame (`tests/spark/test_source.py`).
+* ``path``, also the argument of ``load``;
+* ``where``: a condition on the partitions (`canvass.corpus.selection`);
+* ``run``, ``member``, ``revision``, ``columns``: the wanted values, with commas between them;
+* ``memberCount``: members of each cluster, 3 by default; a run of another size is an error;
+* ``partitions``: the number of Spark's partitions;
+* ``pushFilters``: filters of the query leave out units, runs and members too. Only for a DataFrame
+  of one query, as Spark keeps the filters with the DataFrame (`tests/spark/test_source.py`).
 
-The lines of logs are rows as they were printed: for questions about logs, such as which events a
-cluster printed before a run diverged. Their columns: ``cluster`` (the folder), ``file``,
-``member``, ``part`` (of a log that was rolled; else null), ``line`` (counted from 1), ``component``
-and ``event`` (null if the line has none), ``time_ns`` (of the host's monotonic clock; null
-likewise), ``text``, and one for each Hive partition. Their options: ``path``, ``where``, ``member``
-and ``partitions``.
+Partitions, files, row groups and streams that the options exclude are not read.
+
+Lines of logs have the columns ``cluster`` (the folder), ``file``, ``member``, ``part`` (of a rolled
+log, else null), ``line`` (from 1), ``component`` and ``event`` (null if the line has none),
+``time_ns`` (the host's monotonic clock, null if the line has none), ``text``, and one for each Hive
+partition. Their options are ``path``, ``where``, ``member`` and ``partitions``.
 """
 
 from __future__ import annotations
@@ -77,20 +76,20 @@ DEFAULT_MEMBER_COUNT: Final = 3
 
 
 def register(session: SparkSession) -> None:
-    """Make ``format("canvass")`` and ``format("canvass-aeron")`` known to a session."""
+    """Register ``format("canvass")`` and ``format("canvass-aeron")`` in a session."""
     session.dataSource.register(CanvassDataSource)
     session.dataSource.register(AeronLogSource)
 
 
 def plain_schema(member_count: int) -> Any:
-    """Give the Arrow schema of events without dictionaries, which Spark does not have."""
+    """Return the Arrow schema of events without dictionaries, which Spark does not have."""
     return pa.schema(
         [pa.field(f.name, _plain(f.type), f.nullable) for f in arrow_schema(member_count)]
     )
 
 
 def row_schema(member_count: int) -> Any:
-    """Give the Arrow schema of the rows of the data source."""
+    """Return the Arrow schema of the rows of the data source."""
     schema = plain_schema(member_count)
     for name in (TRUNCATED, REVISION):
         schema = schema.append(pa.field(name, pa.string()))
@@ -125,7 +124,7 @@ class CanvassDataSource(DataSource):
         return "canvass"
 
     def schema(self) -> StructType:
-        """Give the columns of events of clusters of the size that is asked for."""
+        """Return the columns of events, for the member count in the options."""
         count = whole_number(self.options, "memberCount", DEFAULT_MEMBER_COUNT)
         schema = row_schema(count)
         for name in partition_names(path_of(self.options)):
@@ -137,7 +136,7 @@ class CanvassDataSource(DataSource):
         return from_arrow_schema(schema)
 
     def reader(self, schema: StructType) -> EventsReader:
-        """Give the reader of one scan; Spark hands filters to any reader that takes them."""
+        """Return the reader of one scan; Spark gives filters to each reader that takes them."""
         takes_filters = self.options.get("pushFilters", "false")
         if takes_filters.lower() not in ("true", "false"):
             raise BadOption(f"pushFilters={takes_filters!r} is neither true nor false")
@@ -146,12 +145,12 @@ class CanvassDataSource(DataSource):
 
 
 def chosen_columns(schema: Any, names: Sequence[str]) -> Any:
-    """Give some fields of a schema.
+    """Return some fields of a schema.
 
     Raises
     ------
     BadOption
-        If there is no such column.
+        If a column does not exist.
     """
     unknown = [name for name in names if name not in schema.names]
     if unknown:
@@ -160,7 +159,7 @@ def chosen_columns(schema: Any, names: Sequence[str]) -> Any:
 
 
 class UnitReader(DataSourceReader):
-    """Reads units, each partition's one after the other."""
+    """Reads units; the units of a partition one after the other."""
 
     def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
         self._path = path_of(options)
@@ -170,17 +169,17 @@ class UnitReader(DataSourceReader):
         self._where = options.get("where")
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Pack what there is, and may hold rows that are wanted, into partitions."""
+        """Pack the units that may have wanted rows into partitions."""
         tasks = pack(self._units(), tasks=self._tasks, parallelism=2) or [()]
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 
     def _units(self) -> list[Unit]:
-        """Give the units that may hold rows that are wanted."""
+        """Return the units that may have wanted rows."""
         units = list_units([self._path])
         return units if self._where is None else select_units(units, self._where)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Give the rows of a partition as Arrow batches; the first malformed unit is an error."""
+        """Yield the rows of a partition as Arrow batches; a malformed unit is an error."""
         for unit in msgspec.json.decode(partition.value, type=Task):
             with (
                 tempfile.TemporaryDirectory(prefix="canvass-source-") as scratch,
@@ -190,7 +189,7 @@ class UnitReader(DataSourceReader):
 
     @abstractmethod
     def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:
-        """Give the rows of a unit on this machine as Arrow batches."""
+        """Yield the rows of a unit on this machine as Arrow batches."""
 
 
 class EventsReader(UnitReader):
@@ -222,7 +221,7 @@ class EventsReader(UnitReader):
 
 
 class FilteringEventsReader(EventsReader):
-    """Reads the events of units that the filters of a query may let through."""
+    """Reads the events of units that may pass the filters of a query."""
 
     _filters: Sequence[Filter] = ()
 
@@ -271,7 +270,7 @@ def _file_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
             groups = sorted({number for run_id in wanted for number in file.groups_of(run_id)})
         truncated = _truncated(fact for entry in file.runs.values() for fact in entry.facts)
         before = None
-        # Through the columns: what they refuse must not come through here.
+        # `batches` checks the events of each row group.
         for number, _ in zip(groups, file.batches(groups), strict=True):
             table = file.table(number)
             if before is not None:
@@ -295,12 +294,12 @@ def _run_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
             if before is not None:
                 yield _Batch(run.member_count, before, {}, revisions)
             before = _table(columns)
-        if before is not None:  # What the stream ends with is known only now.
+        if before is not None:  # Only now it is known whether the stream is truncated.
             yield _Batch(run.member_count, before, _truncated(folder.facts), revisions)
 
 
 def _revisions(runs: Any, revisions: Mapping[str, str]) -> Any:
-    """Give the revision of the run of each row."""
+    """Return the column ``revision``."""
     coded = runs.combine_chunks().dictionary_encode()
     found = [revisions[run_id] for run_id in coded.dictionary.to_pylist()]
     return pa.array(found, pa.string()).take(coded.indices)
@@ -316,7 +315,7 @@ def _stream_at(table: Any, row: int) -> tuple[str, int]:
 
 
 def _marks(table: Any, truncated: _Truncated) -> Any:
-    """Give the column ``truncated`` of a table."""
+    """Return the column ``truncated`` of a table."""
     marks: list[str | None] = [None] * len(table)
     if truncated and len(table):
         runs = table.column("run").combine_chunks().dictionary_encode().indices
@@ -328,12 +327,12 @@ def _marks(table: Any, truncated: _Truncated) -> Any:
 
 
 def _table(columns: EventColumns) -> Any:
-    """Give a batch as a table without its context row."""
+    """Return a batch as a table without its context row."""
     return to_table(columns).slice(columns.context)
 
 
 def path_of(options: Mapping[str, str]) -> Place:
-    """Give the path or URL that a table is read from."""
+    """Return the option ``path``."""
     if "path" not in options:
         raise BadOption("the data source needs a path")
     return place_of(options["path"].removeprefix("file:"))
@@ -374,7 +373,7 @@ class AeronLogSource(DataSource):
         return "canvass-aeron"
 
     def schema(self) -> StructType:
-        """Give the columns of lines."""
+        """Return the columns of lines."""
         schema = SCHEMA
         for name in partition_names(path_of(self.options)):
             if name not in schema.names:
@@ -382,7 +381,7 @@ class AeronLogSource(DataSource):
         return from_arrow_schema(schema)
 
     def reader(self, schema: StructType) -> LinesReader:
-        """Give the reader of one scan."""
+        """Return the reader of one scan."""
         return LinesReader(self.options, schema.names)
 
 
@@ -415,7 +414,7 @@ class LinesReader(UnitReader):
 
 
 def log_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Give what stands in each line of a log.
+    """Yield the columns of each line of a log.
 
     Raises
     ------

@@ -1,11 +1,11 @@
 """Units that are too large for one task, split into parts: row groups of a file, bytes of streams.
 
-The driver splits, large units only; it reads no events, just a file's footer or ``run.json``. What
-cannot be opened stays whole: its reader says what is wrong with it. Compressed streams cannot be
-entered in the middle, and Aeron's logs make sense only from their beginning.
+The driver splits large units. It reads no events, only a file's footer or ``run.json``. A unit that
+cannot be opened stays whole, and its reader says what is wrong. Compressed streams and Aeron's logs
+can be read only from their beginning, so they are not split.
 
 A task reads the bytes of its part as whole lines, with the line before them. A line belongs to the
-range that its first byte is in, so that ranges that meet share no line and leave none out.
+range that has its first byte. So each line is in exactly one range.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ class RangeReader:
     path, first, end
         The stream's file, and the range; a compressed file is read whole.
     run_id, member_id, member_count
-        Whose stream it is.
+        Run and member of the stream.
 
     Attributes
     ----------
     reader
-        Tells afterwards which steps are missing, in lines counted from the context line.
+        Knows at the end which steps are missing; its line 1 is the context line, if there is one.
     context
         Whether the line before the range was read first.
     """
@@ -103,12 +103,12 @@ class RangeReader:
         self._columns = read_columns(self.reader, run_id, member_count)
 
     def batches(self) -> Iterator[EventColumns]:
-        """Give the events; the context line is a context row.
+        """Yield the events; the context line is a context row.
 
         Raises
         ------
         TraceError
-            At the first line that is no event. Its line is not that of the file.
+            At the first line that is no event. Its line number counts from the range's first line.
         """
         for number, (columns, _) in enumerate(self._columns):
             own = columns
@@ -136,7 +136,7 @@ class _Lines:
         self._file.seek(at)
 
     def read(self, size: int, /) -> bytes:
-        """Give the next bytes, none at the end."""
+        """Return the next bytes, none at the end."""
         data = self._file.read(min(size, self._left))
         self._left -= len(data)
         return data
@@ -146,7 +146,7 @@ class _Lines:
         self._file.close()
 
     def _line_at(self, place: int) -> int:
-        """Give where the first line begins that begins there or later."""
+        """Return where the first line begins that begins at a place or later."""
         if place <= 0 or place >= self._size:
             return max(0, min(place, self._size))
         self._file.seek(place - 1)
@@ -156,7 +156,7 @@ class _Lines:
         return place - 1 + len(line)
 
     def _line_before(self, place: int) -> int:
-        """Give where the line begins that ends just before."""
+        """Return where the line begins that ends just before a place."""
         end = place - 1
         at = end
         while at > 0:

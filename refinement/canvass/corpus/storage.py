@@ -1,9 +1,8 @@
 """Folders and files by path or by URL: `pathlib.Path` on this machine, `UrlPath` in a store.
 
-A `UrlPath` has those methods of a path that the package uses, on each file system that pyarrow
-reads. Credentials, region and endpoint come from the environment, as the client library of each
-store reads them. A URL with more than a place in it is refused, so that no report or log can hold
-a secret.
+A `UrlPath` has the methods of `Path` that the package uses, for each file system that pyarrow
+reads. The client library of each store reads credentials, region and endpoint from the environment.
+A URL with credentials or settings is refused, so that no report or log has a secret.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from canvass.traces.errors import file_named_in_errors
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names of file systems, and pyarrow's."""
 _CONTAINERS: Final = ("abfs", "abfss")
-"""Schemes whose URLs have a container's name where others have a user's."""
+"""Schemes whose URLs have the name of a container before the @."""
 _REGION: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _ENDPOINT: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _PIECE: Final = 1 << 22
@@ -47,7 +46,7 @@ class Entry(NamedTuple):
     name: str
     size: int
     modified_ns: int
-    """When its contents or, on this machine, its name or owner last changed."""
+    """Time of the last change of its contents; on this machine also of its name or owner."""
     folder: bool
     link: bool = False
     """Whether it is a symbolic link, which is not followed."""
@@ -70,7 +69,7 @@ class UrlPath:
         return self.url
 
     def __truediv__(self, name: str) -> UrlPath:
-        """Give what has a name in this folder."""
+        """Return the entry of this folder with a name."""
         return UrlPath(f"{self.url}/{name}")
 
     @property
@@ -89,7 +88,7 @@ class UrlPath:
         return PurePosixPath(self.name).suffix
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file for reading, at any place in it."""
+        """Open a file for reading and seeking."""
         assert mode == "rb"
         with storage_errors(self):
             opened: IO[bytes] = self._fs.open_input_file(self._path)
@@ -102,7 +101,7 @@ class UrlPath:
 
     def write_bytes(self, data: bytes) -> int:
         """Write a file; a reader finds it whole or not at all."""
-        # Else pyarrow would pack the data by the end of the name.
+        # By default pyarrow compresses files whose names end in .gz or .zst.
         with (
             storage_errors(self),
             self._fs.open_output_stream(self._path, compression=None) as stream,
@@ -115,7 +114,7 @@ class UrlPath:
         self.write_bytes(b"")
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:  # noqa: ARG002 - as `Path` has it
-        """Make a folder, where a store has folders at all."""
+        """Make a folder, if the store has folders."""
         if self.url.startswith("hdfs:"):
             with storage_errors(self):
                 self._fs.create_dir(self._path, recursive=True)
@@ -129,7 +128,7 @@ class UrlPath:
         return bool(self._info().type == fs.FileType.File)
 
     def replace(self, target: UrlPath) -> None:
-        """Move a file; one that stands there is replaced."""
+        """Move a file; a file at the target is replaced."""
         with storage_errors(target):
             self._fs.move(self._path, target._path)
 
@@ -139,7 +138,7 @@ class UrlPath:
             self._fs.delete_file(self._path)
 
     def remove(self) -> None:
-        """Remove a folder and all that is in it; a missing folder stays missing."""
+        """Remove a folder and its contents, if it exists."""
         with storage_errors(self):
             self._fs.delete_dir_contents(self._path, missing_dir_ok=True)
 
@@ -152,7 +151,7 @@ class UrlPath:
         return [_entry(each, each.path.strip("/")[start:]) for each in found]
 
     def entry(self) -> Entry | None:
-        """Describe it; None if there is nothing."""
+        """Return size and time; None if nothing is there."""
         info = self._info()
         return None if info.type == fs.FileType.NotFound else _entry(info, self.name)
 
@@ -175,12 +174,12 @@ def _entry(info: Any, name: str) -> Entry:
 
 
 Place = Path | UrlPath
-"""A file or folder, wherever it is."""
+"""A file or folder, on this machine or in a store."""
 
 
 @lru_cache
 def _opened(scheme: str, host: str) -> tuple[Any, str]:
-    """Open a file system; give the path of what its URLs name without a path, too."""
+    """Open the file system of a URL; return it with the path of its root."""
     scheme = scheme.rstrip(":")
     scheme = _SCHEMES.get(scheme, scheme)
     url = f"{scheme}://{host}/"
@@ -192,20 +191,20 @@ def _opened(scheme: str, host: str) -> tuple[Any, str]:
 
 
 def _region() -> str:
-    """Name the region of S3; pyarrow reads the endpoint from the environment, but not this."""
+    """Return the region of S3 as a query: pyarrow does not read it from the environment."""
     named = next(filter(None, map(os.environ.get, _REGION)), "")
     if not named and any(map(os.environ.get, _ENDPOINT)):
-        named = "us-east-1"  # Else Amazon would be asked.
+        named = "us-east-1"  # Without a region pyarrow asks Amazon.
     return f"?region={named}" if named else ""
 
 
 def place_of(text: str | Place) -> Place:
-    """Give the place that a path or a URL names; nothing need be there.
+    """Return the place of a path or a URL, whether it exists or not.
 
     Raises
     ------
     StorageError
-        If the URL has credentials or settings in it, or pyarrow has no such file system.
+        If the URL has credentials or settings, or pyarrow has no file system for it.
     """
     if not isinstance(text, str):
         return text
@@ -226,13 +225,13 @@ def place_of(text: str | Place) -> Place:
 
 
 def absolute(place: Place) -> Place:
-    """Name a place in the same way for every process."""
+    """Return a place that does not depend on the current folder."""
     return place.absolute() if isinstance(place, Path) else place
 
 
 @contextmanager
 def storage_errors(place: Place) -> Iterator[None]:
-    """Turn what a store says into one line that names the place."""
+    """Turn the errors of a store into `StorageError`, one line that names the place."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -243,11 +242,11 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
-# --- what paths and URLs have in common -----------------------------------------------------------
+# --- functions for paths and URLs ----------------------------------------------------------------
 
 
 def entries(folder: Place) -> list[Entry]:
-    """List what is in a folder, hidden names left out, by name.
+    """List the entries of a folder by name, without hidden ones.
 
     Raises
     ------
@@ -262,7 +261,7 @@ def entries(folder: Place) -> list[Entry]:
 
 
 def entry_of(place: Place) -> Entry | None:
-    """Describe a file or folder; None if there is nothing."""
+    """Return size and time of a file or folder; None if nothing is there."""
     if isinstance(place, UrlPath):
         return place.entry()
     try:
@@ -270,13 +269,13 @@ def entry_of(place: Place) -> Entry | None:
     except FileNotFoundError:
         return None
     folder, link = stat.S_ISDIR(found.st_mode), stat.S_ISLNK(found.st_mode)
-    # A copy may keep the time of its original; the other time is that of the copying.
+    # A copy may have the modification time of its original; its ctime is the time of the copy.
     changed_ns = max(found.st_mtime_ns, found.st_ctime_ns)
     return Entry(place.name, found.st_size, changed_ns, folder, link)
 
 
 def files_below(folder: Place) -> list[Entry]:
-    """List the files in a folder and its subfolders, by their names relative to it."""
+    """List the files in a folder and its subfolders, with names relative to the folder."""
     if isinstance(folder, UrlPath):
         return sorted(each for each in folder.entries(recursive=True) if not each.folder)
     found = []
@@ -289,7 +288,7 @@ def files_below(folder: Place) -> list[Entry]:
 
 
 def remove_folder(folder: Place) -> None:
-    """Remove a folder and all that is in it; a missing folder stays missing."""
+    """Remove a folder and its contents, if it exists."""
     if isinstance(folder, UrlPath):
         folder.remove()
     else:
@@ -298,10 +297,7 @@ def remove_folder(folder: Place) -> None:
 
 @contextmanager
 def writing(place: Place) -> Iterator[Path]:
-    """Give a new file on this machine to write to; at the end it is put in place, whole.
-
-    Nothing is put in place if the block raises.
-    """
+    """Yield a new local file, and put it in place at the end, unless the block raises."""
     if isinstance(place, UrlPath):
         with tempfile.TemporaryDirectory(prefix="canvass-upload-") as folder:
             aside = Path(folder) / "file"
@@ -327,10 +323,10 @@ def download(place: Place, target: Path) -> None:
 
 
 def local_folder(folder: Place) -> Path:
-    """Give a folder on this machine with the same files, for files that are mapped into memory.
+    """Return a local folder with the same files, for files that are mapped into memory.
 
-    All processes of a user on a machine share one copy of a folder in a store. Copies that are
-    older than a day are removed when another one is made.
+    All processes of a user on a machine share one copy of a folder in a store. A new copy removes
+    copies that are older than a day.
     """
     if isinstance(folder, Path):
         return folder

@@ -1,13 +1,11 @@
-"""What a cluster needs to run a batch verification: the ``spark-submit`` line, and an archive with
-canvass for executors that have none of it.
+"""The ``spark-submit`` line of a batch verification, and an archive with canvass for executors.
 
-Nothing is run here. A line is for one kind of cluster manager; what it assumes of the cluster is in
-the guide, and said beside each part below.
+Nothing is run here. The guide says what each line requires of its cluster manager.
 
 Spark unpacks the archive beside each executor (``--archives``) and runs the Python in it. The
-archive is an environment as the module `venv` makes them: a link to the interpreter, and packages.
-So executors need the same Python under the same path. Two things are left out: pyspark, which
-every executor brings itself, and what only a developer needs.
+archive is a virtual environment: a link to the interpreter, and packages. So executors need the
+same Python at the same path. The archive has neither pyspark, which executors have, nor the
+packages that only developers need.
 """
 
 from __future__ import annotations
@@ -31,16 +29,16 @@ ENVIRONMENT: Final = "environment"
 
 
 class BadSubmission(Exception):
-    """There is no spark-submit line for what was asked."""
+    """No spark-submit line can do this; the message is one line."""
 
 
 class Submission(Struct, frozen=True):
-    """Where and with what a job is submitted."""
+    """The options of a spark-submit line."""
 
     master: str
     deploy_mode: str = "client"
     archive: Path | None = None
-    """A packed environment with canvass in it, for executors that do not have one."""
+    """A packed environment with canvass, for executors without canvass."""
     image: str | None = None
     """The container image, for Kubernetes."""
     executors: int | None = None
@@ -50,21 +48,21 @@ class Submission(Struct, frozen=True):
 
 
 def submit_command(submission: Submission, script: str, arguments: Sequence[str]) -> list[str]:
-    """Give the words of the line.
+    """Return the words of the spark-submit line.
 
     Parameters
     ----------
     submission
-        Where to.
+        The options.
     script
-        The Python file that runs the command line ``canvass``, as the submitted job sees it.
+        Path of ``canvass/cli/main.py`` for the driver.
     arguments
         The words of ``canvass batch verify`` after ``verify``, without ``--master``.
 
     Raises
     ------
     BadSubmission
-        If the master is none that ``spark-submit`` takes, or lacks what it needs.
+        If ``spark-submit`` does not take the master, or an option is missing for it.
     """
     master = submission.master
     kubernetes = master.startswith("k8s://")
@@ -87,10 +85,10 @@ def submit_command(submission: Submission, script: str, arguments: Sequence[str]
     if kubernetes:
         settings["spark.kubernetes.container.image"] = str(submission.image)
     if submission.archive is not None:
-        # Wheels with machine code cannot travel as --py-files; a packed environment can.
+        # --py-files cannot have wheels with machine code; a packed environment can.
         words += ["--archives", f"{submission.archive}#{ENVIRONMENT}"]
         settings["spark.pyspark.python"] = f"./{ENVIRONMENT}/bin/python"
-        if submission.deploy_mode == "client":  # The driver has nothing unpacked.
+        if submission.deploy_mode == "client":  # Spark does not unpack it for the driver.
             settings["spark.pyspark.driver.python"] = submission.driver_python
     for name, value in settings.items():
         words += ["--conf", f"{name}={value}"]
@@ -119,17 +117,17 @@ def pack_environment(out: Path, interpreter: Path | None = None) -> tuple[int, i
     out
         A new file; its name ends in ``.tar.gz``.
     interpreter
-        The Python of the executors; by default the one that this environment was made from.
+        Path of Python on the executors. Default: the Python that this environment was made from.
 
     Returns
     -------
     tuple
-        How many packages it has, and how many bytes.
+        The number of packages, and the size in bytes.
 
     Raises
     ------
     CannotPack
-        If the file is there already or has another ending, or a package is missing here.
+        If the file exists or has another suffix, or a package is not installed.
     """
     if not out.name.endswith(".tar.gz"):
         raise CannotPack(f"{out}: the name of an archive ends in .tar.gz")
@@ -150,12 +148,12 @@ def pack_environment(out: Path, interpreter: Path | None = None) -> tuple[int, i
 
 
 def closure(name: str, extra: str) -> list[Distribution]:
-    """Give a package, with an extra, and all that it needs, but for what executors have.
+    """Return a package with an extra, and all its requirements, without those that executors have.
 
     Raises
     ------
     CannotPack
-        If the package, or what its extra names, is not installed.
+        If the package, or a requirement of the extra, is not installed.
     """
     found: dict[str, Distribution] = {}
     due = [(name, extra, True)]
@@ -167,7 +165,7 @@ def closure(name: str, extra: str) -> list[Distribution]:
         try:
             found[key] = distribution(name)
         except PackageNotFoundError:
-            if needed:  # What another platform needs is not there.
+            if needed:  # Requirements of other platforms are not installed.
                 reason = f"{name} is not installed: pip install 'canvass[{EXTRA}]'"
                 raise CannotPack(reason) from None
             continue
@@ -181,7 +179,7 @@ def closure(name: str, extra: str) -> list[Distribution]:
 
 
 def _files_of(package: Distribution) -> Iterator[tuple[Path, str]]:
-    """Give the files of a package, each with its place in the archive."""
+    """Yield the files of a package, each with its path in the archive."""
     packages = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
     in_place = Path(canvass.spec.files.__file__).resolve().parents[3]
     links = [str(file) for file in package.files or () if str(file).endswith(".pth")]
@@ -190,7 +188,7 @@ def _files_of(package: Distribution) -> Iterator[tuple[Path, str]]:
     for file in package.files or ():
         place = PurePosixPath(str(file))
         if place.parts[0] == ".." or "__pycache__" in place.parts:
-            continue  # Scripts name the interpreter of this environment.
+            continue  # Scripts have the path of this environment's interpreter.
         if str(file) not in links:
             yield Path(str(file.locate())), f"{packages}/{place}"
 
@@ -213,7 +211,7 @@ def _add_interpreter(archive: tarfile.TarFile, python: Path) -> None:
     shut = "include-system-site-packages = false"
     _add_text(archive, "pyvenv.cfg", [f"home = {python.parent}", shut])
     packages = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
-    # Paths in such a file are relative to the folder that it is in; what is absent is passed over.
+    # Paths are relative to the folder of the file; Python ignores missing ones.
     sources = [f"../../../{_CHECKOUT}/{name}" for name in _SOURCES]
     _add_text(archive, f"{packages}/_canvass.pth", sources)
 

@@ -1,8 +1,7 @@
-"""What a batch verification found, in numbers and examples: ``summary.json``.
+"""The summary of a batch verification, in numbers and examples: ``summary.json``.
 
-A `Summary` is made from the tables batch by batch. A list that grows with the corpus holds only
-its first entries, and a count says how many there are. The summary decides the exit code, and
-which clusters are new against an earlier summary.
+A `Summary` is made from the tables batch by batch. Lists that grow with the corpus have only their
+first entries, and a count of all. The exit code and the new clusters follow from the summary.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ SUMMARY_SCHEMA: Final = "canvass.batch/2"
 SUMMARY_FILE: Final = "summary.json"
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 MAX_LISTED: Final = 1000
-"""Entries of a list in summary and report; the tables hold all."""
+"""Maximum entries of a list in summary and report; the tables have all."""
 MAX_SOURCES: Final = 5
-"""Sources that are named of an id that several runs have."""
+"""Maximum sources listed for an id that several runs have."""
 
 
 Kind = tuple[str, str]
-"""What makes divergences alike: their class, and the action or property."""
+"""The kind of a divergence: its class, and its action or property."""
 
 
 class Listed(Struct, frozen=True, rename="camel"):
-    """A run that does not conform, or a unit that could not be read."""
+    """A run that does not conform, or a malformed unit."""
 
     source: str
     run_id: str | None
@@ -57,7 +56,7 @@ class Listed(Struct, frozen=True, rename="camel"):
 
 
 def name_of(source: str, run_id: str | None) -> str:
-    """Name a run by its path or URL, within a file of a data set by its id too."""
+    """Return the name of a run: its path or URL, and its id if it is in a file of a data set."""
     return f"{source} {run_id}" if run_id is not None and source.endswith(".parquet") else source
 
 
@@ -69,7 +68,7 @@ class RunPlace(Struct, frozen=True, rename="camel"):
 
 
 class Cluster(Struct, frozen=True, rename="camel"):
-    """Divergences that are alike: of one class, at one action or property."""
+    """The divergences of one kind: one class, at one action or property."""
 
     divergence_class: str
     name: str
@@ -85,21 +84,21 @@ class Cluster(Struct, frozen=True, rename="camel"):
 
     @property
     def identity(self) -> Kind:
-        """What an earlier report is searched for."""
+        """Its kind, by which it is looked up in an earlier report."""
         return self.divergence_class, self.name
 
 
 class SharedId(Struct, frozen=True, rename="camel"):
-    """An id that several runs of a corpus have: a remark, as each run has its own verdict."""
+    """An id that several runs of a corpus have. Each of them has its own verdict."""
 
     run_id: str
     count: int
     sources: list[str]
-    """The first of them."""
+    """The sources of the first of these runs."""
 
 
 class Coverage(Struct, frozen=True, rename="camel"):
-    """How many events have an action."""
+    """The number of events with an action."""
 
     action: str
     events: int
@@ -112,14 +111,13 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     version: str
     corpora: list[str]
     tasks: int | None
-    """How many tasks were asked for; null if the job chose."""
+    """The number of tasks that the user chose; null if the job chose."""
     runs: int
     events: int
     verdicts: dict[str, int]
     """Runs by verdict; every verdict is a key."""
     checked_in_part: int = 0
-    """Runs that conform, of which some safety properties were not asked; their reasons name them.
-    """
+    """Runs that conform, but were not asked all safety properties; their reasons name these."""
     divergences: int
     clusters: list[Cluster]
     cluster_count: int
@@ -130,13 +128,13 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """The first ids that several runs have."""
     shared_id_count: int = 0
     graphs: list[GraphCoverage] = []
-    """How much of each state graph that was given the corpus covers."""
+    """Coverage of each state graph that was given."""
     earlier: dict[str, int] = {}
-    """Of units that were verified before and have not changed: runs by verdict."""
+    """Runs by verdict, in units that were verified before and have not changed."""
     never_taken: list[str]
     """Actions of the spec that no event has."""
     asked_steps: int
-    """Distinct steps that the oracle was asked about."""
+    """Distinct steps that the oracle decided."""
     rechecked_runs: int
     seconds: float
     events_per_second: float
@@ -145,7 +143,7 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
 def summarise(
     job: CorpusJob, *, version: str, corpora: list[str], tasks: int | None, seconds: float
 ) -> Summary:
-    """Make the summary of a job that has run."""
+    """Make the summary of a finished job."""
     from canvass.traces.layout import ACTION_NAMES
 
     by_verdict, listed, in_part = _verdicts(job.table("verdicts"))
@@ -187,9 +185,8 @@ def _rows(folder: Place, *columns: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _verdicts(folder: Place) -> tuple[dict[str, tuple[int, int]], list[Listed], int]:
-    """Count runs and events by verdict; list the first runs that do not conform.
-
-    The last number is that of the runs that conform and have a reason all the same.
+    """Count runs and events by verdict, list the first runs that do not conform, and count the runs
+    that conform with a reason: those not checked in full.
     """
     in_part = 0
     by_verdict = dict.fromkeys(VERDICTS, (0, 0))
@@ -215,9 +212,9 @@ def _natural_place(run: RunPlace) -> tuple[str, str]:
 
 
 def _shared_ids(folder: Place) -> list[SharedId]:
-    """Give the ids that several runs have.
+    """Return the ids that several runs have.
 
-    Hashes of ids are compared first, so that of each run the driver keeps eight bytes.
+    Hashes of ids are compared first, so that the driver keeps eight bytes for each run.
     """
     hashes = [
         np.fromiter(map(hash, batch["run_id"].drop_null().to_pylist()), dtype=np.int64)
@@ -244,7 +241,7 @@ _EXAMPLE: Final = ("run_id", "source", "member_id", "step", "reason")
 
 
 def _kinds(folder: Place) -> list[Cluster]:
-    """Bring like divergences together, the most frequent kind first."""
+    """Group divergences by kind, the most frequent kind first."""
     counts: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], tuple[Any, ...]] = {}
@@ -253,14 +250,14 @@ def _kinds(folder: Place) -> list[Cluster]:
     for kind, name, *example in _rows(folder, "divergence_class", "name", *_EXAMPLE):
         like, found = (kind, name), tuple(example)
         counts[like] += 1
-        # The rows of a run stand together; its source and its id name it.
+        # The rows of a run are consecutive; source and id name the run.
         if last.get(like) != found[:2]:
             runs[like] += 1
             listed[like].append(RunPlace(found[1], found[0]))
             if len(listed[like]) > 2 * MAX_LISTED:
                 listed[like] = sorted(listed[like], key=_natural_place)[:MAX_LISTED]
         last[like] = found[:2]
-        # The least of the columns in this order: the same example however the rows are spread.
+        # The smallest row: the same example in whatever order the rows are.
         examples[like] = min(found, examples.get(like, found))
     clusters = []
     for like in sorted(counts, key=lambda like: (-counts[like], like)):
@@ -291,7 +288,7 @@ def read_summary(folder: Place) -> Summary:
     Raises
     ------
     BadBaseline
-        If there is none of this form.
+        If the file is missing, or is no summary.
     """
     path = folder / SUMMARY_FILE if folder.is_dir() else folder
     try:
@@ -307,7 +304,7 @@ def read_summary(folder: Place) -> Summary:
 
 
 def empty_summary(version: str, corpora: list[str]) -> Summary:
-    """Make the summary of a verification that had no unit to verify."""
+    """Make the summary of a verification without units."""
     return Summary(
         version=version,
         corpora=corpora,
@@ -330,13 +327,13 @@ def empty_summary(version: str, corpora: list[str]) -> Summary:
 
 
 def totals(summary: Summary) -> str:
-    """Say how many runs and events were verified, and how many runs have each verdict."""
+    """Return the numbers of runs and events, and the runs by verdict, in words."""
     done = f"{counted(summary.runs, 'run')}, {counted(summary.events, 'event')}"
     return f"{done}: {verdict_counts(summary.verdicts)}"
 
 
 def in_part_text(summary: Summary) -> str:
-    """Say how many runs that conform were not checked in full; nothing if all were."""
+    """Return in words how many conforming runs were not checked in full; empty if all were."""
     if not summary.checked_in_part:
         return ""
     runs = counted(summary.checked_in_part, "run that conforms", "runs that conform")
@@ -344,20 +341,20 @@ def in_part_text(summary: Summary) -> str:
 
 
 def verdict_counts(verdicts: Mapping[str, int]) -> str:
-    """Say how many runs have each verdict, such as "2 CONFORMS, 1 DIVERGES"."""
+    """Return the runs by verdict in words, such as "2 CONFORMS, 1 DIVERGES"."""
     return ", ".join(f"{count:,} {name}" for name, count in verdicts.items() if count) or "none"
 
 
 def new_clusters(summary: Summary, known: Collection[Kind]) -> list[Cluster]:
-    """Give the clusters of kinds that were not known before."""
+    """Return the clusters whose kind is not in ``known``."""
     return [cluster for cluster in summary.clusters if cluster.identity not in known]
 
 
 def exit_code(summary: Summary, known: Collection[Kind] | None = None) -> int:
-    """Give the exit code; divergences of known kinds do not count.
+    """Return the exit code; divergences of known kinds do not count.
 
-    As for ``canvass verify``: the worst verdict decides. Verdicts from earlier verifications count,
-    so that a command that is repeated ends as before. An empty check is 2.
+    The worst verdict decides, as for ``canvass verify``. Verdicts of earlier verifications count:
+    a repeated command has the same exit code. An empty check exits with 2.
     """
     if not summary.events and not any(summary.earlier.values()):
         return EXIT_CODES[Verdict.MALFORMED]

@@ -1,7 +1,7 @@
-"""What a task of a batch verification does: `TaskChecker` travels to the workers and checks units.
+"""The work of a task: Spark sends a `TaskChecker` to the workers, and it checks units there.
 
-Here units become runs, and what is found of them becomes rows. No rule of checking is here: a
-worker asks the same functions of `canvass.conformance` that ``canvass verify`` does.
+The checker reads the runs of units and makes rows of their verdicts. It has no rules of its own: it
+calls the same functions of `canvass.conformance` as ``canvass verify``.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ from canvass.traces.schema import Run, encode
 
 ANSWERS: Final = "answers"
 PARTS: Final = "parts"
-"""Folders in the one that all workers can read."""
+"""Folders in the shared folder of `TaskChecker`."""
 PROGRESS: Final = "progress"
-"""In the folder given to `TaskChecker.prepare`: for each task that is done a file, named by
-how many events it had and how many runs diverge.
+"""The shared folder's subfolder with an empty file for each finished task. The name of the file has
+the number of events and of diverging runs.
 """
 
 _memo: dict[object, Screening] = {}
@@ -105,13 +105,13 @@ class TaskChecker:
     graphs
         Folders of graph artifacts, by path or URL.
     cache
-        The user's folder of the oracle's answers, likewise.
+        The user's folder of the oracle's answers, by path or URL.
     digest
-        Names the spec that answers rest on.
+        Digest of the spec that the answers belong to.
     shared
-        A folder that all workers can read, likewise; set by `prepare`.
+        A folder that all workers can read, by path or URL; `prepare` sets it.
     generation
-        How often `learn` was called: workers that hold an older one forget what they know.
+        Number of calls of `learn`. A worker with an older generation reads the answers again.
     """
 
     graphs: tuple[str, ...]
@@ -122,7 +122,7 @@ class TaskChecker:
 
     @classmethod
     def of(cls, *, graph: Place | None = None, cache: Place | None = None) -> TaskChecker:
-        """Make a checker from what a command line says."""
+        """Make a checker from the options of a command line."""
         graphs = () if graph is None else (str(absolute(graph)),)
         folder = default_cache() if cache is None else cache
         return cls(graphs, str(absolute(folder)), spec_digest())
@@ -130,7 +130,7 @@ class TaskChecker:
     # --- on the driver ----------------------------------------------------------------------------
 
     def prepare(self, folder: Place) -> None:
-        """Take a folder that all workers can read, and put there what is known."""
+        """Set the shared folder, and write the known answers to it."""
         self.shared = str(folder)
         for name in (PARTS, PROGRESS):
             (folder / name).mkdir(parents=True)
@@ -138,7 +138,7 @@ class TaskChecker:
             self._share(StepLookup(cache=cache, digest=self.digest))
 
     def learn(self, answers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keep answers for the workers of this job, and for later ones."""
+        """Add answers to the cache, and share them with the workers of this job."""
         found = list(answers)
         keys = np.array([key_of(key) for key, _ in found], dtype=np.uint64).reshape(-1, 2)
         codes = np.array([answer[0] for _, answer in found], dtype=np.int8)
@@ -150,7 +150,7 @@ class TaskChecker:
 
     @contextmanager
     def _local_cache(self, *, keep: bool = False) -> Iterator[Path]:
-        """Give the folder of answers on this machine; put it back in its store, if it is to."""
+        """Yield a local copy of the cache; ``keep`` writes it back to its store at the end."""
         place = place_of(self.cache)
         if isinstance(place, Path):
             yield place
@@ -164,7 +164,7 @@ class TaskChecker:
                 (place / file.name).write_bytes(file.read_bytes())
 
     def _share(self, lookup: StepLookup) -> None:
-        """Write the known answers as arrays that the workers of a machine map, and share."""
+        """Write the known answers as arrays that the workers of a machine map into memory."""
         folder = self._answers
         folder.mkdir()
         with tempfile.TemporaryDirectory(prefix="canvass-answers-") as name:
@@ -178,20 +178,20 @@ class TaskChecker:
         return place_of(self.shared) / f"{ANSWERS}-{self.generation}"
 
     def forbids(self, answer: bytes) -> bool:
-        """Tell whether an answer says that the step is not allowed."""
+        """Tell whether an answer forbids its step."""
         return answer[0] == REFUSED
 
     # --- in the workers ---------------------------------------------------------------------------
 
     def ask(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-        """Ask TLC about steps, in one batch."""
+        """Ask TLC about steps in one batch; yield the key and the answer of each."""
         lookup = StepLookup(digest=self.digest)
         codes = lookup.ask([to_example(question) for _, question in steps])
         for (key, _), code in zip(steps, codes.tolist(), strict=True):
             yield key, bytes([code])
 
     def check(self, task: Task) -> Iterator[Row]:
-        """Check units as far as graph and cache know the steps."""
+        """Check units with the steps that graph and cache know; yield rows."""
         screening = self._screening()
         screening.forget_seen()
         before = screening.events
@@ -249,16 +249,16 @@ class TaskChecker:
         return lookup
 
     def _record_progress(self, task: Task, events: int, wrong: int) -> None:
-        """Record a task that is done as the name of an empty file, which is whole or absent.
+        """Record a finished task as the name of an empty file.
 
-        The name has a hash of the task: one that is repeated, as its worker died, counts once.
+        The name has a hash of the task, so that a task that Spark repeats counts once.
         """
         if self.shared:
             name = blake2b(encode(task), digest_size=16).hexdigest()
             (place_of(self.shared) / PROGRESS / f"{events}-{wrong}-{name}").touch()
 
     def _edges(self, screening: Screening) -> Iterator[Row]:
-        """Give rows for the edges of each graph that this task took."""
+        """Yield a row for each graph with the edges that this task took."""
         keys = screening.seen_keys()
         for name, table in screening.lookup.graphs.items():
             edges = edges_met(table, keys)
@@ -283,7 +283,7 @@ class TaskChecker:
             screening.add(path)
         screening.flush()
         if any(unit.runs for unit, _ in units.values()):
-            screening.ask()  # All is known by now, unless the cache has lost what it was given.
+            screening.ask()  # No step is open at a recheck, unless the cache has lost answers.
         chosen = [state for state in screening.runs if _is_wanted(state, units[state.path][0])]
         keys = yield from _questions(chosen, screening)
         for state in chosen:
@@ -296,7 +296,7 @@ class TaskChecker:
         yield from coverage_rows(_sound(first))
 
     def _check_part(self, unit: Unit, part: Part, screening: Screening) -> Iterator[Row]:
-        """Check a part of a unit; store what it has of runs that go on in other parts."""
+        """Check a part of a unit; store its events of runs that have events in other parts."""
         try:
             found = screen_part(unit, part, screening)
         except (TraceError, ValueError) as error:
@@ -346,7 +346,7 @@ class TaskChecker:
 
 
 def _in_store(row: Row, copies: Mapping[str, str]) -> Row:
-    """Name the unit in its store where a reason names its copy on this machine."""
+    """Replace the local copy of a unit by its URL in the reason of a row."""
     copy = copies.get(row.source or "")
     if copy is None or row.source is None or row.reason is None:
         return row
@@ -356,7 +356,7 @@ def _in_store(row: Row, copies: Mapping[str, str]) -> Row:
 def _questions(
     states: Iterable[RunState], screening: Screening
 ) -> Generator[Row, None, dict[int, bytes]]:
-    """Give rows for the open steps of some runs, and return their keys by their numbers."""
+    """Yield a row for each open step of some runs; return the keys of the steps by number."""
     waiting = set[int]().union(*(state.pending for state in states))
     keys: dict[int, bytes] = {}
     for number in sorted(waiting & screening.open_steps.keys()):
@@ -372,7 +372,7 @@ def _verdict_rows(
     screening: Screening,
     keys: Mapping[int, bytes],
 ) -> Iterator[Row]:
-    """Give the verdict on a run; if steps are open, the one for the case that all are allowed."""
+    """Yield the rows of the verdict on a run; it assumes that open steps are allowed."""
     pending = tuple(keys[number] for number in sorted(state.pending) if number in keys)
     if pending and not state.malformed:
         found = open_verdict(unit, state)
@@ -384,7 +384,7 @@ def _verdict_rows(
 
 
 def _sound(states: Iterable[RunState]) -> Iterator[tuple[Run, list[int]]]:
-    """Give the runs that are such, each with how often it took each action."""
+    """Yield the runs that are not malformed, each with its number of events by action."""
     for state in states:
         if state.run is not None and not state.malformed:
             yield state.run, state.actions.tolist()
@@ -407,7 +407,7 @@ def _lost_runs(unit: Unit, found: Sequence[RunState]) -> Iterator[Row]:
 
 
 def _ask_alone(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
-    """Ask TLC, while no other worker of this user on this machine does: a JVM takes 2 GiB."""
+    """Ask TLC; one worker of a user on a machine at a time, as a JVM takes 2 GiB."""
     lock = Path(tempfile.gettempdir()) / f"canvass-oracle-{os.getuid()}.lock"
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,9 +1,8 @@
-"""The actions: one row for each TLA+ operator that is a step of a member, with what it reads of the
-input.
+"""The actions: each TLA+ operator that is a step of a member, with the inputs that it reads.
 
-An action exists once, here. Its name in a trace is the TLA+ operator's; the Python function bears
-the name of the enum member in lower case (`canvass.cluster.names.action_name` is the rule). What an
-action does is not said here.
+This table is the only list of actions. A trace has the name of the TLA+ operator; the Python
+function has the name of the enum member in lower case (`canvass.cluster.names.action_name`). The
+core says what an action does.
 """
 
 from __future__ import annotations
@@ -69,12 +68,12 @@ class Action(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActionInput:
-    """What one action reads besides the state."""
+    """The inputs that one action reads besides the state."""
 
     message: type[Message] | None
-    """The type of the message that the action consumes, none if it consumes no message."""
+    """The type of the message that the action consumes; None if it consumes no message."""
     fields: frozenset[str]
-    """The other fields of `canvass.cluster.member.Input` that it reads."""
+    """Other fields of `canvass.cluster.member.Input` that the action reads."""
 
 
 def _row(*fields: str, message: type[Message] | None = None) -> ActionInput:
@@ -126,7 +125,7 @@ ACTION_INPUTS: Final[Mapping[Action, ActionInput]] = MappingProxyType(
         Action.RESTART: _row(),
     }
 )
-"""What each action reads of its input, in one revision of the protocol at least."""
+"""The inputs that each action reads in some revision of the protocol."""
 
 ACTIONS: Final[tuple[Action, ...]] = tuple(Action)
-"""All actions; the index is the code of an action in columns."""
+"""All actions. The index of an action is its code in columns."""

@@ -55,7 +55,7 @@ MEMBER_COUNT_KEY: Final = b"canvass.memberCount"
 
 
 class ColumnError(Exception):
-    """A table that does not hold events; the code is one of `canvass.traces.errors.Code`."""
+    """A table is no table of events; the code is one of `canvass.traces.errors.Code`."""
 
     def __init__(self, code: Code, reason: str) -> None:
         super().__init__(code, reason)
@@ -70,13 +70,13 @@ def _type(name: str) -> Any:
 
 
 def _struct(columns: Sequence[str]) -> Any:
-    """Give the list type of structs of some columns."""
+    """Return the type of a list of structs with some columns."""
     fields = [pa.field(name, _TEXT if name == "type" else _INT, nullable=False) for name in columns]
     return pa.list_(pa.field("element", pa.struct(fields), nullable=False))
 
 
 def arrow_schema(member_count: int) -> Any:
-    """Give the Arrow schema of events of clusters with this many members, a `pyarrow.Schema`."""
+    """Return the `pyarrow.Schema` of events of clusters with this many members."""
     flat = [
         ("run", _TEXT),
         ("member", _INT),
@@ -123,7 +123,7 @@ def _list(offsets: Ints, flat: Ints, columns: Sequence[str]) -> Any:
 
 
 def _source_array(sources: Sequence[Source | None]) -> Any:
-    """Give the column of sources; its parts are empty, not null, where there is none."""
+    """Return the column of sources; the fields of a missing source are empty, not null."""
     given = [source or _NO_SOURCE for source in sources]
     arrays = [
         pa.array([source.file for source in given], pa.string()).dictionary_encode(),
@@ -141,7 +141,7 @@ def _source_array(sources: Sequence[Source | None]) -> Any:
 
 
 def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = None) -> Any:
-    """Give events in columns as a `pyarrow.Table`, context rows included.
+    """Return events in columns as a `pyarrow.Table`, context rows included.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
 
 
 def sources_of(table: Any) -> list[Source | None]:
-    """Give the source of each row of a table."""
+    """Return the source of each row of a table."""
     return [
         None
         if given is None
@@ -190,7 +190,7 @@ def sources_of(table: Any) -> list[Source | None]:
 
 
 def check_schema(schema: Any) -> int:
-    """Check that a schema is that of events; give the member count.
+    """Check that a schema is that of events; return the member count.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def check_schema(schema: Any) -> int:
 
 
 def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
-    """Map a dictionary-encoded array to codes; null becomes -1."""
+    """Return the codes of a dictionary-encoded array; null becomes -1."""
     known = {name: code for code, name in enumerate(names)}
     table = np.array(
         [known.get(name, NONE) for name in array.dictionary.to_pylist()] + [NONE], dtype=np.int64
@@ -230,7 +230,7 @@ def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
 
 
 def _numbers(array: Any, name: str) -> Any:
-    """Give the cells of a flat array."""
+    """Return the cells of a flat array."""
     if pa.types.is_dictionary(array.type):
         names = MESSAGE_TYPE_NAMES if name.endswith("type") else _STATE_NAMES[name]
         return _codes(array, names, name)
@@ -238,7 +238,7 @@ def _numbers(array: Any, name: str) -> Any:
 
 
 class _Table:
-    """A table without chunks, in which every column is there and has no nulls but those allowed."""
+    """A table with the schema of events and without chunks; refuses nulls that are not allowed."""
 
     def __init__(self, table: Any) -> None:
         self._batch = table.unify_dictionaries().combine_chunks()
@@ -251,7 +251,7 @@ class _Table:
         return array
 
     def block(self, prefix: str, columns: Sequence[str], context: int) -> Ints:
-        """Give flat columns side by side, below rows for the context."""
+        """Return flat columns as one array, with empty rows for the context above."""
         rows = self._batch.num_rows
         cells = np.full((rows + context, len(columns)), NONE, dtype=np.int64)
         arrays = [self.column(prefix + name, nulls=name == "type") for name in columns]
@@ -260,7 +260,7 @@ class _Table:
         return cells
 
     def lists(self, name: str, columns: Sequence[str]) -> tuple[Ints, Ints]:
-        """Give the offsets and the cells of a column of lists."""
+        """Return the offsets and the cells of a column of lists."""
         array = self.column(name)
         offsets = array.offsets.to_numpy().astype(np.int64)
         values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
@@ -275,20 +275,20 @@ class _Table:
 
 
 def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
-    """Bring a table into columns.
+    """Return the events of a table in columns.
 
     Parameters
     ----------
     table
         A `pyarrow.Table` of events.
     before
-        The batch before this one. If its last row is of the same run and member as the first row
-        here, it becomes the context row.
+        The batch before this one. If its last row belongs to the same run and member as the first
+        row here, it becomes the context row.
 
     Raises
     ------
     ColumnError
-        ``BAD_SCHEMA`` or ``BAD_VALUE``. What the events say is not checked here.
+        ``BAD_SCHEMA`` or ``BAD_VALUE``. The contents of events are not checked here.
     """
     member_count = check_schema(table.schema)
     flat = _Table(table)

@@ -101,12 +101,12 @@ class EventColumns:
         return len(self.step)
 
     def event(self, row: int) -> Event:
-        """Give one row as an event, without its source."""
+        """Return a row as an event, without its source."""
         return _event(self, row)
 
 
 def predecessors(run: Ints, member: Ints, step: Ints) -> Ints:
-    """Give the row of each event's predecessor, -1 where it is not among the rows."""
+    """Return the row of each event's predecessor; -1 if the predecessor is not in the rows."""
     rows = np.arange(-1, len(step) - 1, dtype=np.int64)
     if len(step):
         follows = (run[1:] == run[:-1]) & (member[1:] == member[:-1]) & (step[1:] == step[:-1] + 1)
@@ -120,11 +120,11 @@ _VALUES: Final[dict[str, Callable[[int], Any]]] = {
     "active": lambda mask: tuple(sorted(members_of(mask))),
     "accepted": lambda mask: tuple(sorted(members_of(mask))),
 }
-"""How a cell becomes the value of a field, where it is not the number itself."""
+"""Functions from a cell to the value of a field, for values that are no numbers."""
 
 
 def fields_of(columns: Sequence[str], cells: Sequence[int] | Ints) -> dict[str, Any]:
-    """Give the values of named cells."""
+    """Return the values of cells by the names of their columns."""
     return {
         name: _VALUES[name](int(cell)) if name in _VALUES else int(cell)
         for name, cell in zip(columns, cells, strict=True)
@@ -132,7 +132,7 @@ def fields_of(columns: Sequence[str], cells: Sequence[int] | Ints) -> dict[str, 
 
 
 def message_from(code: int, fields: Iterable[int]) -> Message:
-    """Give the message of a type, by its code, with its own fields in their order."""
+    """Return the message with a type code and field values in the order of the fields."""
     values: list[Any] = list(fields)
     if MESSAGE_TYPES[code] is Vote:
         values[-1] = bool(values[-1])
@@ -140,7 +140,7 @@ def message_from(code: int, fields: Iterable[int]) -> Message:
 
 
 def message_of(cells: Sequence[int] | Ints) -> Message | None:
-    """Give the message of a row of `MESSAGE_COLUMNS`, None if there is none."""
+    """Return the message of a row of `MESSAGE_COLUMNS`; None for a row without a message."""
     code = int(cells[0])
     if code == NONE:
         return None
@@ -152,7 +152,7 @@ def member_of(
     records: Iterable[Sequence[int] | Ints],
     log: Iterable[Sequence[int] | Ints],
 ) -> Member:
-    """Give the state of a row of `STATE_COLUMNS`, with its rows of records and of the log."""
+    """Return the state of a row of `STATE_COLUMNS`, its member records and its recording log."""
     return Member(
         **fields_of(STATE_COLUMNS, state),
         members=tuple(MemberRecord(**fields_of(MEMBER_COLUMNS, cells)) for cells in records),
@@ -192,7 +192,7 @@ def _event(columns: EventColumns, row: int) -> Event:
 
 
 COLUMN_EVENTS = 2_000
-"""Events of a batch, about: so many that operations on whole columns cost little for each event."""
+"""Approximate events of a batch: many, so that operations on columns cost little per event."""
 
 _HEAD: Final = ("step", "time_ns", "action")
 _CARRIED: Final = ("row", "peer", "id")
@@ -207,12 +207,12 @@ _ENUM_PLACES: Final[tuple[tuple[int, dict[Any, int]], ...]] = tuple(
 _LIST_PLACES: Final = tuple(
     place for place in reversed(range(len(_FIELDS))) if _FIELDS[place] not in STATE_COLUMNS
 )
-"""The fields of a state that are no columns, the last one first."""
+"""Indexes of the state's fields that are lists, last first."""
 _pack_input: Final = Struct(f"={len(INPUT_COLUMNS)}q").pack
 
 
 def _input_row(given: Input) -> bytes:
-    # Each field of `INPUT_COLUMNS` is named: the interpreter reads those fastest.
+    # Attribute access by name is the fastest way to read the fields of `INPUT_COLUMNS`.
     return _pack_input(
         given.interval,
         given.commit_interval,
@@ -240,7 +240,7 @@ assert CHECKSUM_COLUMNS == ("position", "checksum")
 
 
 class _Table:
-    """Rows of integers on their way into an array."""
+    """Collects rows of integers for an array."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._width = len(columns)
@@ -258,14 +258,14 @@ class _Table:
 
 
 class _MessageTable:
-    """Carried messages on their way into an array, those of each type in a table of its own."""
+    """Collects messages for an array, in one table for each type."""
 
     def __init__(self) -> None:
         self._count = 0
         self._tables = {kind: _Table((*_CARRIED, *kind.__struct_fields__)) for kind in _TYPES}
 
     def add(self, carried: Iterable[tuple[Message | None, int, str]]) -> None:
-        """Add messages, each with the other member and the id, or no messages."""
+        """Add rows: a message, its receiver or sender, and its id; or None."""
         row = self._count - 1
         rows: dict[type[Any], list[tuple[int, ...]]] = {kind: [] for kind in _TYPES}
         for row, (message, peer, message_id) in enumerate(carried, self._count):
@@ -294,15 +294,15 @@ def _offsets(counts: Sequence[int]) -> Ints:
 
 
 class ColumnBuilder:
-    """Consecutive events of one stream on their way into columns.
+    """Collects consecutive events of one stream for columns.
 
     Parameters
     ----------
     run_id, member_id, member_count
-        Whose events they are.
+        Run and member of the events, and the size of the cluster.
     before
-        The event before the first one, if it was given in another batch; it becomes the context
-        row, without its sends and checksums.
+        The event before the first one, if it is in another batch. It becomes the context row,
+        without its sends and checksums.
     """
 
     def __init__(
@@ -354,7 +354,7 @@ class ColumnBuilder:
         self.count += len(events)
 
     def build(self) -> EventColumns:
-        """Give the columns of the events so far."""
+        """Return the columns of the events so far."""
         step, time_ns, action = (column.copy() for column in self._head.array().T)
         run = np.zeros(self.count, dtype=np.int64)
         member = np.full(self.count, self._member_id, dtype=np.int64)
@@ -384,12 +384,12 @@ class ColumnBuilder:
 def from_events(
     run_id: str, member_id: int, events: Sequence[Event], before: Event | None = None
 ) -> EventColumns:
-    """Bring consecutive events of one stream into columns; `ColumnBuilder` says what is what.
+    """Return consecutive events of one stream in columns; the parameters are `ColumnBuilder`'s.
 
     Raises
     ------
     ValueError
-        If the events are none, or disagree on the number of members.
+        If there are no events, or they disagree on the number of members.
     """
     if not events:
         raise ValueError("no events")
@@ -401,17 +401,17 @@ def from_events(
 def read_columns(
     reader: EventReader, run_id: str, member_count: int
 ) -> Iterator[tuple[EventColumns, list[Source | None] | None]]:
-    """Give the events of a stream in batches of columns, each with the sources of its events.
+    """Yield the events of a stream in batches of columns, each with the sources of its events.
 
-    Each batch but the first begins with the last event before it, whose source is left out. The
-    sources are None if no event of the batch has one.
+    A batch after the first begins with a context row, the last event before it, without a source.
+    The sources are None if no event of the batch has a source.
 
     Parameters
     ----------
     reader
-        The strict reader of the stream, from which nothing was read yet.
+        The strict reader of the stream, at its beginning.
     run_id, member_count
-        The run that the stream is of, and how many members its cluster has.
+        The run of the stream, and the number of members of its cluster.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`TraceError`: the one exception of everything that reads traces, and the table of its codes."""
+"""`TraceError`, the only exception of the readers of traces, and its codes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ class Code(str, Enum):
     """Why a trace is refused."""
 
     UNREADABLE = "UNREADABLE"
-    """The operating system does not let it be read, or it is not a regular file."""
+    """The operating system refuses to read it, or it is not a regular file."""
     NOT_FOUND = "NOT_FOUND"
     """There is no such run, stream or data set."""
     BAD_NAME = "BAD_NAME"
-    """A file name that no run has, or a link that leads elsewhere."""
+    """A file name that the format does not have, or a symbolic link."""
     AMBIGUOUS = "AMBIGUOUS"
     """Two files claim to be the same stream or run."""
     BAD_COMPRESSION = "BAD_COMPRESSION"
-    """Compressed data are damaged, or ask for more memory than is given."""
+    """Compressed data are damaged, or need more memory than the limit."""
     RATIO_TOO_HIGH = "RATIO_TOO_HIGH"
     LINE_TOO_LONG = "LINE_TOO_LONG"
     TOO_MANY_LINES = "TOO_MANY_LINES"
     TOO_DEEP = "TOO_DEEP"
     TOO_MANY_TOKENS = "TOO_MANY_TOKENS"
     TOO_LARGE = "TOO_LARGE"
-    """Some other limit of `canvass.traces.limits` is passed."""
+    """It exceeds another limit of `canvass.traces.limits`."""
     STRING_TOO_LONG = "STRING_TOO_LONG"
     EMPTY_LINE = "EMPTY_LINE"
     BAD_UTF8 = "BAD_UTF8"
@@ -56,13 +56,13 @@ class TraceError(Exception):
     Parameters
     ----------
     code
-        Why, for programs.
+        The reason, for programs.
     file
-        As the caller named it.
+        The name of the file, as the caller gave it.
     line, column
-        Where, from 1, in characters; 0 where there is no such place.
+        The place, counted from 1, columns in characters; 0 if there is no line.
     reason
-        Why, for people. Text taken from the input is shown with its control characters escaped.
+        The reason, for people. Control characters in it are escaped.
     """
 
     def __init__(self, code: Code, file: str, line: int, column: int, reason: str) -> None:
@@ -75,7 +75,7 @@ class TraceError(Exception):
         self.reason = shown
 
     def __str__(self) -> str:
-        """Say where and why, in one line."""
+        """Return file, place, code and reason in one line."""
         file = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in self.file)
         place = f"{file}:{self.line}:{self.column}" if self.line else file
         return f"{place}: {self.code.value}: {self.reason}"

@@ -1,10 +1,9 @@
-"""Which column holds what: the names, codes and kinds of everything that events have in columns.
+"""The layout of columns: names, codes and kinds of the fields of events.
 
-All of it follows from the values of `canvass.cluster`, so that a new field appears in columns by
-itself. Here are only names and numbers; the arrays are in `canvass.traces.columns`, the Arrow
-schema in `canvass.traces.arrow`.
+The layout follows from the values of `canvass.cluster`, so that a new field there becomes a new
+column. `canvass.traces.columns` has the arrays, `canvass.traces.arrow` the Arrow schema.
 
-Codes are indexes into the tuples below. -1 stands for none, everywhere.
+Codes are indexes into the tuples below. -1 means none everywhere.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ ACTION_MESSAGE_CODES: Final = tuple(
     NONE if row is None else MESSAGE_TYPE_NAMES.index(row.__name__)
     for row in (ACTION_INPUTS[action].message for action in ACTIONS)
 )
-"""For each action code the code of the message type that it consumes, -1 for none."""
+"""The code of the message type that an action consumes, by action code; -1 for none."""
 
 MESSAGE_FIELDS: Final = tuple(
     dict.fromkeys(name for message in MESSAGE_TYPES for name in message.__struct_fields__)
 )
-"""Each field that some message type has, once."""
+"""The fields of all message types, each once."""
 
 MESSAGE_COLUMNS: Final = ("type", "peer", "id", *MESSAGE_FIELDS)
 """Columns of a message, received or sent; ``peer`` is the sender of a received message and the
@@ -83,7 +82,7 @@ CHECKSUM_COLUMNS: Final = ("position", "checksum")
 
 
 class Kind(IntEnum):
-    """What a number means, and so how a renaming that keeps a step valid may change it."""
+    """The meaning of a number: how a renaming that keeps a step valid may change the number."""
 
     TERM = 0
     POSITION = 1
@@ -96,7 +95,7 @@ class Kind(IntEnum):
 
 
 def kind(column: str) -> Kind:
-    """Tell the kind of a column from its name."""
+    """Return the kind of a column by its name."""
     if column in ("active", "accepted"):
         return Kind.MEMBER_MASK
     if column == "id":
@@ -121,7 +120,7 @@ MESSAGE_INDEX: Final = index_of(MESSAGE_COLUMNS)
 MESSAGE_PLACES: Final = tuple(
     tuple(MESSAGE_INDEX[name] for name in message.__struct_fields__) for message in MESSAGE_TYPES
 )
-"""For each type of message the columns of its fields, in their order."""
+"""The columns of the fields of each message type, in the order of the fields."""
 INPUT_INDEX: Final = index_of(INPUT_COLUMNS)
 STATE_INDEX: Final = index_of(STATE_COLUMNS)
 MEMBER_INDEX: Final = index_of(MEMBER_COLUMNS)
@@ -139,7 +138,7 @@ assert 10**MAX_ID_DIGITS <= 1 << ID_BITS
 
 
 def message_id_code(message_id: str) -> int:
-    """Give the code of a message id: the sender above the low 50 bits, the running number in them.
+    """Return the code of a message id: the running number in the low 50 bits, the sender above.
 
     ``"1:42"`` becomes ``(1 << 50) | 42``; the empty id of no message becomes -1.
     """
@@ -150,15 +149,15 @@ def message_id_code(message_id: str) -> int:
 
 
 def message_id_text(code: int) -> str:
-    """Give the message id that a code stands for."""
+    """Return the message id of a code."""
     return "" if code < 0 else f"{code >> ID_BITS}:{code & ((1 << ID_BITS) - 1)}"
 
 
 def mask_of(members: Iterable[int]) -> int:
-    """Give the mask of a set of members."""
+    """Return the mask of a set of members."""
     return sum(1 << member for member in members)
 
 
 def members_of(mask: int) -> frozenset[int]:
-    """Give the set of members of a mask."""
+    """Return the set of members of a mask."""
     return frozenset(member for member in range(mask.bit_length()) if mask >> member & 1)

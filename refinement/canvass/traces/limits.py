@@ -1,8 +1,6 @@
-"""How much a trace may ask of its reader. Every limit of the format is in this table, with its
-reason; those of the values themselves are in `canvass.cluster`.
+"""The limits of the format, each with its reason. `canvass.cluster` has the limits of values.
 
-The limits hold for input that nobody vouches for. A run of the size that canvass itself records
-stays far below them.
+The limits protect readers against hostile input. Runs that canvass records stay far below them.
 """
 
 from __future__ import annotations
@@ -15,12 +13,12 @@ from canvass.cluster.messages import MAX_INT as MAX_INT
 from canvass.cluster.messages import MIN_INT as MIN_INT
 
 MAX_LINE_BYTES: Final = 1 << 20
-"""An event with nine members and a long recording log takes about 20 KiB. A line is held in memory
-whole.
+"""An event with nine members and a long recording log takes about 20 KiB. Readers keep a whole line
+in memory.
 """
 
 MAX_STRING_LENGTH: Final = 1 << 16
-"""Characters. No field needs a longer text; a report prints the text."""
+"""Characters. No field needs a longer text, and reports print it."""
 
 MAX_DEPTH: Final = 64
 """The event schema nests 5 deep. The limit bounds the free part of ``run.json`` below Python's
@@ -41,36 +39,34 @@ MAX_SOURCE_LINES: Final = 1 << 12
 """Log lines that one imported event accounts for."""
 
 MAX_RATIO: Final = 1_000
-"""Bytes that one compressed byte may become. The stream of an idle member, which repeats its state,
-was seen to reach 470; a compressed void reaches 30,000.
+"""Maximum bytes from one compressed byte. The stream of an idle member, which repeats its state,
+reached 470; compressed zeros reach 30,000.
 """
 
 RATIO_FREE_BYTES: Final = 1 << 22
-"""The ratio of a short file says nothing: up to here it is not looked at."""
+"""The ratio is not checked up to this size, as short files may have any ratio."""
 
 MAX_WINDOW_BYTES: Final = 1 << 23
-"""Window of a zstandard frame, held in memory; what decoders are to support at least (RFC 8878)."""
+"""Window of a zstandard frame, kept in memory; RFC 8878 has decoders support this much."""
 
 MAX_STREAM_LINES: Final = 50_000_000
-"""Lines of one stream; about 80 GB of text. Above it a run is to be cut into files of a Parquet
-dataset.
-"""
+"""Lines of one stream; about 80 GB of text. Longer runs belong in a Parquet data set."""
 
 MAX_RUNS: Final = 1_000_000
-"""Run folders in one corpus folder; more of them belong in a Parquet dataset, as a directory
-listing is held whole.
+"""Run folders in one corpus folder. More runs belong in a Parquet data set, as readers keep the
+whole listing of a folder in memory.
 """
 
 MAX_RUN_JSON_BYTES: Final = 1 << 20
-"""``run.json`` is read whole."""
+"""Readers keep the whole ``run.json`` in memory."""
 
 MAX_ROW_GROUP_EVENTS: Final = 1 << 18
-"""Events of one row group of a Parquet file, which is decoded whole: about 400 MB for three
-members.
+"""Events of one row group of a Parquet file. Readers decode a whole row group: about 400 MB for
+three members.
 """
 
 MAX_ROW_GROUP_BYTES: Final = 1 << 30
-"""What a row group says that it takes when decoded."""
+"""Decoded size of a row group, as the file's metadata give it."""
 
 MAX_METADATA_BYTES: Final = 1 << 27
 """Footer of a Parquet file: 300 bytes for each run in it."""

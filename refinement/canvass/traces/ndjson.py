@@ -1,15 +1,15 @@
 """NDJSON: a member's stream, one event a line, read strictly and written canonically.
 
-**How reading is both strict and fast.** A block of whole lines is decoded at once and encoded
-again. If that gives the same bytes, each line is canonical: no key occurs twice, and whatever JSON
-leaves open is as the format wants it. Only a block that differs is looked at line by line, and only
-a line that is not an event is scanned, to say where and why. A block with a backslash is never
-taken as a whole, because an escaped NUL is canonical too.
+**How reading is both strict and fast.** A block of whole lines is decoded and encoded again. If the
+bytes are the same, each line is canonical: no key occurs twice, and spaces and order are those of
+the format. A block with other bytes is read line by line, and a line that is no event is scanned to
+find the place and the reason. A block with a backslash is always read line by line, because an
+escaped NUL is canonical too.
 
-The strict scanner of one JSON document is slow and knows no schema: it finds the first thing wrong,
-or tells where each value is.
+The scanner of one JSON document is strict and slow. It knows no schema. It returns the place of
+each value, or raises the first error.
 
-The invariant: whatever the bytes, a reader gives events or raises one `TraceError`.
+The invariant: for any bytes, a reader yields events or raises one `TraceError`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _space_end(text: str, at: int) -> int:
 
 
 def scan(data: bytes, name: str, line: int) -> dict[str, int]:
-    """Check a document and tell the column of each value; ``name`` and ``line`` are for errors.
+    """Check a document and return the column of each value; ``name`` and ``line`` are for errors.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def scan(data: bytes, name: str, line: int) -> dict[str, int]:
     Raises
     ------
     TraceError
-        At the first fault. ``ENDS_EARLY`` if the document is the beginning of a sound one.
+        At the first error. ``ENDS_EARLY`` if the document is the beginning of a valid one.
     """
     try:
         text = data.decode()
@@ -101,7 +101,7 @@ class _Scanner:
         return self.places
 
     def _token(self) -> tuple[str, int]:
-        """Give the next token, and where it begins."""
+        """Return the next token, and where it begins."""
         start = _space_end(self.text, self._at)
         match = _TOKEN.match(self.text, start)
         if match is None:
@@ -210,11 +210,11 @@ class _Scanner:
 
 
 BLOCK_BYTES: Final = 1 << 16
-"""Read at a time: enough to make calls cheap, little enough for caches, and for the allocator to
-use the same memory again.
+"""Bytes of one read: large, so that calls are cheap; small, so that the block fits the caches and
+the allocator reuses its memory.
 """
 MAX_GAPS: Final = 1_000
-"""Gaps kept of one stream: one decides the verdict, the others help to find the place."""
+"""Maximum gaps kept for one stream: one gap decides the verdict, the others help its user."""
 
 _EVENTS: Final = msgspec.json.Decoder(Event)
 _RUN: Final = msgspec.json.Decoder(Run)
@@ -252,18 +252,18 @@ class EventReader:
     source
         The bytes of the stream, in pieces of any size.
     name
-        Names the stream in errors.
+        The name of the stream in errors.
     member_id
-        The member whose stream it is.
+        The member of the stream.
     member_count
-        How many members the cluster has, if known.
+        The number of members of the cluster, if known.
 
     Attributes
     ----------
     member_id
         As given.
     gaps
-        Where steps are missing, the beginning included; the first `MAX_GAPS` of them.
+        The first `MAX_GAPS` places where steps are missing, the beginning included.
     truncated
         After the last batch: where the stream stops within a line, or None.
     lines
@@ -283,17 +283,17 @@ class EventReader:
         self.lines = 0
 
     def __iter__(self) -> Iterator[Event]:
-        """Give event after event; raises `TraceError` at the first line that is none."""
+        """Yield the events; raise `TraceError` at the first line that is not an event."""
         for batch in self.batches():
             yield from batch
 
     def batches(self) -> Iterator[list[Event]]:
-        """Give the events in batches as they were read.
+        """Yield the events in batches.
 
         Raises
         ------
         TraceError
-            At the first line that is not an event. The events before it in its block are not given.
+            At the first line that is not an event. Events before it in its block are not yielded.
         """
         rest = b""
         while data := self._source.read(BLOCK_BYTES):
@@ -358,7 +358,7 @@ class EventReader:
         return event
 
     def _check(self, event: Event, number: int) -> None:
-        """Check what a decoded event says, and its place in the stream."""
+        """Check the contents of a decoded event, and its place in the stream."""
         problem = event_problem(event, self.member_id)
         members, step, due = len(event.state.members), event.step, self._next_step
         if members != self._member_count:
@@ -384,7 +384,7 @@ def decode_document(decoder: msgspec.json.Decoder[_T], data: bytes, name: str, l
     Raises
     ------
     TraceError
-        If it is not one.
+        If the document does not have this schema.
     """
     try:
         value = decoder.decode(data)
@@ -399,10 +399,10 @@ def decode_document(decoder: msgspec.json.Decoder[_T], data: bytes, name: str, l
 
 
 def _may_repeat(data: bytes, canonical: bytes) -> bool:
-    """Tell whether a document that was decoded, and has no backslash, may hold a key twice.
+    """Tell whether a decoded document without a backslash may have a key twice.
 
-    Besides order and space it differs from its canonical form by keys that are left out there, as
-    their values are the defaults, and by keys that occur twice: both have quotes.
+    Compared with its canonical form, the document can have keys with default values and keys that
+    occur twice. Both add quotes. Order and spaces do not.
     """
     if data.count(b'"') == canonical.count(b'"'):
         return False
@@ -419,7 +419,7 @@ def _may_repeat(data: bytes, canonical: bytes) -> bool:
 
 
 def _explain(data: bytes, name: str, line: int, error: Exception) -> TraceError:
-    """Find out why and where a document was refused."""
+    """Return the error of a refused document, with place and reason."""
     places = scan(data, name, line)
     reason = str(error)
     if not isinstance(error, msgspec.ValidationError):
@@ -437,7 +437,7 @@ def decode_run(data: bytes, name: str) -> Run:
     Raises
     ------
     TraceError
-        If it is not one. The line is always 1 and the column counts from the start of the file.
+        If it is no ``run.json``. The line is 1, and the column counts from the start of the file.
     """
     scan(data, name, 1)
     return decode_document(_RUN, data, name, 1)
@@ -450,13 +450,13 @@ class EventWriter:
     Parameters
     ----------
     path
-        ``member-<id>.ndjson``, with ``.gz`` or ``.zst`` if it is to be compressed.
+        ``member-<id>.ndjson``; ``.gz`` or ``.zst`` after it compresses the file.
     member_id
-        The member whose stream it is.
+        The member of the stream.
     append
-        Go on at the end of an existing file; otherwise the file must not exist.
+        Write at the end of an existing file; otherwise the file must not exist.
     check
-        Read each line back before it is written. Only events that came from a reader need no check.
+        Read each line back before it is written. Events from a reader need no check.
 
     Raises
     ------

@@ -1,9 +1,8 @@
 """A Parquet data set of events: a folder of files ``events-<members>-<number>.parquet``.
 
-Each file holds whole runs of one member count: row after row the streams of a run, member by
-member, in step order. A stream may cross from one row group to the next. The file's metadata hold
-each run's ``run.json`` and what was missing from it, so that a file can be checked alone. The
-columns are those of `canvass.traces.arrow`.
+Each file has whole runs of one member count. The rows are in the order of runs, members and steps.
+A stream may continue in the next row group. The file's metadata have ``run.json`` and the facts of
+each run, so that a file can be checked alone. The columns are those of `canvass.traces.arrow`.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _ABSENT: Final = np.array(
     ]
     + [[False] + [True] * (len(MESSAGE_COLUMNS) - 1)]
 )
-"""For each message type, and last for none, the columns that hold -1."""
+"""The columns that have -1, by message type; the last row is for no message."""
 _VOTE: Final = MESSAGE_TYPES.index(Vote)
 _MASK_LIMIT: Final = 1 << MAX_MEMBERS
 _ID_LIMIT: Final = 10**MAX_ID_DIGITS
@@ -60,11 +59,11 @@ _ID_NUMBER: Final = (1 << ID_BITS) - 1
 
 
 def column_problem(columns: EventColumns) -> tuple[int, str] | None:
-    """Give the first row that no strict reader would have given, and why, or None.
+    """Return the first row that a strict reader of lines would refuse, and the reason; or None.
 
     Notes
     -----
-    Rows of one member must ascend in step; a gap is not a fault of the columns.
+    The steps of a member must ascend. Gaps are allowed.
     """
     start = columns.context
     found: list[tuple[int, str]] = []
@@ -101,20 +100,20 @@ def column_problem(columns: EventColumns) -> tuple[int, str] | None:
 
 
 def message_id_senders(messages: Ints) -> Ints:
-    """Give the senders that the ids of messages name."""
+    """Return the senders in the ids of messages."""
     senders: Ints = messages[:, MESSAGE_INDEX["id"]] >> ID_BITS
     return senders
 
 
 def streams_of_rows(columns: EventColumns) -> list[tuple[str, int]]:
-    """Give run and member of each stream in a batch, in the order of its own rows."""
+    """Return run and member of each stream in a batch, in the order of rows, without context."""
     run, member = columns.run[columns.context :], columns.member[columns.context :]
     begins = np.flatnonzero(np.diff(run, prepend=NONE) | np.diff(member, prepend=NONE))
     return [(columns.runs[run[row]], int(member[row])) for row in begins.tolist()]
 
 
 class StreamOrder:
-    """Tells whether the streams of a file stand in order: run after run, member after member."""
+    """Checks that the streams of a file are in the order of runs and members."""
 
     NOT_KEPT: Final = "the rows are not in the order of run, member and step"
 
@@ -124,7 +123,13 @@ class StreamOrder:
         self._last = ("", NONE)
 
     def keeps(self, streams: Iterable[tuple[str, int]]) -> bool:
-        """Take the streams of the rows that follow; the first one may go on with the last."""
+        """Add the streams of the next rows; the first may continue the last one before.
+
+        Returns
+        -------
+        bool
+            Whether all streams so far are in order.
+        """
         for run_id, member in streams:
             last_run, last_member = self._last
             if member < last_member if run_id == last_run else run_id in self.runs:
@@ -141,7 +146,7 @@ def _any_of(bad: NDArray[np.bool_], row_of: Ints, rows: int) -> NDArray[np.bool_
 
 
 def _bad_message(messages: Ints) -> NDArray[np.bool_]:
-    """Tell which messages no reader would have given."""
+    """Return which messages a strict reader of lines would refuse."""
     kind, peer, ids = messages[:, 0], messages[:, 1], messages[:, 2]
     vote = messages[:, MESSAGE_INDEX["vote"]]
     bad: NDArray[np.bool_] = (
@@ -156,14 +161,14 @@ def _bad_message(messages: Ints) -> NDArray[np.bool_]:
 
 
 EVENTS_PER_FILE: Final = 1 << 20
-"""A file is closed at the end of the run that reaches this."""
+"""A file ends with the run that reaches this number of events."""
 EVENTS_PER_ROW_GROUP: Final = 1 << 16
-"""About 80 MB in memory for three members, the unit in which a file is read."""
+"""Readers decode a whole row group: about 80 MB for three members."""
 RUNS_KEY: Final = b"canvass.runs"
 
 
 class RunEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the metadata of a file say of one run in it."""
+    """The metadata of one run in a file."""
 
     run: Run
     facts: tuple[Fact, ...] = ()
@@ -173,7 +178,7 @@ _ENTRIES: Final = msgspec.json.Decoder(tuple[RunEntry, ...])
 
 
 class _OpenFile:
-    """A file in the making."""
+    """A file that is being written."""
 
     def __init__(self, path: Path, member_count: int, row_group: int) -> None:
         self._row_group = row_group
@@ -213,11 +218,11 @@ class DatasetWriter:
     Parameters
     ----------
     root
-        The folder, made if it is not there; it must hold no files of a data set.
+        The folder; it is made if it does not exist, and must have no Parquet files.
 
     Notes
     -----
-    For each run `begin`, then `add` member by member in step order, then `end`.
+    For each run call `begin`, then `add` for each member in step order, then `end`.
     """
 
     def __init__(
@@ -260,14 +265,14 @@ class DatasetWriter:
     def add_columns(
         self, columns: EventColumns, sources: Sequence[Source | None] | None = None
     ) -> None:
-        """Write the next events of a member of the run; the context row is left out.
+        """Write the next events of a member of the run, without the context row.
 
         Parameters
         ----------
         columns
             The events.
         sources
-            The source of each event, context row left out; None if no event has one.
+            The source of each event without the context row; None if no event has a source.
         """
         if self._run is None:
             raise ValueError("no run was begun")
@@ -281,7 +286,7 @@ class DatasetWriter:
         self._open[self._run.member_count].add(table)
 
     def end(self, facts: Iterable[Fact] = ()) -> None:
-        """End the run; tell what is missing from it."""
+        """End the run, with the facts of what is missing from it."""
         if self._run is None:
             raise ValueError("no run was begun")
         run, self._run = self._run, None
@@ -305,10 +310,10 @@ class DatasetWriter:
 
 
 def _statistics_of(row_group: Any, column: str) -> Any:
-    """Give the statistics of a column.
+    """Return the statistics of a column.
 
-    The schema of the file's metadata would say where the column is, too; but pyarrow has it hold
-    the metadata that hold it, so that footers, which may be large, would stay in memory for long.
+    The column is not looked up in the schema: pyarrow's schema and metadata refer to each other, so
+    that large footers would stay in memory.
     """
     columns = map(row_group.column, range(row_group.num_columns))
     return next(found.statistics for found in columns if found.path_in_schema == column)
@@ -320,9 +325,9 @@ class DatasetFile:
     Attributes
     ----------
     runs
-        What the file says of its runs, by run id.
+        The metadata of the runs, by run id.
     member_count
-        Of every run in the file.
+        Number of members of each cluster in the file.
     events
         Number of events.
     row_groups
@@ -331,7 +336,7 @@ class DatasetFile:
     Raises
     ------
     TraceError
-        From the constructor and from each method, if the file is not what the format says.
+        From the constructor and each method, if the file does not have the format.
     """
 
     def __init__(self, path: Path) -> None:
@@ -356,7 +361,7 @@ class DatasetFile:
             raise
 
     def _guard(self, action: Any) -> Any:
-        """Do something with the file; whatever goes wrong is a fault of the file."""
+        """Run an action on the file; each exception becomes a `TraceError`."""
         try:
             return action()
         except ColumnError as error:
@@ -367,7 +372,7 @@ class DatasetFile:
             raise self._error(Code.BAD_SCHEMA, str(error)) from None
 
     def _error(self, code: Code, reason: str) -> TraceError:
-        # What pyarrow says may have several lines.
+        # Messages of pyarrow may have several lines.
         return TraceError(code, self.name, 0, 0, " ".join(reason.split()))
 
     def _entries(self) -> dict[str, RunEntry]:
@@ -397,7 +402,7 @@ class DatasetFile:
         return self._guard(lambda: self._file.read_row_group(row_group, use_threads=False))
 
     def groups_of(self, run_id: str) -> list[int]:
-        """Give the row groups that may hold events of a run, as far as their statistics tell."""
+        """Return the row groups whose statistics allow events of a run."""
         return [number for number in range(self.row_groups) if self._may_hold(number, run_id)]
 
     def _may_hold(self, number: int, run_id: str) -> bool:
@@ -408,18 +413,18 @@ class DatasetFile:
         return bool(found.min <= run_id <= found.max)
 
     def last_run(self, row_group: int) -> str:
-        """Give the id of the run that the last event of a row group is of."""
+        """Return the id of the run of the last event in a row group."""
         table = self._guard(lambda: self._file.read_row_group(row_group, columns=["run"]))
         run_id: str = self._guard(lambda: table["run"][-1].as_py())
         return run_id
 
     def batches(self, row_groups: Sequence[int] | None = None) -> Iterator[EventColumns]:
-        """Give the events, one batch for each row group; the predecessor row is carried over.
+        """Yield the events, one batch for each row group, with context rows.
 
         Parameters
         ----------
         row_groups
-            Which, in ascending order; all if not given. The row group before the first one is read
+            Row groups in ascending order. Default: all. The row group before the first one is read
             for its last row.
         """
         wanted = range(self.row_groups) if row_groups is None else row_groups
@@ -459,11 +464,11 @@ class DatasetFile:
         return columns
 
     def load(self) -> Iterator[tuple[RunEntry, dict[int, list[Event]], list[Fact]]]:
-        """Give run after run: its entry, the events by member with their sources, what is missing.
+        """Yield for each run its entry, its events by member with their sources, and its facts.
 
         Notes
         -----
-        Events become objects one by one: for reports, not for bulk work.
+        Each event becomes an object, which is slow: for reports, not for checks of whole files.
         """
         finder = FactFinder()
         waiting = dict(self.runs)
@@ -513,7 +518,7 @@ class FactFinder:
         self.facts: list[Fact] = []
 
     def look(self, columns: EventColumns) -> None:
-        """Look at the next batch. The first one may begin in the middle of a run."""
+        """Add the next batch. The first batch may begin in the middle of a run."""
         for row in range(columns.context):
             run, member = columns.runs[int(columns.run[row])], int(columns.member[row])
             self._seen.setdefault(run, set()).add(member)
@@ -535,17 +540,17 @@ class FactFinder:
                 self.facts.append(Fact(kind, run, member, step))
 
     def take_over(self, run_id: str, members: Iterable[int], facts: Iterable[Fact]) -> None:
-        """Add what another finder found in the next part of a run, and whose events were there."""
+        """Add the facts of the next part of a run, and the members that have events in it."""
         self._seen.setdefault(run_id, set()).update(members)
         taken = list(facts)[: MAX_GAPS - self._kept[run_id]]
         self._kept[run_id] += len(taken)
         self.facts += taken
 
     def facts_of(self, entry: RunEntry) -> list[Fact]:
-        """Give what is missing from a run whose batches were all looked at.
+        """Return what is missing from a run after `look` at all its batches.
 
-        What the file's metadata say comes first; of a member of which they say that it has no
-        stream, or no event, there is nothing to find.
+        Facts of the file's metadata come first. A member with a fact there, or without steps, is
+        not reported as missing.
         """
         run_id = entry.run.run_id
         seen = self._seen.get(run_id, set()) | {fact.member_id for fact in entry.facts}

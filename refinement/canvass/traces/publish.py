@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parent / "schemas"
 
 
 def arrow_columns(member_count: int) -> str:
-    """Write the Arrow columns of a data set of clusters of that size, one a line."""
+    """Return the Arrow columns of a data set of clusters of a size, one in each line."""
     return "".join(
         f"{field.name}: {field.type}{'' if field.nullable else ' not null'}\n"
         for field in arrow_schema(member_count)
@@ -19,7 +19,7 @@ def arrow_columns(member_count: int) -> str:
 
 
 def published() -> dict[str, bytes]:
-    """Make all published schemas: file name to contents. Columns are those of three members."""
+    """Return all published schemas by file name. The columns are those of three members."""
     name = f"{EVENTS_SCHEMA.replace('/', '-')}.arrow.txt"
     return published_schemas() | {name: arrow_columns(3).encode()}
 

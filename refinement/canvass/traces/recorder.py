@@ -1,8 +1,8 @@
-"""Recording of runs: the port that a consensus module is given, and the recorder of a run folder.
+"""Recording of runs: the port for a consensus module, and the recorder of a run folder.
 
-A step is recorded after it was computed and before any of its effects leaves the member: then every
-message that somebody received is in the trace of its sender, even if the process dies. The id of a
-message travels with it; its number alone is enough, as the receiver knows the sender.
+A step is recorded after it is computed and before any of its effects leaves the member. So each
+received message is in the trace of its sender, even if the process dies. A message carries the
+number of its id; the receiver knows the sender.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from canvass.traces.schema import (
 from canvass.traces.streams import StreamFile, read_small
 
 _BATCH: Final = 256
-"""Events kept back at most when not every step is flushed."""
+"""Maximum events in memory if not each step is flushed."""
 
 
 class Recorder(StepRecorder, Protocol):
@@ -46,23 +46,23 @@ class StreamRecorder:
     Parameters
     ----------
     path
-        The stream's file. If it is there, the recording goes on after its last step, which only a
-        plain file allows; an incomplete last line, left by a process that died in writing, is cut
-        off first: the effects of its step never left the member.
+        The stream's file. If it exists, it must be plain, and the recording continues after its
+        last step. An incomplete last line of a process that died is removed first: the effects of
+        its step never left the member.
     member_id
         The member.
     flush
-        Hand each step to the operating system at once, so that it survives the end of the process.
+        Write each step to the operating system at once, so that it survives the process.
     numbers
-        The numbers of the next step and of the next message, if the caller knows how the stream
-        ends; else all of it is read to find them.
+        The numbers of the next step and of the next message. Default: the stream is read to its
+        end to find them.
 
     Raises
     ------
     TraceError
-        If the file to go on with is not a stream of this member.
+        If the existing file is not a stream of this member.
     ValueError
-        If it is compressed; or, from `record`, if a step does not fit the format.
+        If the existing file is compressed; from `record`, if a step does not fit the format.
     OSError
         As the file system says.
     """
@@ -138,14 +138,14 @@ class StreamRecorder:
             self.flush()
 
     def flush(self) -> None:
-        """Hand all recorded steps to the operating system."""
+        """Write all recorded steps to the operating system."""
         pending, self._pending = self._pending, []
         if pending:
             self._writer.write(pending)
         self._writer.flush()
 
     def close(self) -> None:
-        """Write what is pending and finish the file."""
+        """Write the steps in memory and finish the file."""
         try:
             self.flush()
         finally:
@@ -153,7 +153,7 @@ class StreamRecorder:
 
 
 def _mend(path: Path, *, cut: bool) -> None:
-    """Make a stream end with an end of line: cut an incomplete line off, finish a complete one."""
+    """Make a stream end with a line break: remove an incomplete line, or finish a complete one."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         start = max(0, size - MAX_LINE_BYTES - 1)
@@ -166,21 +166,21 @@ def _mend(path: Path, *, cut: bool) -> None:
 
 
 class RunRecorder:
-    """Records a run in a folder: ``run.json`` and one stream for each member that it is asked for.
+    """Records a run in a folder: ``run.json``, and a stream for each member that `member` names.
 
-    Processes that record members of the same run each have one of these on the same folder: the
-    first writes ``run.json``, the others must agree with it.
+    Several processes may record members of the same run, each with its own recorder of the folder.
+    The first one writes ``run.json``; the others must agree with it.
 
     Parameters
     ----------
     folder
-        The run folder, made if it is not there.
+        The run folder; it is made if it does not exist.
     run
-        What ``run.json`` says.
+        The contents of ``run.json``.
     suffix
         ``""``, ``".gz"`` or ``".zst"``.
     flush
-        Hand each step to the operating system at once. Off, steps wait in memory: right for a run
+        Write each step to the operating system at once. Without it steps wait in memory, for runs
         whose members all live in this process.
 
     Raises
@@ -188,7 +188,7 @@ class RunRecorder:
     TraceError
         If the folder's ``run.json`` cannot be read.
     ValueError
-        If it says something else than ``run``.
+        If the folder's ``run.json`` differs from ``run``.
     """
 
     def __init__(self, folder: Path, run: Run, *, suffix: str = "", flush: bool = True) -> None:
@@ -201,7 +201,7 @@ class RunRecorder:
         header = folder / "run.json"
         data = encode(run) + b"\n"
         decode_run(data, "run.json")
-        # Written aside and linked: a reader, or another process, sees it whole or not at all.
+        # Written to another file and linked, so that other processes see it whole or not at all.
         aside = folder / f".run.json.{os.getpid()}"
         try:
             aside.write_bytes(data)
@@ -214,9 +214,9 @@ class RunRecorder:
             aside.unlink(missing_ok=True)
 
     def member(self, member_id: int, numbers: tuple[int, int] | None = None) -> StreamRecorder:
-        """Give the recorder of one member; the same one each time.
+        """Return the recorder of a member, the same one at each call.
 
-        ``numbers`` are those of `StreamRecorder`.
+        ``numbers`` is a parameter of `StreamRecorder`.
         """
         if not 0 <= member_id < self.run.member_count:
             raise ValueError(f"the run has no member {member_id}")

@@ -1,6 +1,7 @@
-"""Runs in another form: as run folders, as a data set, and as states in the ITF of other tools.
+"""Conversion of runs to run folders, to a data set, and to the Informal Trace Format (ITF).
 
-Between folders and data sets nothing is lost: events, their sources, ``run.json``, what is missing.
+Conversion between folders and data sets loses nothing: neither events and their sources, nor
+``run.json`` and the facts of what is missing.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ FORMAT: Final = "ITF"
 
 
 def itf_document(run: Run, events: Iterable[tuple[int, Event]]) -> Iterator[bytes]:
-    """Give the document in pieces, as a long run need not fit in memory twice.
+    """Yield the ITF document of a run in pieces, so that memory does not hold the run twice.
 
     Parameters
     ----------
     run
         The run.
     events
-        Member and event, in an order of causes.
+        Member and event, in causal order.
     """
     head = {
         "#meta": {"format": FORMAT, "description": f"canvass run {run.run_id}, {run.revision}"},
@@ -57,7 +58,7 @@ def itf_document(run: Run, events: Iterable[tuple[int, Event]]) -> Iterator[byte
 
 
 def itf_value(value: object) -> Any:
-    """Give a value of a state in the encoding of the format."""
+    """Return a value of a state in ITF."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (bool, str)):
@@ -109,18 +110,18 @@ def written_aside(out: Path) -> Iterator[Path]:
 
 
 _CUT: Final = b'{"step":'
-"""An incomplete line: it stands for the one that a stream was cut off in."""
+"""An incomplete line, for the last line of a truncated stream."""
 
 
 def to_dataset(corpus: Corpus, out: Path) -> int:
-    """Write the runs of a corpus as a data set; give the number of runs.
+    """Write the runs of a corpus as a data set; return the number of runs.
 
     Raises
     ------
     TraceError
-        If one is no run.
+        If a run is malformed.
     FileExistsError
-        If there is a data set already.
+        If the folder has a data set.
     """
     with DatasetWriter(out) as writer:
         if corpus.folders:
@@ -137,23 +138,23 @@ def to_dataset(corpus: Corpus, out: Path) -> int:
 
 
 def to_folders(corpus: Corpus, out: Path, suffix: str = "") -> int:
-    """Write the runs of a corpus as run folders; give their number.
+    """Write the runs of a corpus as run folders; return their number.
 
     Parameters
     ----------
     corpus
-        What to write.
+        The runs.
     out
-        The run folder of the only run there is, or the folder that gets a run folder for each.
+        The run folder, if there is one run; else the folder of the run folders.
     suffix
         ``""``, ``".gz"`` or ``".zst"``.
 
     Raises
     ------
     TraceError
-        If one is no run.
+        If a run is malformed.
     FileExistsError
-        If a run folder is there already.
+        If a run folder exists.
     """
     alone = len(corpus.folders) == 1 and not corpus.files
     waiting: LoadedRun | None = None
@@ -177,7 +178,7 @@ def _write(loaded: LoadedRun, folder: Path, suffix: str) -> None:
     cut = {member for member, kind in kinds if kind is FactKind.TRUNCATED}
     for member in sorted({*(m for m, events in loaded.events.items() if events), *empty, *cut}):
         name = f"member-{member}.ndjson{'' if member in cut else suffix}"
-        # The events came from a reader, so that they need no check.
+        # A reader has checked the events.
         with EventWriter(folder / name, member, check=False) as writer:
             writer.write(loaded.events.get(member, ()))
         if member in cut:

@@ -1,8 +1,8 @@
-"""Runs and corpora on disk: what is there, what is missing, and the events in order.
+"""Runs and corpora on disk: their files, their events in order, and what is missing.
 
-A run is a folder, a corpus a folder of runs or a Parquet data set. Names are looked up, never put
-together from what a file says, and links are not followed. What is missing is reported as facts; a
-file that is not a trace raises `TraceError`.
+A run is a folder. A corpus is a folder of runs, or a Parquet data set. Names come from listings of
+folders, never from the contents of files, and links are not followed. Facts report what is missing;
+a malformed file raises `TraceError`.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ class LoadedRun:
 
     run: Run
     events: Mapping[int, tuple[Event, ...]]
-    """The events of each member that has a stream."""
+    """The events of each member with a stream."""
     facts: tuple[Fact, ...]
-    """What is missing."""
+    """The facts of what is missing."""
 
 
 class RunFolder:
-    """A run folder, opened: ``run.json`` is read, the streams are found but not opened.
+    """A run folder whose ``run.json`` is read and whose streams are listed, but not opened.
 
     Parameters
     ----------
     path
-        The folder. A link there is followed, as the caller named it; links within are refused.
+        The folder. It may be a link; links in it are refused.
 
     Attributes
     ----------
     run
-        What ``run.json`` says.
+        The contents of ``run.json``.
     streams
         The file of each member's stream, for the members that have one.
     facts
-        What is missing, as far as the streams were read.
+        What is missing, in the streams that were read so far.
 
     Raises
     ------
     TraceError
-        If it is no run folder, or holds files that claim to be streams and cannot be.
+        If it is no run folder, or has a file with a wrong name of a stream.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,13 +97,15 @@ class RunFolder:
         self.streams[member_id] = path
 
     def batches(self, member_id: int) -> Iterator[list[Event]]:
-        """Give the events of a member's stream as they are read, and note what is missing.
+        """Yield the events of a member's stream in batches, and add to `facts` what is missing.
 
         Raises
         ------
         TraceError
-            At the first line that is not an event, and at the end if there must be no event;
-            `KeyError` if the member has no stream.
+            At the first line that is not an event; at the end if ``run.json`` says that the member
+            took no step.
+        KeyError
+            If the member has no stream.
         """
         with self._reader(member_id) as reader:
             yield from reader.batches()
@@ -116,7 +118,7 @@ class RunFolder:
             yield EventReader(source, str(path), member_id, self.run.member_count)
 
     def _note(self, reader: EventReader) -> None:
-        """Note what is missing from a stream that was read to its end."""
+        """Add to `facts` what is missing from a stream that was read to its end."""
         run_id, member_id = self.run.run_id, reader.member_id
         for gap in reader.gaps:
             kind = FactKind.GAP if gap.line > 1 else FactKind.LATE_START
@@ -135,14 +137,14 @@ class RunFolder:
         Raises
         ------
         TraceError
-            If it has so many steps all the same.
+            If the stream has steps.
         """
         problem = self.run.steps_problem(member_id, steps)
         if problem:
             raise TraceError(Code.BAD_EVENT, str(self.streams[member_id]), 1, 1, problem)
 
     def columns(self) -> Iterator[EventColumns]:
-        """Give the events in columns, member by member; the predecessor row is carried over."""
+        """Yield the events in columns, member by member, with context rows."""
         for member_id in self.streams:
             for batch, _ in self.sourced_columns(member_id):
                 yield batch
@@ -150,9 +152,9 @@ class RunFolder:
     def sourced_columns(
         self, member_id: int
     ) -> Iterator[tuple[EventColumns, Sequence[Source | None] | None]]:
-        """Give a member's events in columns, each batch with the sources of its events.
+        """Yield a member's events in columns, each batch with the sources of its events.
 
-        The context row has none; the sources are None if no event of the batch has one.
+        The context row has no source. The sources are None if no event of the batch has a source.
         """
         with self._reader(member_id) as reader:
             yield from read_columns(reader, self.run.run_id, self.run.member_count)
@@ -168,7 +170,7 @@ class RunFolder:
 
 
 def _holds_run(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry of a folder is itself a folder with a run."""
+    """Tell whether an entry of a folder is a run folder."""
     return entry.is_dir(follow_symlinks=False) and (Path(entry.path) / RUN_FILE).exists()
 
 
@@ -178,7 +180,7 @@ def is_stream_name(name: str) -> bool:
 
 
 def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
-    """Say what a folder without ``run.json`` is."""
+    """Return what a folder without ``run.json`` is, in words."""
     if any(is_log_name(entry.name) for entry in entries):
         return "event logs of Aeron, not a run: `canvass import aeron` makes a run of them"
     if any(entry.name.endswith(".parquet") for entry in entries):
@@ -187,12 +189,12 @@ def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:
-    """List a folder, hidden names left out.
+    """List a folder without hidden names.
 
     Raises
     ------
     TraceError
-        If it cannot be listed, or holds too many entries.
+        If the folder cannot be listed, or has too many entries.
     """
     found = []
     try:
@@ -213,12 +215,12 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a path is that of a file of a data set, not of a run folder."""
+    """Tell whether a path is a file of a data set, not a run folder."""
     return path.suffix == ".parquet" and not path.is_dir()
 
 
 def _unit(parent: Path, entry: os.DirEntry[str]) -> Path | TraceError | None:
-    """Give what an entry of a folder of runs is; None for files that are no streams."""
+    """Return the unit of an entry of a folder of runs; None for files that are no streams."""
     path = parent / entry.name
     if entry.is_symlink():
         return TraceError(Code.BAD_NAME, str(path), 0, 0, "a symbolic link")
@@ -242,16 +244,16 @@ class Corpus:
     Attributes
     ----------
     units
-        What is to be checked, in order of the names: paths of run folders and Parquet files, and
-        for what no run can be the error that says why.
+        Run folders and Parquet files by path, in the order of their names; a `TraceError` for an
+        entry that cannot be a run.
     runs
-        Number of runs that were begun to be read.
+        Number of runs read so far, the current one included.
 
     Raises
     ------
     TraceError
-        If there is nothing to check, or run folders stand beside Parquet files. Nothing is passed
-        over in silence but hidden names and, beside run folders, files that are no streams.
+        If the corpus has no units, or has run folders beside Parquet files. Hidden names are
+        ignored, and beside run folders also files that are no streams.
     """
 
     def __init__(self, path: Path) -> None:
@@ -288,12 +290,12 @@ class Corpus:
         return (unit for unit in self.units if isinstance(unit, Path))
 
     def need_paths(self) -> None:
-        """Check that there is nothing that no run can be.
+        """Check that each unit is a path.
 
         Raises
         ------
         TraceError
-            For the first such thing.
+            The first entry that cannot be a run.
         """
         for unit in self.units:
             if isinstance(unit, TraceError):
@@ -311,7 +313,7 @@ class Corpus:
         Raises
         ------
         TraceError
-            If the corpus holds something that no run can be.
+            If the corpus has an entry that cannot be a run, or a malformed run.
         """
         self.need_paths()
         for path in self.folders:
@@ -320,7 +322,7 @@ class Corpus:
             yield folder
 
     def load(self) -> Iterator[LoadedRun]:
-        """Give one whole run after the other, with the sources of its events."""
+        """Yield the runs whole, with the sources of events."""
         for folder in self.run_folders():
             yield folder.load()
         for path in self.files:
@@ -333,12 +335,12 @@ class Corpus:
 
 
 def write_dataset(corpus: Corpus, writer: DatasetWriter) -> int:
-    """Convert run folders to a data set; give the number of events.
+    """Convert run folders to a data set; return the number of events.
 
     Raises
     ------
     TraceError
-        If the corpus holds something that is not a run; what was written before stays.
+        If the corpus has an entry that is no run. The runs before it stay in the data set.
     """
     count = 0
     for folder in corpus.run_folders():

@@ -1,7 +1,7 @@
-"""Files as streams of bytes: plain, gzip or zstandard, chosen by the suffix, with bounded memory.
+"""Files as streams of bytes: plain, gzip or zstandard, by the suffix, with bounded memory.
 
-The only module of the package that opens trace files for reading. Names are opened without
-following a link, and nothing but regular files is read. What the bytes mean is not known here.
+Only this module of the package opens trace files for reading. It follows no links and reads regular
+files only. It does not know what the bytes mean.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_RATIO, MAX_WINDOW_BYTES, RATIO_FREE_BYTES
 
 SUFFIXES: Final = ("", ".gz", ".zst")
-"""What follows the name of a stream's file."""
+"""Suffixes of a stream's file."""
 
 _GZIP_PIECE: Final = 1 << 16
 _ZSTD_PIECE: Final = 1 << 9
-"""Compressed bytes taken at a time. A piece of zstandard gives all it holds at once: 16 MiB at
-most.
-"""
+"""Compressed bytes of one read. One piece of zstandard decompresses to at most 16 MiB at once."""
 _GZIP_WINDOW: Final = 31
 
 
@@ -33,12 +31,12 @@ class Source(Protocol):
     """Bytes to read, in any pieces."""
 
     def read(self, size: int, /) -> bytes:
-        """Give at least one byte and about ``size`` at most; none at the end."""
+        """Return at least one byte and about ``size`` at most; none at the end."""
         ...
 
 
 class _Decoder(Protocol):
-    """What zlib's and zstandard's decompression objects have in common."""
+    """The common properties of the decompression objects of zlib and zstandard."""
 
     @property
     def eof(self) -> bool: ...
@@ -50,15 +48,15 @@ class _Decoder(Protocol):
 class Decompressor:
     """The bytes of a gzip or zstandard file, member after member.
 
-    A file that stops within a member, or has none, gives what it holds, and ``cut`` is true at its
-    end. Zeros after a gzip member are padding.
+    If the file stops within a member, or has no member, ``cut`` is true after its last byte. Zeros
+    after a gzip member are padding.
 
     Parameters
     ----------
     raw, name, suffix
-        The file, its name in errors, and how it is compressed.
+        The file, its name in errors, and its suffix.
     max_ratio, max_window
-        As `canvass.traces.limits` has them for streams.
+        The limits. Default: those of streams in `canvass.traces.limits`.
     """
 
     def __init__(
@@ -134,7 +132,7 @@ class Decompressor:
 
 
 class StreamFile:
-    """An opened file and the bytes in it, decompressed by the suffix of its name.
+    """An open file and its bytes, decompressed by the suffix of its name.
 
     Parameters
     ----------
@@ -143,7 +141,7 @@ class StreamFile:
     follow
         Whether it may be a link.
     max_ratio, max_window
-        As for `Decompressor`.
+        The limits of `Decompressor`.
     """
 
     def __init__(
@@ -179,7 +177,7 @@ class StreamFile:
 
     @property
     def cut(self) -> bool:
-        """Whether the compressed file stops within a member; known at its end."""
+        """Whether the compressed file stops within a member; only known at its end."""
         return self._decompressor is not None and self._decompressor.cut
 
     def close(self) -> None:
@@ -201,7 +199,7 @@ def _unreadable(name: str, error: OSError) -> TraceError:
 
 
 def open_regular(path: Path, name: str, *, follow: bool = False) -> BinaryIO:
-    """Open a regular file for reading, without following a link at its end unless asked to.
+    """Open a regular file for reading; refuse a symbolic link unless ``follow`` is set.
 
     Raises
     ------
@@ -209,7 +207,7 @@ def open_regular(path: Path, name: str, *, follow: bool = False) -> BinaryIO:
         ``NOT_FOUND``, ``UNREADABLE``, or ``BAD_NAME`` for a link.
     """
     try:
-        # Not blocking: a named pipe must not hold the reader up before it is seen to be one.
+        # Without O_NONBLOCK the open of a named pipe would wait for a writer.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""The timeouts of a cluster: Aeron's properties, how they are written, and what a run says of them.
+"""The timeouts of a cluster: Aeron's properties, their notation, and the timeouts of a run.
 
-A run may say which timeouts its members have: ``source.timeouts`` of ``run.json``, each property
-with its duration. What it does not say has Aeron's default.
+``source.timeouts`` of ``run.json`` may have the timeouts of the members, each property with its
+duration. Other timeouts have Aeron's defaults.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ _FIELDS: Final = {
     TERMINATION: "termination_timeout_ns",
 }
 DEFAULTS: Final = {name: int(getattr(Timing(), field)) for name, field in _FIELDS.items()}
-"""Aeron's own, of ``ConsensusModule.Configuration``."""
+"""Aeron's defaults, from ``ConsensusModule.Configuration``."""
 
 _UNITS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _DURATION: Final = re.compile(r"([0-9]{1,12})(ns|us|ms|s)")
 _KEY: Final = "timeouts"
 CONFIG_FILE: Final = "config.json"
-"""Beside event logs: ``{"properties": {...}}``, the system properties of the members."""
+"""A file beside event logs: ``{"properties": {...}}``, the system properties of the members."""
 
 
 class SettingFault(ValueError):
-    """A timeout that the user gave is none."""
+    """A timeout from the user is not valid."""
 
 
 def parse_setting(text: str) -> tuple[str, int]:
-    """Read ``PROPERTY=DURATION``, the duration with its unit, as Aeron writes it.
+    """Parse ``PROPERTY=DURATION``; the duration has a unit, as Aeron writes it.
 
     Raises
     ------
     SettingFault
-        If the property is none of a timeout, or the duration has no unit.
+        If the property is no timeout, or the duration has no unit.
     """
     name, _, value = text.partition("=")
     if name not in DEFAULTS:
@@ -67,23 +67,23 @@ def _duration_ns(value: object) -> int:
 
 
 def duration_text(value_ns: int) -> str:
-    """Write a duration as Aeron does, in the largest unit that needs no fraction."""
+    """Return a duration as Aeron writes it, in the largest unit without a fraction."""
     unit = next(unit for unit in reversed(_UNITS) if value_ns % _UNITS[unit] == 0)
     return f"{value_ns // _UNITS[unit]}{unit}"
 
 
 def settings_of(timing: Timing) -> dict[str, str]:
-    """Give all timeouts as ``run.json`` names them."""
+    """Return all timeouts as ``run.json`` has them."""
     return {name: duration_text(getattr(timing, field)) for name, field in _FIELDS.items()}
 
 
 def named_in(properties: object) -> dict[str, int]:
-    """Give the timeouts among some properties; others are passed over.
+    """Return the timeouts in a mapping of properties.
 
     Raises
     ------
     SettingFault
-        If these are no properties, or a timeout has no duration.
+        If ``properties`` is no mapping, or a timeout is no duration.
     """
     if not isinstance(properties, Mapping):
         raise SettingFault("there are no properties")
@@ -91,23 +91,23 @@ def named_in(properties: object) -> dict[str, int]:
 
 
 def timeouts_of(run: Run) -> dict[str, int]:
-    """Give the timeouts that a run names.
+    """Return the timeouts of a run.
 
     Raises
     ------
     SettingFault
-        If ``source.timeouts`` does not hold durations.
+        If ``source.timeouts`` has values that are no durations.
     """
     return named_in(run.source.get(_KEY, {}))
 
 
 def beside(logs: Path) -> dict[str, int]:
-    """Give the timeouts that ``config.json`` in a folder of event logs names; none without it.
+    """Return the timeouts in ``config.json`` of a folder of event logs; none without the file.
 
     Raises
     ------
     SettingFault
-        If the file names a timeout that is no duration, or is not what it should be.
+        If a timeout is no duration, or the file cannot be read or has another form.
     """
     path = logs / CONFIG_FILE
     try:

@@ -1,7 +1,6 @@
-"""``canvass batch``: verify corpora on Spark, here or on somebody's cluster, once or as they grow.
+"""``canvass batch``: verify corpora in one process or on Spark, once or as they grow.
 
-The command line and what it prints are here; plan, job, report, what arrives and what is packed are
-in `canvass.corpus`.
+This module parses the command line and prints the results. `canvass.corpus` does the work.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class FailOn(str, Enum):
 
     ANY = "any"
     NEW = "new"
-    """Those whose like the baseline does not have."""
+    """Divergences of kinds that the baseline or the tables do not have."""
 
 
 Master = Annotated[
@@ -249,7 +248,7 @@ def _register_watch(batch: typer.Typer) -> None:
 def _watch(
     request: Request, tables: Place, arrivals: Arrivals, every: float | None, output: Format
 ) -> int:
-    """Look for new units again and again, or once; give the exit code of the last look."""
+    """Look for new units repeatedly, or once; return the exit code of the last look."""
     from canvass.cli.output import Stages
     from canvass.corpus.history import History, HistoryInUse
     from canvass.corpus.summary import empty_summary, exit_code
@@ -284,7 +283,7 @@ def _watch(
 
 
 def _show_new(summary: Summary, identity: str, output: Format) -> None:
-    """Write what a batch found: in JSON one line."""
+    """Print the result of a batch; in JSON it is one line."""
     if output is Format.JSON:
         import msgspec
 
@@ -370,7 +369,7 @@ def _register_submit(batch: typer.Typer) -> None:
 
 
 def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
-    """Write the result for a person: verdicts, then the clusters of divergences."""
+    """Print the result for a person: verdicts, then the clusters of divergences."""
     from canvass.conformance.report import shared_id_remark
     from canvass.corpus.summary import in_part_text, name_of, totals, verdict_counts
 

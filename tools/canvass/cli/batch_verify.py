@@ -1,6 +1,6 @@
-"""What ``canvass batch verify`` does once its words are understood: run the job, keep the results.
+"""The work of ``canvass batch verify`` and ``watch``: run the job, and keep the results.
 
-The command line and what it prints are in `canvass.cli.batch`.
+`canvass.cli.batch` parses the command line and prints the results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is verified, and where."""
+    """The options of a verification."""
 
     corpora: tuple[Place, ...]
     engine: EngineName
@@ -38,14 +38,14 @@ class Request:
     cache: Place | None
     oracles: int
     work: Place | None = None
-    """Folder of what tasks leave for each other; else one beside the results."""
+    """Folder of the files between stages. Default: in the folder of the results."""
     where: str | None = None
     """A condition on the partitions of units."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The folder of a report for a person."""
+    """A report for a person."""
 
     out: Place
     cache: Place | None
@@ -55,7 +55,7 @@ class Report:
     """Kinds of divergences that a baseline has."""
 
     def write(self, summary: Summary) -> None:
-        """Write summary, pages of examples and the page that shows all."""
+        """Write the summary, the pages of examples, and the report page."""
         from canvass.conformance.check import make_lookup
         from canvass.corpus.report import REPORT_FILE, render, write_examples
         from canvass.corpus.storage import UrlPath
@@ -71,7 +71,7 @@ class Report:
 
 
 def verify(request: Request, out: Place) -> Summary:
-    """Verify all units of the corpora; the tables go to a new folder."""
+    """Verify all units of the corpora; write the tables to a new folder."""
     from canvass.cli.output import Stages
 
     units = _list_units(request)
@@ -83,18 +83,18 @@ def verify(request: Request, out: Place) -> Summary:
 def verify_new(
     request: Request, tables: Place, report: Report | None, *, again: bool
 ) -> tuple[Summary, set[Kind]]:
-    """Verify the units that are new to some tables, and add the results to them.
+    """Verify the units that are due, and add the results to tables.
 
     Parameters
     ----------
     request
-        What is verified; units that need not be are left out.
+        The options; only units that are due are verified.
     tables
         The folder of the tables, as a path or a URL.
     report
-        Where a report goes, too.
+        A report to write as well.
     again
-        Whether all units are verified.
+        Whether all units are due.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def verify_due(
     *,
     again: bool = False,
 ) -> tuple[Summary, str]:
-    """Verify those of some units that are due, and add the results to opened tables.
+    """Verify the units that are due, and add the results to opened tables.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def _causes(counts: dict[str, int]) -> str:
 
 
 def check_request(request: Request) -> None:
-    """Refuse what excludes itself, and a graph of another spec."""
+    """Refuse options that exclude each other, and a graph of another spec."""
     from canvass.conformance.check import make_lookup
     from canvass.corpus.storage import local_folder
 
@@ -197,7 +197,7 @@ def _list_units(request: Request) -> list[Unit]:
 
 
 def progress_text(far: JobProgress, seconds: float) -> str:
-    """Put into words how far a verification is: tasks, events, rate, divergences."""
+    """Return the progress of a verification in words: tasks, events, rate, divergences."""
     parts = [f"{far.done:,} of {counted(far.tasks, 'task')}", counted(far.events, "event")]
     parts.append(f"{far.events / max(seconds, 0.001):,.0f} events/s")
     parts.append(f"{counted(far.diverging, 'run diverges', 'runs diverge')} so far")
@@ -242,7 +242,7 @@ def _verify_units(
 
 
 class Engines(ExitStack):
-    """What jobs run on: started when it is first needed, and stopped at the end.
+    """The engines of jobs: each is started at its first use, and stopped at the end.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ class Engines(ExitStack):
         self._started: dict[EngineName, Engine] = {}
 
     def engine(self, name: EngineName) -> Engine:
-        """Give an engine."""
+        """Return an engine."""
         if name not in self._started:
             self._started[name] = self.enter_context(_open_engine(name, self._master))
         return self._started[name]
@@ -264,7 +264,7 @@ class Engines(ExitStack):
 
 @contextmanager
 def _open_engine(chosen: EngineName, master: str | None) -> Iterator[Engine]:
-    """Start what the job runs on, and stop it at the end."""
+    """Start an engine, and stop it at the end."""
     from canvass.corpus.engine import ProcessEngine, SparkEngine
     from canvass.corpus.session import one_line_failures, open_session
 

@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 
 def open_run(path: Path, run_id: str | None) -> LoadedRun:
-    """Read one run whole.
+    """Read a whole run.
 
     Parameters
     ----------
     path
-        A run folder, a folder of one, a data set or a file of it.
+        A run folder, a folder with one run, a data set or a file of a data set.
     run_id
-        Which run, if there are several.
+        The id of the run, if there are several.
 
     Raises
     ------
     CommandError
-        If there are several runs and none is named, or none of that name, or it has no events.
+        If ``run_id`` is needed, or no run has this id, or the run has no events.
     TraceError
-        If it is no trace.
+        If the run is malformed.
     """
     from canvass.conformance.diagnose import load
 
@@ -56,12 +56,12 @@ def open_run(path: Path, run_id: str | None) -> LoadedRun:
 
 
 def single(path: Path, found: list[tuple[Path, str]], run_id: str | None) -> tuple[Path, str]:
-    """Choose the one run that is meant.
+    """Return the run with an id, or the only run.
 
     Raises
     ------
     CommandError
-        If there are several and none is named, or none of that name.
+        If there are several runs and ``run_id`` is None, or no run has this id.
     """
     if run_id is not None:
         found = [entry for entry in found if entry[1] == run_id]
@@ -78,14 +78,14 @@ def single(path: Path, found: list[tuple[Path, str]], run_id: str | None) -> tup
 
 
 def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path, str]]:
-    """Give the runs of a corpus: where each is, and its id.
+    """Return the path and the id of each run of a corpus.
 
     Raises
     ------
     CommandError
-        If the path can hold no runs; it names the command that is meant.
+        If the path has something else than runs; the message names the command for it.
     TraceError
-        If a run is no trace.
+        If a run is malformed.
     """
     from canvass.cli.options import need_runs
     from canvass.traces.parquet import DatasetFile
@@ -101,12 +101,12 @@ def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path,
 
 
 def row_named(lanes: RunLanes, name: str, option: str) -> int:
-    """Give the row of an event that a command line names.
+    """Return the row of the event that an option names.
 
     Raises
     ------
     CommandError
-        If it is no name of an event, or there is no such event.
+        If the name is not ``MEMBER:STEP``, or the run does not have the event.
     """
     named = named_step(name)
     if named is None:
@@ -118,12 +118,12 @@ def row_named(lanes: RunLanes, name: str, option: str) -> int:
 
 
 def window(lanes: RunLanes, start: str | None, end: str | None) -> list[int]:
-    """Give the rows from one event to another, in the order of causes.
+    """Return the rows from one event to another, in causal order.
 
     Raises
     ------
     CommandError
-        If an event is not there, or the first comes after the last.
+        If the run does not have an event, or the first comes after the last.
     """
     first, last = 0, len(lanes.rows) - 1
     if start:
@@ -192,22 +192,22 @@ def shrink(
 
 
 class ShrinkReport(msgspec.Struct, frozen=True):
-    """What ``canvass trace shrink --format json`` writes.
+    """The JSON document of ``canvass trace shrink``.
 
     Attributes
     ----------
     run
         The run folder that was written.
     before, after
-        Events of the given run and of the small one.
+        Number of events of the given run and of the small run.
     members
-        Events of each member's stream.
+        Number of events of each member's stream.
     dropped
-        Members that were left out.
+        Members without a stream in the small run.
     cut
-        Members whose stream does not start at its beginning.
+        Members whose stream in the small run starts later.
     checks
-        How many candidates were checked.
+        Number of runs that were checked.
     original, divergence
         The divergence in the given run and in the small one.
     """
@@ -240,7 +240,7 @@ STDOUT: Final = "-"
 
 
 class Form(str, Enum):
-    """What a run can be converted to."""
+    """The formats of ``canvass trace convert``."""
 
     NDJSON = "ndjson"
     PARQUET = "parquet"
@@ -259,7 +259,7 @@ _SUFFIXES: Final = {
 
 
 class Schema(str, Enum):
-    """A part of the format that has a schema."""
+    """The parts of the format with a schema."""
 
     RUN = "run"
     EVENTS = "events"
@@ -267,7 +267,7 @@ class Schema(str, Enum):
 
 
 class Compression(str, Enum):
-    """How streams are compressed."""
+    """The compression of streams."""
 
     NONE = "none"
     GZ = "gz"
@@ -348,7 +348,7 @@ def schema(
 
 
 def _other(source: Path) -> Form:
-    """Choose the container that the input is not in."""
+    """Return NDJSON for a Parquet data set, else Parquet."""
     from canvass.traces.run import Corpus
 
     return Form.NDJSON if Corpus(source).files else Form.PARQUET
@@ -483,7 +483,7 @@ def _draw(diagram: Diagram, width: int | None, *, contents: bool, ascii_only: bo
 
 
 def _around(lanes: RunLanes, row: int, context: int, members: Sequence[int] | None) -> list[int]:
-    """Give the events about one, those of other members than the wanted ones not counted."""
+    """Return an event's row and ``context`` rows before and after it, of the wanted members."""
     wanted = None if not members else {*members, int(lanes.columns.member[row])}
     place = lanes.place[row]
 
