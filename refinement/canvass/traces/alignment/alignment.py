@@ -42,7 +42,7 @@ from canvass.traces.limits import MAX_MEMBERS
 
 SEGMENT: Final = 16_000
 """Lines of the fastest log that are aligned together in logs that are read in pieces."""
-AHEAD: Final = 8
+AHEAD: Final = 4
 """One line more for so many lines of a segment is looked at: what is on its way there, and what
 bounds positions."""
 STUCK: Final = 4
