@@ -186,7 +186,7 @@ ClosingInputs(i) ==
 Lose(i, j) ==
     /\ channel[i][j] # <<>>
     /\ NoUrgency /\ BoundLoss(i, j)
-    /\ channel' = Receive(channel, i, j)
+    /\ channel' = Receive(channel, i, j, 1)
     /\ UNCHANGED <<member, log, hist>>
 
 RestartMember(i) ==
@@ -199,31 +199,43 @@ RestartMember(i) ==
 (* answers with its quorum position; before its first own step it may not  *)
 (* count itself.                                                           *)
 (***************************************************************************)
-Arrives(i, j, type) == channel[i][j] # <<>> /\ Head(channel[i][j]).type = type
+MayArrive(i, j) == {1} \cap DOMAIN channel[i][j]    \* places in the channel: the first, if any
 
-Deliver(i, j, active) ==
-    LET m == Head(channel[i][j])
-    IN  /\ NoUrgency
-        /\ Take(j, ActionOf(m), [NoInput EXCEPT !.message = m, !.active = active],
-                Receive(channel, i, j))
+Arrives(i, j, type) == \E k \in MayArrive(i, j) : channel[i][j][k].type = type
+
+Deliver(i, j, type, active) ==
+    \E k \in MayArrive(i, j) :
+        LET m == channel[i][j][k]
+        IN  /\ m.type = type
+            /\ NoUrgency
+            /\ Take(j, ActionOf(m), [NoInput EXCEPT !.message = m, !.active = active],
+                    Receive(channel, i, j, k))
 
 AnswerSets(j) ==
     IF member[j].role = "LEADER" THEN ActiveSets(j) \cup {a \ {j} : a \in ActiveSets(j)} ELSE {{j}}
 
 TakeOnCanvassPosition(i, j) ==
     /\ Arrives(i, j, "CanvassPosition")
-    /\ \E a \in AnswerSets(j) : Deliver(i, j, a)
+    /\ \E a \in AnswerSets(j) : Deliver(i, j, "CanvassPosition", a)
 TakeOnRequestVote(i, j) ==
     /\ Arrives(i, j, "RequestVote")
-    /\ \E a \in AnswerSets(j) : Deliver(i, j, a)
-TakeOnVote(i, j)                == Arrives(i, j, "Vote") /\ Deliver(i, j, {j})
-TakeOnNewLeadershipTerm(i, j)   == Arrives(i, j, "NewLeadershipTerm") /\ Deliver(i, j, {j})
-TakeOnAppendPosition(i, j)      == Arrives(i, j, "AppendPosition") /\ Deliver(i, j, {j})
-TakeOnCommitPosition(i, j)      == Arrives(i, j, "CommitPosition") /\ Deliver(i, j, {j})
-TakeOnCatchupPosition(i, j)     == Arrives(i, j, "CatchupPosition") /\ Deliver(i, j, {j})
-TakeOnStopCatchup(i, j)         == Arrives(i, j, "StopCatchup") /\ Deliver(i, j, {j})
-TakeOnTerminationPosition(i, j) == Arrives(i, j, "TerminationPosition") /\ Deliver(i, j, {j})
-TakeOnTerminationAck(i, j)      == Arrives(i, j, "TerminationAck") /\ Deliver(i, j, {j})
+    /\ \E a \in AnswerSets(j) : Deliver(i, j, "RequestVote", a)
+TakeOnVote(i, j) ==
+    Arrives(i, j, "Vote") /\ Deliver(i, j, "Vote", {j})
+TakeOnNewLeadershipTerm(i, j) ==
+    Arrives(i, j, "NewLeadershipTerm") /\ Deliver(i, j, "NewLeadershipTerm", {j})
+TakeOnAppendPosition(i, j) ==
+    Arrives(i, j, "AppendPosition") /\ Deliver(i, j, "AppendPosition", {j})
+TakeOnCommitPosition(i, j) ==
+    Arrives(i, j, "CommitPosition") /\ Deliver(i, j, "CommitPosition", {j})
+TakeOnCatchupPosition(i, j) ==
+    Arrives(i, j, "CatchupPosition") /\ Deliver(i, j, "CatchupPosition", {j})
+TakeOnStopCatchup(i, j) ==
+    Arrives(i, j, "StopCatchup") /\ Deliver(i, j, "StopCatchup", {j})
+TakeOnTerminationPosition(i, j) ==
+    Arrives(i, j, "TerminationPosition") /\ Deliver(i, j, "TerminationPosition", {j})
+TakeOnTerminationAck(i, j) ==
+    Arrives(i, j, "TerminationAck") /\ Deliver(i, j, "TerminationAck", {j})
 
 (***************************************************************************)
 (* Election states, in the order of their codes.                           *)

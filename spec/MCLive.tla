@@ -99,7 +99,7 @@ Receives(i, j) ==
     /\ Live(j) /\ channel[i][j] # <<>> /\ Idle(Present)
     /\ InOrder => \A k, n \in Present : channel[k][n] # <<>> => <<k, n>> = <<i, j>> \/ k > i
                                                               \/ (k = i /\ n > j)
-    /\ Deliver(i, j, Members)
+    /\ Deliver(i, j, Head(channel[i][j]).type, Members)
 
 (***************************************************************************)
 (* Periodic messages, when nothing is under way among those present.       *)

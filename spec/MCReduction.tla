@@ -50,6 +50,12 @@ GoesOnCanvassing(i) ==
     /\ \E o \in Nominate(i, [member[i] EXCEPT !.electionState = "NOMINATE"], Interval(TRUE)) :
            Loses(Transmit(channel, i, o.sends), channel')
 
+(***************************************************************************)
+(* In MCFrom messages that are lost may come first in a channel when one   *)
+(* arrives.  Cluster loses them before (Lose), without reading them.       *)
+(***************************************************************************)
+LossyArrival(i, j) == DOMAIN channel[i][j]
+
 -----------------------------------------------------------------------------
 REActiveSets(i) == IF Reduced THEN MovingSets(i) ELSE Own!ActiveSets(i)
 REAcceptedSets(i) == IF Reduced THEN TEAcceptedSets(i) ELSE Own!AcceptedSets(i)
@@ -57,6 +63,7 @@ REAnswerSets(j) == IF Reduced THEN TEAnswerSets(j) ELSE Own!AnswerSets(j)
 REIntervalOrTimeout(i) == IF Reduced THEN TEIntervalOrTimeout(i) ELSE Own!IntervalOrTimeout(i)
 RELeaderTick(i) == IF Reduced THEN TELeaderTick(i) ELSE Own!LeaderTick(i)
 REUrgent(i) == IF Reduced THEN TEUrgent(i) ELSE Own!Urgent(i)
+REMayArrive(i, j) == IF Reduced THEN FRMayArrive(i, j) ELSE LossyArrival(i, j)
 RETake(i, action, x, ch) ==
     IF Reduced THEN TETake(i, action, x, ch) ELSE LossyTake(i, action, x, ch)
 RETakeAppendEntry(i) == IF Reduced THEN TETakeAppendEntry(i) ELSE Own!TakeAppendEntry(i)

@@ -95,14 +95,16 @@ Matters(i, send) ==
         x == [NoInput EXCEPT !.message = send.message, !.active = Members]
     IN  j # i /\ Step(j, member[j], ActionOf(send.message), x) # Ignore(member[j])
 
+HasRoom(ch, i, j) == ch[i][j] = <<>>
+
 Fitting(ch, i, sends) ==
-    {k \in DOMAIN sends : ch[i][sends[k].to] = <<>> /\ Matters(i, sends[k])}
+    {k \in DOMAIN sends : HasRoom(ch, i, sends[k].to) /\ Matters(i, sends[k])}
 
 RECURSIVE Sent(_, _, _, _)
 Sent(ch, i, sends, kept) ==
     IF kept = {} THEN ch
     ELSE LET k == CHOOSE k \in kept : TRUE
-         IN  Sent([ch EXCEPT ![i][sends[k].to] = <<sends[k].message>>], i, sends, kept \ {k})
+         IN  Sent([ch EXCEPT ![i][sends[k].to] = Append(@, sends[k].message)], i, sends, kept \ {k})
 
 Transmissions(ch, i, sends) ==
     IF sends = <<>> THEN {ch}

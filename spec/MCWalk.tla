@@ -87,7 +87,7 @@ Hears(i, j, a) ==
     IF j = i THEN Nothing
     ELSE LET m == Head(channel[j][i])
          IN  [action |-> ActionOf(m), x |-> [NoInput EXCEPT !.message = m, !.active = a],
-              channel |-> Receive(channel, j, i)]
+              channel |-> Receive(channel, j, i, 1)]
 
 Logs(i, flip) ==
     LET s == member[i]

@@ -39,7 +39,11 @@ Transmit(channel, i, sends) ==
                       ELSE [channel EXCEPT ![i][j] = Append(@, Head(sends).message)],
                       i, Tail(sends))
 
-Receive(channel, i, j) == [channel EXCEPT ![i][j] = Tail(@)]
+(***************************************************************************)
+(* Receive(channel, i, j, k): what is left when the message in place k of  *)
+(* a channel has arrived.  Messages before it are lost.                    *)
+(***************************************************************************)
+Receive(channel, i, j, k) == [channel EXCEPT ![i][j] = SubSeq(@, k + 1, Len(@))]
 
 (***************************************************************************)
 (* Of what was on its way to a member that restarts all may be lost, or    *)

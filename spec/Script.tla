@@ -77,13 +77,13 @@ Play(c, p) ==
                     [] p.kind = "record" -> Record1(c, p.j)
                     [] p.kind = "write"  -> [p.x EXCEPT !.position = ends]
                     [] OTHER             -> p.x
-        ch     == CASE p.kind = "arrive"  -> Receive(c.channel, p.i, p.j)
+        ch     == CASE p.kind = "arrive"  -> Receive(c.channel, p.i, p.j, 1)
                     [] p.kind = "restart" -> LoseAllTo(c.channel, p.j)
                     [] OTHER              -> c.channel
         after  == Taken(c, p.j, action, x, ch)
     IN  IF p.kind = "silence" THEN [c EXCEPT !.channel = [NoChannels EXCEPT ![p.i][p.j] = queue]]
         ELSE IF p.kind = "die" THEN [c EXCEPT !.member[p.j] = Disk(@)]
-        ELSE IF p.kind = "lose" THEN [c EXCEPT !.channel = Receive(@, p.i, p.j)]
+        ELSE IF p.kind = "lose" THEN [c EXCEPT !.channel = Receive(@, p.i, p.j, 1)]
         ELSE IF after = {}
         THEN Assert(FALSE, <<"the script stops at", p.j, action, c.member[p.j].electionState>>)
         ELSE LET d == CHOOSE d \in after : TRUE

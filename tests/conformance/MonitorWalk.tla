@@ -26,7 +26,7 @@ Hears(i, j) ==
     IF channel[j][i] = <<>> THEN Nothing
     ELSE LET m == Head(channel[j][i])
          IN  [action |-> ActionOf(m), x |-> Heard([NoInput EXCEPT !.message = m]),
-              channel |-> Receive(channel, j, i)]
+              channel |-> Receive(channel, j, i, 1)]
 
 Logs(i, flip) ==
     IF flip /\ NextEntry(Now, i) # -1 THEN Act("RecordLog", Record1(Now, i))

@@ -21,6 +21,9 @@ SWITCHED = {
 """By the name of an operator of Cluster what it is if reduced, and what else."""
 
 
+LOSSY = {"Take": "LossyTake", "MayArrive": "LossyArrival"}
+
+
 def replaced(name: str) -> dict[str, str]:
     """The operators that a model's configuration puts in the place of others."""
     constants = config_of(spec_root(), MODELS[name]).constants
@@ -41,10 +44,10 @@ def test_each_operator_is_switched_to_what_the_reduction_puts_in_its_place() -> 
 
 
 def test_switched_off_each_is_what_cluster_says() -> None:
-    """Taking a step is the one rule that is written again: it may lose messages after it."""
+    """Two rules are written again: a step may lose messages after it, an arrival before it."""
     assert len(SWITCHED) == len(re.findall("IF Reduced", SWITCH))
     for name, found in SWITCHED.items():
-        assert found["own"] == ("LossyTake" if name == "Take" else f"Own!{name}")
+        assert found["own"] == LOSSY.get(name, f"Own!{name}")
         assert found["exception"] == ("GoesOnCanvassing(i)" if name == "TakeCanvass" else None)
 
 
@@ -52,13 +55,22 @@ def test_no_model_reduces_in_another_way() -> None:
     """What the models of the reduction replace besides, only limits what MCStepsOfCluster has; but
     a restart, which may keep what is under way, and an election's error are Cluster's own.
     """
-    common = replaced("MCTwoTermsHardened") | {"From": "Near"}
+    common = replaced("MCTwoTermsHardened")
     narrower = {("BoundTerm", "MCBoundTerm"), ("ActiveSets", "AllActive")}
     narrower |= {("BoundRestart", "Never")}
     narrower |= {("BoundLate", "TEBoundRestart"), ("BoundError", "TEBoundError")}
+    late = {("MayArrive", "FRMayArrive"), ("HasRoom", "FRHasRoom")}
     for name, model in MODELS.items():
         if model.module in {"MCTwoElections", "MCFrom"}:
-            assert replaced(name).items() - common.items() <= narrower, name
+            own = late if model.module == "MCFrom" else set()
+            found = {left: right for left, right in replaced(name).items() if left != "From"}
+            assert found.items() - common.items() <= narrower | own, name
+
+
+def test_messages_under_way_at_the_beginning_are_checked_against_cluster() -> None:
+    for name in ("MCStepsOfClusterFrom", "MCStepsOfClusterLate"):
+        found = replaced(name)
+        assert (found["MayArrive"], found["HasRoom"]) == ("REMayArrive", "FRHasRoom")
 
 
 def test_what_bounds_the_length_of_a_behaviour_is_asked_of_steps() -> None:

@@ -1,7 +1,7 @@
-"""How far a cluster is from a loss: a moment of a run, or disks, as the start of a search by TLC.
+"""The distance from a moment of a run, or from disks, to the nearest violation of a property.
 
-`search` writes a moment, the state of a whole cluster, into `MCFrom.tla` and lets TLC look for the
-nearest violation. `moments` finds the moments of a run, and that of disks.
+`moments` reads the state of a whole cluster from a run or from disks: a moment. `search` gives the
+moment to `MCFrom.tla`; from there TLC searches breadth first.
 
-What flows: a run or disks in; the number of steps to a violation, and its counterexample, out.
+In: a run or disks. Out: the number of steps to a violation, and the counterexample.
 """

@@ -1,11 +1,11 @@
-"""The moments of a recorded run, and the moment at which members start on the disks that they have.
+"""The moments of a recorded run, and the moment at which members start on their disks.
 
-Of a run: what every member's log held, and what was under way. The events are taken in an order of
-causes, that of `canvass browse`. Who recorded whose log says which term each byte is of; where a
-stream does not begin at the beginning, the recording log does.
+A run does not say which term each byte of a log is of. `_Replay` derives that: it takes the
+events in an order of causes, that of `canvass browse`, and copies entries from the leader that a
+member follows. The terms of older bytes come from the member's recording log.
 
-A search takes seconds, and near misses last milliseconds: `RunMoments.exposed_every` chooses the
-events from which a search is worth it, by what logs and reports show without one.
+A search takes seconds, and near misses last milliseconds. `RunMoments.exposed_every` chooses the
+events to search from, by logs and reports alone.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ _RESTART: Final = ACTION_NAMES.index("Restart")
 
 
 class Exposure(NamedTuple):
-    """How exposed what is committed is at a moment. The greater in order, the more exposed.
+    """How exposed the committed log is at a moment: the greater the tuple, the more exposed.
 
     Parameters
     ----------
     counted_too_far
-        How far the reports that a leader or a candidate counts are beyond what the reporters
-        share with its log, in bytes: see finding HZ1.
+        How far the quorum position that a leader or candidate counts is beyond the one that the
+        reporters share with its log, in bytes: see finding HZ1.
     unsettled
-        Members that do not hold what is committed, or are in an election.
+        Number of members that lack committed bytes, or are in an election.
     without
-        Members that do not hold what is committed.
+        Number of members that lack committed bytes.
     """
 
     counted_too_far: int
@@ -97,9 +97,9 @@ class RunMoments:
     Raises
     ------
     TraceError
-        If it is none.
+        If the folder is not a run.
     ValueError
-        If it is of rules that there are not.
+        If the run names an unknown revision.
     """
 
     def __init__(self, path: Path) -> None:
@@ -118,14 +118,14 @@ class RunMoments:
         return len(self.lanes.rows)
 
     def place_of(self, member: int, step: int) -> int | None:
-        """Give the place of a member's step in the order of causes, or None."""
+        """Give the place of a member's step in the order of causes; None without such a step."""
         row = self.lanes.row_of(member, step)
         return None if row is None else self.lanes.place[row]
 
     def exposed_every(self, period_ns: int) -> list[tuple[int, Exposure]]:
-        """Give the place of the most exposed event of each period; of equal ones the last."""
+        """Give the place of the most exposed event of each period; the last if several are."""
         time = self.loaded.columns.time_ns
-        following = _Following(self)
+        replay = _Replay(self)
         found, until = list[tuple[int, Exposure]](), None
         best: tuple[int, Exposure] | None = None
         for place, row in enumerate(self.lanes.rows):
@@ -137,8 +137,8 @@ class RunMoments:
                     found.append(best)
                 best = None
                 until += period_ns * ((now - until) // period_ns + 1)
-            following.take(row)
-            exposed = following.exposure(row)
+            replay.advance(row)
+            exposed = replay.exposure(row)
             if best is None or exposed >= best[1]:
                 best = place, exposed
         return found if best is None else [*found, best]
@@ -148,14 +148,14 @@ class RunMoments:
         return int(self.loaded.columns.time_ns[self.lanes.rows[place]])
 
     def moments(self, places: Iterable[int]) -> Iterator[Moment]:
-        """Give the moments after some events, of which the places rise."""
-        following = _Following(self)
+        """Give the moment after each of the events at these places, which must ascend."""
+        replay = _Replay(self)
         done = -1
         for place in places:
             for at in range(done + 1, place + 1):
-                following.take(self.lanes.rows[at])
+                replay.advance(self.lanes.rows[at])
             done = place
-            yield following.moment(place)
+            yield replay.moment(place)
 
     def state(self, row: int) -> Member:
         """Give the state after an event."""
@@ -166,23 +166,23 @@ class RunMoments:
         )
 
 
-class _Following:
-    """Follows logs, commits and messages from event to event."""
+class _Replay:
+    """The logs, the committed log and the messages under way, event by event."""
 
-    def __init__(self, of: RunMoments) -> None:
-        count = of.rules.member_count
-        self._of = of
+    def __init__(self, run: RunMoments) -> None:
+        count = run.rules.member_count
+        self._run = run
         self._last: list[int | None] = [None] * count
         self._logs: list[Log] = [()] * count
         self._led: dict[tuple[int, int], Log] = {}
         self._committed: Log = ()
         self._under_way: dict[int, tuple[int, int, Message]] = {}
 
-    def take(self, row: int) -> None:
-        """Follow one event."""
-        of, columns = self._of, self._of.loaded.columns
+    def advance(self, row: int) -> None:
+        """Take one event into account."""
+        run, columns = self._run, self._run.loaded.columns
         i = int(columns.member[row])
-        recorded, commit, appended, role, election, _, term, _ = of._cells[row]
+        recorded, commit, appended, role, election, _, term, _ = run._cells[row]
         log = cut(self._logs[i], recorded)
         if recorded > length(log):
             log = self._recorded(i, row, log, recorded)
@@ -193,22 +193,22 @@ class _Following:
         if reached > length(self._committed):
             self._committed = cut(log, reached)
         self._last[i] = row
-        self._under_way.pop(of._received[row], None)
+        self._under_way.pop(run._received[row], None)
         if int(columns.action[row]) == _RESTART:
             lost = [one for one, (_, to, _) in self._under_way.items() if to == i]
             for one in lost:
                 del self._under_way[one]
         first, end = int(columns.send_offsets[row]), int(columns.send_offsets[row + 1])
         for cells in columns.sends[first:end]:
-            if int(cells[_ID]) in of._arrives:
+            if int(cells[_ID]) in run._arrives:
                 message = message_of(cells)
                 assert message is not None
                 self._under_way[int(cells[_ID])] = (i, int(cells[_PEER]), message)
 
     def exposure(self, row: int) -> Exposure:
-        """Say how exposed what is committed is after an event."""
-        of, i = self._of, int(self._of.loaded.columns.member[row])
-        count = of.rules.member_count
+        """Give the exposure after an event."""
+        run, i = self._run, int(self._run.loaded.columns.member[row])
+        count = run.rules.member_count
         needed = length(self._committed)
         holders = [j for j in range(count) if agreement(self._logs[j], self._committed) >= needed]
         settled = sum(self._is_settled(j) for j in holders)
@@ -216,31 +216,31 @@ class _Following:
 
     def _is_settled(self, i: int) -> bool:
         last = self._last[i]
-        return last is not None and self._of._cells[last][4] == _CLOSED
+        return last is not None and self._run._cells[last][4] == _CLOSED
 
     def _counted_too_far(self, i: int, row: int) -> int:
-        """How far the reports that a member counts are beyond the reporters' share of its log."""
-        of, log = self._of, self._logs[i]
-        if of._cells[row][3] not in (_LEADER, _CANDIDATE):
+        """Give `Exposure.counted_too_far` of a member after an event."""
+        run, log = self._run, self._logs[i]
+        if run._cells[row][3] not in (_LEADER, _CANDIDATE):
             return 0
-        count = of.rules.member_count
-        noted = of.loaded.states.members[row][:count, _NOTED].tolist()
+        count = run.rules.member_count
+        noted = run.loaded.states.members[row][:count, _NOTED].tolist()
         shared = [min(one, self._shared(log, j)) for j, one in enumerate(noted)]
-        # Its own log grows as far as it likes.
+        # The member's own position never limits the quorum position: its log still grows.
         noted[i] = shared[i] = max(noted)
         return quorum_position(noted, count) - quorum_position(shared, count)
 
     def _shared(self, log: Log, j: int) -> int:
-        """How far a member's log is that of another, or will be if nothing in it differs."""
+        """Give up to where two logs agree; no bound if one is a prefix of the other."""
         theirs = self._logs[j]
         shared = agreement(log, theirs)
         return UNBOUNDED if shared == min(length(log), length(theirs)) else shared
 
     def _recorded(self, i: int, row: int, log: Log, recorded: int) -> Log:
-        """The log continued from whom the member follows, else as its recording log says."""
+        """Continue a log up to ``recorded`` from the followed leader, else by its recording log."""
         last = self._last[i]
         if last is not None:
-            _, _, _, role, election, leader, term, module_term = self._of._cells[last]
+            _, _, _, role, election, leader, term, module_term = self._run._cells[last]
             followed = module_term if election == _CLOSED else term
             source = self._led.get((i if role == _LEADER else leader, followed))
             if source is not None:
@@ -249,17 +249,17 @@ class _Following:
                     source = append(source, Segment(followed, base, base, recorded))
                 log = copy(log, source, recorded)
         if length(log) < recorded:
-            log = _by_recording_log(self._of.state(row), log, recorded)
+            log = _by_recording_log(self._run.state(row), log, recorded)
         return log
 
     def moment(self, place: int) -> Moment:
         """Give the moment after an event."""
-        of = self._of
+        run = self._run
         members = tuple(
-            persistent_member(of.rules) if row is None else of.state(row) for row in self._last
+            persistent_member(run.rules) if row is None else run.state(row) for row in self._last
         )
         return Moment(
-            rules=of.rules,
+            rules=run.rules,
             members=members,
             under_way=tuple(self._under_way.values()),
             logs=tuple(self._logs),
@@ -270,7 +270,7 @@ class _Following:
 
 
 def _by_recording_log(state: Member, log: Log, end: int) -> Log:
-    """A log continued up to ``end`` with the terms that the recording log knows."""
+    """Continue a log up to ``end`` with the terms of the recording log."""
     for entry in state.recording_log:
         start = length(log)
         stop = end if entry.log_position == NULL_VALUE else min(entry.log_position, end)
@@ -287,7 +287,7 @@ def _by_recording_log(state: Member, log: Log, end: int) -> Log:
 def moment_of_disks(folders: Sequence[Path], *, lost: Sequence[int] = ()) -> Moment:
     """Give the moment after all members that can start have started.
 
-    Committed is what the disks prove to have been; see `canvass.disks.comparison`.
+    The committed log is the one that the disks prove; see `canvass.disks.comparison`.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def moment_of_disks(folders: Sequence[Path], *, lost: Sequence[int] = ()) -> Mom
     Raises
     ------
     DiskError
-        If a folder cannot be used at all.
+        If a folder cannot be read as disks.
     """
     verdict = assess(folders, lost=lost)
     disks = {disk.member_id: disk for disk in load_disks(folders) if disk.member_id not in lost}

@@ -1,23 +1,28 @@
 """The cluster at one moment, and the nearest violation from there on.
 
-A `Moment` has members, messages under way, logs, and what was committed. `MCFrom.tla` starts from
-it, and TLC searches. Its positions are bytes, those of the model are ranks: `Moment.small` keeps
-the order of all positions that somebody knows, and nothing else of them.
+A `Moment` has the members, the messages under way, the logs and the committed log. `MCFrom.tla`
+starts from it, and TLC searches. Positions of a moment are bytes. `Moment.small` replaces each by
+its rank among all positions that a member or message knows: the model reads their order only.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from canvass.cluster import core
-from canvass.cluster.member import Input, Member
-from canvass.cluster.messages import Message
+from canvass.cluster.member import Member
+from canvass.cluster.messages import (
+    AppendPosition,
+    CanvassPosition,
+    CatchupPosition,
+    CommitPosition,
+    Message,
+)
 from canvass.cluster.rules import Rules
 from canvass.simulation.log_contents import Log, length
 from canvass.steps.canonical import map_message, map_state, ranks
@@ -27,6 +32,7 @@ from canvass.traces.layout import Kind, kind
 
 UnderWay = tuple[int, int, Message]
 """Sender, receiver and message."""
+_REPORTS: Final = (AppendPosition, CanvassPosition, CatchupPosition, CommitPosition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +42,20 @@ class Moment:
     Parameters
     ----------
     rules
-        Of the protocol.
+        Revision and member count.
     members
-        The state of each member; one that was never seen has an empty disk and is not started.
+        The state of each member; a member without an event is stopped and has an empty disk.
     under_way
-        Messages that were sent and have not arrived, in the order of sending.
+        Messages that were sent and arrive later, in the order of sending. A message that never
+        arrives in the run counts as lost.
     logs
-        What each member has recorded.
+        The recorded log of each member.
     committed
         The longest prefix that any member has ever committed.
     leaders
-        Terms, and who led them.
+        Pairs of a term and the member that led it.
     label
-        Which moment this is, for a person.
+        Name of the moment in messages.
     """
 
     rules: Rules
@@ -59,10 +66,23 @@ class Moment:
     leaders: frozenset[tuple[int, int]]
     label: str
 
-    def without_idle_talk(self) -> Moment:
-        """Leave out the messages that their receivers would ignore."""
-        kept = tuple(one for one in self.under_way if _matters(self, *one))
-        return replace(self, under_way=kept)
+    def without_repeats(self) -> Moment:
+        """Give the moment without the messages that a later message in their channel replaces.
+
+        Members report positions again and again. A later report replaces an earlier one if it names
+        at least the same position, and is otherwise equal. An imported run has hundreds of reports
+        under way: each inferred send is at the earliest step that can have sent it.
+        """
+        kept: list[UnderWay] = []
+        greatest: dict[Hashable, int] = {}
+        for one in reversed(self.under_way):
+            sender, receiver, message = one
+            position = message.log_position if isinstance(message, _REPORTS) else 0
+            same = msgspec.structs.replace(message, log_position=0) if position else message
+            if position > greatest.get((sender, receiver, same), -2):
+                greatest[sender, receiver, same] = position
+                kept.append(one)
+        return replace(self, under_way=tuple(reversed(kept)))
 
     def small(self) -> tuple[Moment, dict[int, int]]:
         """Give the moment with ranks for positions and terms, and the position of each rank."""
@@ -106,7 +126,7 @@ class Moment:
 
     @property
     def last_term(self) -> int:
-        """The newest term that any member knows of."""
+        """The newest term that any member knows."""
         return max(
             (
                 *(term for term, _ in self.leaders),
@@ -124,7 +144,7 @@ class Moment:
         return max((*map(length, self.logs), *written, 0))
 
     def constants(self) -> dict[str, Any]:
-        """Give the constants of `MCFrom.tla` that this moment, which is small, decides."""
+        """Give the constants of `MCFrom.tla` that follow from this moment, made by `small`."""
         everybody = frozenset(range(self.rules.member_count))
         return {
             "MemberCount": self.rules.member_count,
@@ -157,13 +177,6 @@ class Moment:
                 yield msgspec.to_builtins(message)
 
 
-def _matters(moment: Moment, _sender: int, receiver: int, message: Message) -> bool:
-    state = moment.members[receiver]
-    x = Input(message=message, active=frozenset(range(moment.rules.member_count)))
-    found = core.step(moment.rules, receiver, state, f"On{type(message).__name__}", x)
-    return found is not None and (found.next != state or bool(found.effects))
-
-
 def _state_value(state: Member) -> dict[str, Any]:
     value: dict[str, Any] = msgspec.to_builtins(state)
     value["members"] = dict(enumerate(value["members"]))
@@ -172,7 +185,7 @@ def _state_value(state: Member) -> dict[str, Any]:
 
 
 def _entries(log: Iterable[Any]) -> tuple[int, ...]:
-    """A small log as the model has it: the term of each entry."""
+    """Give a log with ranks as the model has it: the term of each entry."""
     return tuple(one.term for one in log for _ in range(one.start, one.end))
 
 
@@ -183,7 +196,7 @@ PROPERTIES: Final = (
     "LeaderCompleteness",
     "LogMatching",
 )
-"""What can be searched for: properties of one state, that hold of a sound cluster at any time."""
+"""The properties that can be searched for; each is an invariant of a sound cluster."""
 STACK_MIB: Final = 64
 
 
@@ -194,17 +207,17 @@ class Bounds:
     Parameters
     ----------
     steps
-        Of the behaviour.
+        Maximum length of a behaviour.
     crashes
-        In it.
+        Maximum number of crashes in a behaviour.
     under_way
-        Messages at once, besides those at the beginning.
+        Maximum number of messages under way at once, besides those of the beginning.
     seconds
-        Limit of time.
+        Time limit, with the start of Java.
     heap_mib
         Java heap.
     workers
-        Threads of TLC. With more than one the behaviour found may be a step longer.
+        TLC's threads. With several the behaviour found may not be a shortest one.
     """
 
     steps: int = 12
@@ -217,22 +230,22 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
     steps
-        Of the shortest behaviour found that violates the property; null if none was found.
+        Length of the shortest violating behaviour that was found; null if there is none.
     faults
-        Which of these steps are faults, by kind.
+        Number of faults among these steps, by kind.
     searched
-        Behaviours up to this length were all looked at.
+        All behaviours up to this length were searched.
     complete
-        Whether all behaviours within the bounds were looked at.
+        Whether all behaviours within the bounds were searched.
     failure
-        Why TLC could not search; empty if it did.
+        Why TLC could not search; empty if it could.
     violation
-        What TLC found.
+        The violation that TLC reported; null if there is none.
     """
 
     label: str

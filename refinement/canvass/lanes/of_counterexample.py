@@ -1,4 +1,4 @@
-"""Lanes of a behaviour of `Cluster.tla`: who did what in each step, and which message went where.
+"""Swim lanes of a behaviour of `Cluster.tla`: the member that takes each step, and messages.
 
 States are trees of JSON values with the variables ``member`` and ``channel``, and perhaps ``log``
 and ``hist``. Channels are queues: the first message that was put into one leaves it first.
@@ -16,9 +16,9 @@ from canvass.lanes.model import ABSENT, MARKED, Diagram, Fate, LaneEvent, LaneMe
 
 Tree = dict[str, Any]
 _PREFIXES: Final = ("RE", "TE", "Take")
-"""Of `MCReduction`; of `MCTwoElections`; of an action of the cluster that lets a member step."""
+"""Prefixes of action names: of `MCReduction`, of `MCTwoElections`, of `Cluster`."""
 LOSE: Final = "Lose"
-"""An action of the cluster that loses a message begins with this."""
+"""Prefix of the actions that lose a message."""
 _MARKS: Final = {**MARKED, "RestartMember": MARKED["Restart"]}
 _FIRST_SHOWN: Final = (
     "electionState",
@@ -32,7 +32,7 @@ _FIRST_SHOWN: Final = (
 )
 """The most important fields; the others follow in the order of the state."""
 _MAX_CHANGES: Final = 3
-"""Changes of a step that are shown. The counterexample without lanes has all of them."""
+"""Maximum number of changes shown of a step. The counterexample without lanes has all."""
 
 
 def cluster_diagram(
@@ -63,7 +63,7 @@ def cluster_diagram(
 
 
 class _Drawing:
-    """What was drawn so far, and which messages are on their way."""
+    """The events and messages drawn so far, and the messages under way."""
 
     def __init__(self, lane_of: dict[str, int], first: Tree) -> None:
         self.events: list[LaneEvent] = []
@@ -90,21 +90,18 @@ class _Drawing:
         aside: list[str] = []
         for i, j, gone, _ in moves:
             waiting = self._waiting.setdefault((i, j), [])
-            for message in waiting[:gone]:
-                self.messages.append(
-                    replace(message, received=number)
-                    if is_received(action, gone)
-                    else replace(message, fate=Fate.LOST)
-                )
-                if action.startswith(LOSE):
-                    aside.append(f"{message.name} of member {i} is lost")
-            del waiting[:gone]
+            left, waiting[:gone] = waiting[:gone], []
+            if is_received(action, gone):
+                self.messages.append(replace(left.pop(), received=number))
+            self.messages += [replace(message, fate=Fate.LOST) for message in left]
+            if not _is_restart(action):
+                aside += [f"{message.name} of member {i} is lost" for message in left]
         for i, j, _, new in moves:
             self._waiting[i, j] += [self._message(i, j, one, number) for one in new]
         self.events.append(replace(self._event(before, after, action), aside=tuple(aside)))
 
     def end(self) -> None:
-        """Draw the messages that are still on their way at the end."""
+        """Draw the messages that are under way at the end."""
         for waiting in self._waiting.values():
             self.messages += [one for one in waiting if one.sent is not None]
 
@@ -125,11 +122,11 @@ class _Drawing:
 
 
 def _changes(before: Tree, after: Tree, member: str) -> Iterator[str]:
-    """Say what a step changed of its member, of the member's log and of what is committed."""
+    """Give the changes of the member, of its log and of the committed log."""
     old, new = (dict(state["member"].get(member, {})) for state in (before, after))
     found = {path: (was, now) for path, was, now in field_changes(old, new)}
     for path, variable, part in (("log", "log", member), ("committed", "hist", "committed")):
-        was, now = (_part(state, variable, part) for state in (before, after))
+        was, now = (state_part(state, variable, part) for state in (before, after))
         if was != now:
             found[path] = (value_text(was), value_text(now))
     ranks = {path: rank for rank, path in enumerate(dict.fromkeys((*_FIRST_SHOWN, *found)))}
@@ -137,7 +134,8 @@ def _changes(before: Tree, after: Tree, member: str) -> Iterator[str]:
         yield "{}: {} → {}".format(path, *found[path])
 
 
-def _part(state: Tree, variable: str, name: str) -> Any:
+def state_part(state: Tree, variable: str, name: str) -> Any:
+    """Give one field or argument of a variable; None if there is none."""
     value = state.get(variable)
     return value.get(name) if isinstance(value, dict) else None
 
@@ -178,14 +176,16 @@ def action_title(action: str) -> str:
     return action
 
 
-def is_received(action: str, gone: int) -> bool:
-    """Say whether messages that left a channel in a step were received; if not, they were lost.
+def _is_restart(action: str) -> bool:
+    return _MARKS.get(action_name(action)) == MARKED["Restart"]
 
-    One message at a time is received. A restart loses every message to its member, perhaps one, or
-    none.
+
+def is_received(action: str, gone: int) -> bool:
+    """Say whether the last of the messages that left a channel in a step was received.
+
+    The messages before it were lost. A restart and a loss receive none.
     """
-    restarts = _MARKS.get(action_name(action)) == MARKED["Restart"]
-    return gone == 1 and not restarts and not action.startswith(LOSE)
+    return gone > 0 and not _is_restart(action) and not action.startswith(LOSE)
 
 
 def moved(before: Tree, after: Tree) -> Iterator[tuple[str, str, int, list[Any]]]:
@@ -202,11 +202,11 @@ def moved(before: Tree, after: Tree) -> Iterator[tuple[str, str, int, list[Any]]
 
 
 def acting_member(before: Tree, after: Tree, action: str) -> str:
-    """Name whose step it was: the receiver of what was taken, else who changed, else who sent."""
+    """Name the member that took a step: the receiver, else a changed member, else a sender."""
     members: Tree = after["member"]
     moves = list(moved(before["channel"], after["channel"]))
     changed = [name for name, one in members.items() if before["member"].get(name) != one]
-    taken = [j for _, j, gone, _ in moves if gone == 1]
+    taken = [j for _, j, gone, _ in moves if gone]
     if taken and (action.startswith(LOSE) or not changed or taken[0] in changed):
         return taken[0]
     sent = [i for i, _, _, new in moves if new]

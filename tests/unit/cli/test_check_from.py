@@ -92,22 +92,24 @@ def test_after_a_loss_nothing_is_searched(command: Command, run: Path) -> None:
         assert [one["steps"] for one in json.loads(out)["moments"]] == [0]
 
 
-def test_a_changed_spec_gets_the_messages_that_the_unchanged_one_ignores(
-    command: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_messages_are_searched_without_repeats_and_counted(
+    command: Command, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: list[int] = []
+    found: list[Moment] = []
 
     def searched(_root: Path, moment: Moment, *_: object) -> Distance:
-        found.append(len(moment.under_way))
-        return Distance("event 212", None, {}, 1, 1, 0.0, complete=True)
+        found.append(moment)
+        return Distance("event 2412", None, {}, 1, 1, 0.0, complete=True)
 
     monkeypatch.setattr(search, "search", searched)
-    (moment,) = RunMoments(run).moments([212])
-    for words in ((), ("--spec", tmp_path)):
-        assert command("check", "--from", f"{run}:212", *words)[0] == 0
+    (moment,) = RunMoments(run).moments([2412])
+    code, out, _ = command("check", "--from", f"{run}:2412", "--format", "json")
+    (report,) = json.loads(out)["moments"]
 
-    assert found == [len(moment.without_idle_talk().under_way), len(moment.under_way)]
-    assert found[0] < found[1]
+    assert code == 0
+    assert found == [moment.without_repeats()]
+    assert report["underWay"] == len(found[0].under_way) == 1
+    assert report["repeats"] == len(moment.under_way) - 1 == 32
 
 
 def test_disks_are_a_moment_as_well(command: Command, tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ def moment(seconds: float, steps: int | None, counted_too_far: int = 0) -> Momen
         states=1,
         seconds=0.1,
         positions=[0],
+        under_way=0,
+        repeats=0,
         counted_too_far=counted_too_far,
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from canvass.cluster.member import ElectionState
+from canvass.cluster.messages import AppendPosition, RequestVote
 from canvass.distance.moments import RunMoments, moment_of_disks
 from canvass.simulation.log_contents import Log, length
 from support.aeron_disks import Term, disk_of, write_disks
@@ -37,7 +39,7 @@ def test_what_was_committed_is_durable_until_a_member_truncates_it(run: Path) ->
 
 def test_ranks_keep_the_order_of_positions_and_what_follows_what(run: Path) -> None:
     (moment,) = RunMoments(run).moments([first_loss(run)])
-    small, back = moment.without_idle_talk().small()
+    small, back = moment.without_repeats().small()
 
     assert small.end == len(back) - 2, "each rank from 0 to the last, and -1"
     assert [back[length(log)] for log in small.logs] == [length(log) for log in moment.logs]
@@ -53,10 +55,37 @@ def test_ranks_keep_the_order_of_positions_and_what_follows_what(run: Path) -> N
 def test_a_message_under_way_is_there_until_it_arrives_or_its_receiver_restarts(run: Path) -> None:
     moments = RunMoments(run)
     for moment in moments.moments(range(0, moments.total, 97)):
-        assert len(moment.without_idle_talk().under_way) <= len(moment.under_way)
         assert all(sender != receiver for sender, receiver, _ in moment.under_way)
     (last,) = RunMoments(run).moments([moments.total - 1])
     assert last.under_way == ()
+
+
+def test_a_report_is_left_out_if_a_later_one_of_its_channel_names_at_least_its_position(
+    run: Path,
+) -> None:
+    (moment,) = RunMoments(run).moments([first_loss(run)])
+    low, high = AppendPosition(4, 64, 0, 0), AppendPosition(4, 96, 0, 0)
+    older, vote = AppendPosition(3, 96, 0, 0), RequestVote(3, 96, 5, 0)
+    sent = [(0, 1, one) for one in (older, high, low, vote, low, vote)]
+    busy = replace(moment, under_way=(*sent, (0, 2, low)))
+
+    assert busy.without_repeats().under_way == (
+        (0, 1, older),
+        (0, 1, high),
+        (0, 1, low),
+        (0, 1, vote),
+        (0, 2, low),
+    )
+
+
+def test_of_the_reports_that_a_run_sends_early_the_last_is_searched(run: Path) -> None:
+    moments = RunMoments(run)
+    busiest = max(moments.moments(range(0, moments.total, 97)), key=lambda one: len(one.under_way))
+    kept = busiest.without_repeats().under_way
+
+    assert len(busiest.under_way) > 20
+    assert len(kept) < 5
+    assert set(kept) <= set(busiest.under_way)
 
 
 def test_every_second_has_its_last_event(run: Path) -> None:

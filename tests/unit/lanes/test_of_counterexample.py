@@ -60,6 +60,18 @@ def test_a_message_that_is_lost_arrives_nowhere() -> None:
     assert diagram.events[1].lane == 2
 
 
+def test_messages_before_the_one_that_arrives_are_lost() -> None:
+    queued = [message(1), message(2), message(3)]
+    diagram = drawn([state({"ab": queued}), state({"ab": queued[2:]}, b=1)], ["TakeOnVote"])
+
+    assert [(one.text, one.received, one.fate) for one in diagram.messages] == [
+        ("number=2", 0, Fate.DELIVERED),
+        ("number=1", None, Fate.LOST),
+    ]
+    assert diagram.events[0].lane == 1
+    assert diagram.events[0].aside == ("Vote of member a is lost",)
+
+
 def test_a_restart_loses_what_was_on_its_way_to_the_member() -> None:
     queued = [message(1), message(2)]
     diagram = drawn(

@@ -1,6 +1,6 @@
 """``canvass check --from``: the nearest violation from a moment of a run, or from members' disks.
 
-The command line's part only: which moments are meant, and how distances are written. The search is
+This module finds the moments that the command line names, and writes the results. The search is in
 `canvass.distance.search`.
 """
 
@@ -25,7 +25,6 @@ from canvass.cli.output import (
     complain,
     write_json,
 )
-from canvass.spec import spec_root
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -42,7 +41,9 @@ _NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
 class MomentReport(msgspec.Struct, frozen=True, rename="camel"):
     """The distance from one moment: an element of ``canvass check --from --format json``.
 
-    ``steps`` is null if no violation was found; then ``searched`` says how far was looked.
+    ``steps`` is null if no violation was found within ``searched`` steps.
+    ``underWay`` counts the messages that are under way at the moment, ``repeats`` those besides
+    that a later message in the same channel replaces: the search leaves them out.
     ``countedTooFar`` is how far the reports that a member counts are beyond what the reporters
     share with its log, in bytes; null without ``--every``.
     """
@@ -57,11 +58,13 @@ class MomentReport(msgspec.Struct, frozen=True, rename="camel"):
     states: int
     seconds: float
     positions: list[int]
+    under_way: int
+    repeats: int
     counted_too_far: int | None = None
 
 
 class DistanceReport(msgspec.Struct, frozen=True, rename="camel"):
-    """What ``canvass check --from --format json`` writes."""
+    """The document of ``canvass check --from --format json``."""
 
     source: str
     property: str
@@ -70,7 +73,7 @@ class DistanceReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _At(msgspec.Struct, frozen=True):
-    """A moment that is to be searched from, and where in a run it is."""
+    """A moment, and its place in the run."""
 
     moment: Moment
     event: int | None = None
@@ -119,9 +122,9 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
 
 
 def _parted(source: str) -> tuple[Path, str]:
-    """Part what is to be read from the event after it: the longest beginning that exists is read.
+    """Split ``PATH:EVENT``. The path is the longest beginning of the text that exists.
 
-    An event has colons itself, and a path may have some.
+    Both parts may contain colons.
     """
     parts = source.split(":")
     for count in range(len(parts), 0, -1):
@@ -180,7 +183,7 @@ def check_from(
     output: Format,
     export_to: Path | None,
 ) -> int:
-    """Search from each moment, write what was found, and give the exit code.
+    """Search from each moment, write the results, and return the exit code.
 
     Raises
     ------
@@ -195,8 +198,7 @@ def check_from(
     known: dict[str, Distance] = {}
     failed = False
     for at in given_moments(source, every):
-        # What a receiver ignores is known of the rules that canvass has, not of changed ones.
-        moment = at.moment.without_idle_talk() if root == spec_root() else at.moment
+        moment = at.moment.without_repeats()
         small, back = moment.small()
         key = repr(replace(small, label=""))
         if key not in known:
@@ -219,6 +221,8 @@ def check_from(
                 states=found.states,
                 seconds=round(found.seconds, 3),
                 positions=positions,
+                under_way=len(moment.under_way),
+                repeats=len(at.moment.under_way) - len(moment.under_way),
                 counted_too_far=at.counted_too_far,
             )
         )
@@ -271,6 +275,8 @@ def _line(report: MomentReport, wanted: str) -> str:
         stopped = "" if report.complete else ", stopped by the time limit"
         said = f"no violation of {wanted} within {counted(report.searched, 'step')}{stopped}"
     said += _counted(report)
+    if report.under_way:
+        said += f"; {counted(report.under_way, 'message')} under way"
     counts = f"{report.states:,} states, {report.seconds:.1f} s"
     return f"{_time(report)}{report.moment}: {said}; {counts}"
 
@@ -282,9 +288,9 @@ def _counted(report: MomentReport) -> str:
 
 
 def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
-    """The moments in the order of their distance: those that need the fewest faults first.
+    """Give the moments by distance: by the number of faults, then by the number of steps.
 
-    Where none is in reach, a member that counts reports too far is nearer than one that does not.
+    Moments without a violation in reach come after them, by how far reports are counted too far.
     """
     near = sorted(
         (one for one in reports if one.steps is not None),
@@ -348,15 +354,16 @@ text { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; 
 def curve(reports: Sequence[MomentReport], title: str) -> str:
     """Draw the distance of each moment: SVG without scripts or links.
 
-    Time goes to the right. The lower a mark, the nearer the loss; one on the ground has happened.
-    Where none was found the mark is hollow and stands one step above the depth that was searched.
+    Time runs to the right. The lower a mark, the nearer the violation; on the ground it has
+    happened. A moment without a violation in reach has a hollow mark, one step above the depth
+    searched.
 
     Parameters
     ----------
     reports
         Moments with a time, in the order of time; at least one.
     title
-        What stands above the picture.
+        Text above the picture.
     """
     depth = max(one.searched for one in reports)
     end_ns = max(one.time_ns or 0 for one in reports)
