@@ -56,11 +56,12 @@ def ballot(last: str) -> list[str]:
 def test_a_step_stands_in_the_lane_of_its_member() -> None:
     lines = ballot("TakeOnRequestVote")
 
-    assert lines[:2] == [
+    assert lines[:3] == [
         "member 0 starts as CANVASS FOLLOWER, commitPosition 0, log [0], recordingLog []",
         "member 1 starts as CANVASS FOLLOWER, commitPosition 0, log [], recordingLog []",
+        "committed at the start: []",
     ]
-    assert [line[:40].rstrip() for line in lines[3:8]] == [
+    assert [line[:40].rstrip() for line in lines[4:9]] == [
         "● 2 CandidateBallot",
         "│   → 1 RequestVote",
         "│   electionState: CANVASS →",
@@ -98,3 +99,11 @@ def test_a_behaviour_of_anything_else_has_no_lanes() -> None:
 
     with pytest.raises(CommandError, match=r"lanes are drawn for models of Cluster\.tla only"):
         list(swim_lanes(other, 80))
+
+
+def test_messages_under_way_at_the_start_are_listed() -> None:
+    canvass = member("CANVASS")
+    shown = counterexample_of(state(1, None, canvass, canvass, f"<<{ASKED}, {ASKED}>>"))
+    lines = ["".join(text for text, _ in line) for line in swim_lanes(shown, 80)]
+
+    assert lines[3] == "under way at the start from member 0 to member 1: RequestVote, RequestVote"

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from canvass.cli.output import CommandError, complain, json_text
 from canvass.cluster.messages import NULL_VALUE
-from canvass.lanes.of_counterexample import Tree, cluster_diagram, value_text
+from canvass.lanes.of_counterexample import Tree, cluster_diagram, state_part, value_text
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
 from canvass.spec.files import find_definition
 from canvass.tlc import (
@@ -58,9 +58,9 @@ class Step:
     Parameters
     ----------
     state
-        What TLC said of it.
+        The state as TLC printed it.
     changes
-        Since the step before; null for the first, and when a value cannot be listed.
+        Since the previous step; null for the first step, and if a value cannot be listed.
     """
 
     state: TraceState
@@ -68,13 +68,13 @@ class Step:
 
     @property
     def title(self) -> str:
-        """The action with its arguments, where TLC tells them."""
+        """The action, with its arguments if TLC prints them."""
         action = self.state.action or "initial state"
         return f"{action}({self.state.arguments})" if self.state.arguments else action
 
     @property
     def acting(self) -> str:
-        """Whose step it was: ``member 2``; else which channel changed; else nothing."""
+        """The member that took the step: ``member 2``; else the channel; else empty."""
         for variable, indices, between in _PLACES:
             for change in self.changes or ():
                 if change.path[0] == variable and len(change.path) > indices:
@@ -85,7 +85,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """A violation with what is needed to tell it.
+    """A violation, its behaviour and the comment on the violated property.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ class Counterexample:
     steps
         The behaviour.
     explanation
-        The comment box above the violated property, as lines; empty when there is none.
+        Lines of the comment box above the violated property; empty if there is none.
     place
-        File and line of the violated property; null when it is not known.
+        File and line of the violated property; null if unknown.
     source
         Name of the model's TLA+ file.
     """
@@ -112,7 +112,7 @@ class Counterexample:
 
     @property
     def claim(self) -> str:
-        """What is wrong, in a few words."""
+        """The violation in a few words."""
         name = self.violation.name
         return f"{name} is violated" if name else self.violation.message.partition("\n")[0]
 
@@ -128,7 +128,7 @@ class Counterexample:
             yield from (f"  {line}".rstrip() for line in self.explanation)
 
     def continuation(self) -> Iterator[str]:
-        """Say how a behaviour without an end goes on."""
+        """Give the line that ends an infinite behaviour."""
         if self.violation.stuttering:
             yield "and so it stays for ever"
         elif self.violation.loop is not None:
@@ -149,7 +149,7 @@ class Counterexample:
 
 
 def counterexample(root: Path, module: Path, model: str, violation: Violation) -> Counterexample:
-    """Put a violation together with what the spec says about it.
+    """Make the counterexample of a violation, with the spec's comment on the property.
 
     Parameters
     ----------
@@ -176,15 +176,15 @@ def counterexample(root: Path, module: Path, model: str, violation: Violation) -
 
 
 def export(found: Sequence[Counterexample], target: Path) -> None:
-    """Write counterexamples to files, and say on stderr which.
+    """Write counterexamples to files, and name the files on stderr.
 
     Parameters
     ----------
     found
-        What is written; without any, only that is said.
+        The counterexamples; without any, a line on stderr says that.
     target
-        A file ``*.itf.json`` (Informal Trace Format) or ``*.json`` for the only counterexample
-        there is, or a folder for both forms of each.
+        ``*.itf.json`` (Informal Trace Format) or ``*.json`` for a single counterexample; a folder
+        for both forms of each.
 
     Raises
     ------
@@ -334,8 +334,7 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
     diagram = cluster_diagram(states, actions, shown.claim)
     if diagram is None:
         raise CommandError(f"{shown.model}: lanes are drawn for models of Cluster.tla only")
-    for i, member in states[0]["member"].items():
-        begins = f"member {i} starts as {_beginning(member, states[0].get('log', {}).get(i, []))}"
+    for begins in _beginning(states[0]):
         for line in textwrap.wrap(begins, width, subsequent_indent="  "):
             yield [(line, "dim")]
     yield from TextLanes(diagram, width, glyphs=glyphs, contents=True).lines()
@@ -343,7 +342,21 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
         yield [(line, "bad")]
 
 
-def _beginning(member: Tree, log: list[int]) -> str:
+def _beginning(first: Tree) -> Iterator[str]:
+    """Describe the initial state: members, what was committed before, messages under way."""
+    for i, member in first["member"].items():
+        yield f"member {i} starts as {_member(member, state_part(first, 'log', i) or [])}"
+    committed = state_part(first, "hist", "committed")
+    if committed is not None:
+        yield f"committed at the start: {value_text(committed)}"
+    for i, queues in first["channel"].items():
+        for j, queue in queues.items():
+            if queue:
+                named = ", ".join(str(one.get("type")) for one in queue)
+                yield f"under way at the start from member {i} to member {j}: {named}"
+
+
+def _member(member: Tree, log: list[int]) -> str:
     """Describe the initial state of a member: its terms as ``id[base, end)``."""
     terms = [
         f"{entry['leadershipTermId']}[{entry['termBaseLogPosition']},"
