@@ -142,10 +142,8 @@ def test_messages_are_one_line_that_says_what_is_wrong() -> None:
             'Attempted to select field "field" from a non-record value 0 '
             "line 31, col 15 to line 31, col 21 of module Counter"
         ),
-        "parse": (f'Encountered "{"=" * 77}" at line 6, column 1 and token "+" in module Broken'),
-        "semantic": (
-            "Unknown operator: `missing'. (line 5, col 18 to line 5, col 24 of module Unknown)"
-        ),
+        "parse": f'Broken.tla:6: Encountered "{"=" * 77}" at line 6, column 1 and token "+"',
+        "semantic": "Unknown.tla:5: Unknown operator: `missing'.",
         "config_unknown_name": (
             "The invariant NoSuch specified in the configuration file is not defined in the "
             "specification."

@@ -40,7 +40,7 @@ _MARK: Final = {
 
 
 class CheckReport(msgspec.Struct, frozen=True, rename="camel"):
-    """What ``canvass check --format json`` writes."""
+    """The document of ``canvass check --format json``."""
 
     ok: bool
     models: list[ModelReport]
@@ -82,7 +82,10 @@ def show_list(models: Sequence[ModelEntry]) -> None:
 
 
 def show_result(run: ModelRun, width: int) -> None:
-    """Write the one line of a model for a person, and what TLC warns of."""
+    """Write the one line of a model for a person, and what TLC warns of.
+
+    Why a model could not be checked is on standard error.
+    """
     from rich.text import Text
 
     result, comparison = run.result, run.comparison
@@ -94,7 +97,11 @@ def show_result(run: ModelRun, width: int) -> None:
     if result.depth is not None and run.entry.mode is Mode.CHECK:
         counts.append(f"depth {result.depth}")
     parts = [f"{run.entry.name:<{width}}", found, ", ".join([*counts, f"{result.seconds:.1f} s"])]
-    line = "  ".join([*parts, f"({comparison.reason})" if comparison.reason else "as expected"])
+    if comparison.standing is Standing.AS_EXPECTED:
+        parts.append("as expected")
+    elif comparison.standing is Standing.NOT_AS_EXPECTED:
+        parts.append(f"({comparison.reason})")
+    line = "  ".join(parts)
     console = result_console()
     console.print(Text(f"{mark:<5}", style), Text(" ".join(line.splitlines())))
     for warning in result.warnings:

@@ -1,4 +1,4 @@
-"""What a run of TLC found, made of its events and its exit code.
+"""The result of a run of TLC, from its events and its exit code.
 
 Invariant: nothing is a success but a run that ended with exit code 0, said itself that it found no
 error (a simulation: that it finished), and reported no error. Whatever is not understood is
@@ -119,7 +119,7 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What a run of TLC found.
+    """The result of a run of TLC.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class CheckResult:
     tlc_version : str or None
         For example ``2.15``; ``None`` when TLC never spoke.
     seed : int or None
-        With which TLC ran, so that a run can be repeated.
+        Seed of the run; the same seed repeats it.
     exit_code : int or None
         Negative for a signal; ``None`` when the run did not get that far.
     argv : tuple of str
@@ -203,7 +203,7 @@ class CheckResult:
 
 
 OUTPUT_LINES: Final = 400
-"""How many lines of the parser and of standard error a result keeps, the last ones of each."""
+"""Number of last lines that a result keeps of the parser, and of standard error."""
 
 _BY_MESSAGE: Final[dict[int, Outcome]] = {
     **dict.fromkeys(codes.EVALUATION, Outcome.EVALUATION_ERROR),
@@ -247,7 +247,9 @@ _EXCEPTION: Final = re.compile(
 )
 _SUMMARY_MAX: Final = 300
 _PARSER_PROGRESS: Final = re.compile(r"(?:Parsing file|Semantic processing of module|Linting of) ")
-_PARSER_PLACE: Final = re.compile(r"line \d+, col \d+ to line \d+, col \d+ of module \w+")
+_PARSER_PLACE: Final = re.compile(
+    r"line (?P<line>\d+), col \d+ to line \d+, col \d+ of module (?P<module>\w+)"
+)
 _STACK_OVERFLOW: Final = "java.lang.StackOverflowError"
 _STACK_HINT: Final = (
     "Java's stack overflowed: raise stack_mib, or the specification recurs for ever."
@@ -486,15 +488,17 @@ def _summary(text: str) -> str:
 
 
 def _parser_summary(lines: Iterable[str]) -> str:
-    """Return the parser's first complaint with its place on one line, or nothing."""
+    """Return the parser's first complaint behind its file and line, on one line, or nothing."""
     said = [line.strip() for line in lines if line.strip()]
     for index, line in enumerate(said):
         rest = said[index + 1 : index + 3]
         if line.startswith("***Parse Error***") and rest:
             module = next((one.split()[-1] for one in said if one.startswith("In module ")), "")
-            return _summary(f"{rest[0]}{f' in module {module}' if module else ''}")
+            found = re.search(r"line (\d+)", rest[0])
+            place = f"{module}.tla:{found[1]}: " if module and found else ""
+            return _summary(f"{place}{rest[0]}")
         if line.startswith(("*** Errors:", "*** Abort messages:")) and len(rest) == 2:
-            place, complaint = rest
-            known = "" if place == "Unknown location" else f" ({place})"
-            return _summary(f"{complaint}{known}")
+            found = _PARSER_PLACE.fullmatch(rest[0])
+            place = f"{found['module']}.tla:{found['line']}: " if found else ""
+            return _summary(f"{place}{rest[1]}")
     return next((_summary(line) for line in said if "rror" in line or "xception" in line), "")
