@@ -1,7 +1,6 @@
-"""The diagram as data: what happened in which lane, in which order, and who sent what to whom.
+"""A swim-lane diagram as data: events in lanes, in their order, and the messages between them.
 
-Nothing here knows runs, files or how anything is drawn. Whoever has events in an order, from a run
-or from a counterexample, can make a `Diagram` of them and give it to any of the renderers.
+`of_run` and `of_counterexample` make a `Diagram`; `text` and the page draw it.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
 
 
 class Mark(str, Enum):
-    """What is out of the ordinary about an event."""
+    """Why an event is marked."""
 
     DIVERGES = "DIVERGES"
-    """Here the run leaves what is allowed."""
+    """The spec does not allow this step, or the property is violated here."""
     RESTART = "RESTART"
-    """The member lost what it had in memory."""
+    """The member starts with its disk alone."""
     ERROR = "ERROR"
-    """The member hit an error of its own."""
+    """An error ends the election of the member."""
     ENDS = "ENDS"
     """The member terminates."""
     GAP = "GAP"
@@ -41,37 +40,37 @@ MARKED: Final = {
     "ElectionError": (Mark.ERROR, "an error ends the election"),
     "Terminate": (Mark.ENDS, "terminates"),
 }
-"""The mark and the remark of actions that are unusual in themselves."""
+"""Mark and remark of the actions that are always marked."""
 
 
 class Fate(str, Enum):
-    """What happened to a message."""
+    """Whether a message was sent and received."""
 
     DELIVERED = "DELIVERED"
     LOST = "LOST"
     """It was sent, and never received in the run."""
     UNSENT = "UNSENT"
-    """It was received, and nobody sent it."""
+    """It was received, and no event sends it."""
 
 
 class LaneEvent(Record, frozen=True):
-    """One event of one lane. Its number is its place in the diagram, which is its place in time."""
+    """One event of one lane. Events are numbered by their place in the diagram."""
 
     lane: int
     title: str
     reference: str = ""
-    """Names the event to commands, such as ``1:42`` for step 42 of member 1."""
+    """Name of the event in commands: ``1:42`` is step 42 of member 1."""
     given: str = ""
-    """What it consumed besides a message."""
+    """The input of the step besides its message."""
     aside: tuple[str, ...] = ()
-    """Messages to and from lanes that are not drawn, one a line."""
+    """Lost messages, and messages to and from lanes that are not drawn, one a line."""
     changes: tuple[str, ...] = ()
-    """What changed, one change a line, the most important first."""
+    """Changes of the state, one a line, the most important first."""
     mark: Mark | None = None
     remark: str = ""
-    """What the mark means here, in a few words."""
+    """The reason for the mark, in a few words."""
     skipped: int = 0
-    """How many events between the one before and this one are not in the diagram."""
+    """Number of events between the previous one and this one that are not drawn."""
 
 
 class LaneMessage(Record, frozen=True):
@@ -79,7 +78,7 @@ class LaneMessage(Record, frozen=True):
 
     name: str
     sender: int
-    """The lane it comes from."""
+    """Lane of the sender."""
     receiver: int
     sent: int | None = None
     """Number of the event that sends it, None if that is not in the diagram."""
@@ -91,16 +90,16 @@ class LaneMessage(Record, frozen=True):
 
 
 class Diagram(Record, frozen=True):
-    """Lanes with what happened in them."""
+    """Lanes with their events and messages."""
 
     lanes: tuple[str, ...]
     """The lanes' names, from left to right."""
     events: tuple[LaneEvent, ...]
     messages: tuple[LaneMessage, ...] = ()
     before: int = 0
-    """How many events come before the first one of the diagram."""
+    """Number of events before the first one of the diagram."""
     after: int = 0
-    """How many events come after the last one."""
+    """Number of events after the last one."""
 
 
 class Index:
@@ -117,13 +116,13 @@ class Index:
 
 
 def visible(text: str) -> str:
-    """Give a text with whatever cannot be seen, line breaks included, written as an escape."""
+    """Give a text with escapes for its unprintable characters, line breaks included."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def shortened(text: str, limit: int) -> str:
-    """Give a text of at most ``limit`` characters, all of them visible."""
+    """Give the first ``limit`` characters of a text, unprintable ones as escapes."""
     shown = visible(text[: limit + 1])
     return shown if len(shown) <= limit and len(text) <= limit else f"{shown[: limit - 1]}…"

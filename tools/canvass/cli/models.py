@@ -1,7 +1,7 @@
-"""Run one model of the manifest, and compare what TLC found with the manifest.
+"""Run one model of the manifest, and compare TLC's result with the manifest.
 
-`check` is the command around this; here is which models are meant, how TLC is set, and the report.
-Nothing here writes to stdout.
+This module selects models, configures TLC and makes the report; `check` is the command. Nothing
+here writes to stdout.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class Standing(Enum):
-    """How a result stands to the manifest."""
+    """The result of a model against the manifest."""
 
     AS_EXPECTED = "as expected"
     NOT_AS_EXPECTED = "not as expected"
     NOT_CHECKED = "not checked"
-    """TLC could not run, or did not come to an end: nothing is known of the model."""
+    """TLC could not run, or did not finish."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A standing, with the reason when it is not the expected one."""
+    """A standing, with its reason; empty if the result is as expected."""
 
     standing: Standing
     reason: str = ""
@@ -46,17 +46,17 @@ NO_STATE = "no state satisfies the initial predicate: nothing was checked"
 
 
 def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparison:
-    """Hold a result to the manifest.
+    """Compare a result with the manifest.
 
     Parameters
     ----------
     entry
-        What is expected.
+        The expected result.
     result
         What TLC found.
     workers
-        How many workers searched. With several, which states are seen before a violation differs
-        from run to run, and so does the depth of the search.
+        Number of TLC's threads. With several, the depth differs from run to run, and so do the
+        states found before a violation.
 
     Returns
     -------
@@ -92,12 +92,12 @@ def _differs(reason: str) -> Comparison:
 
 
 SCRIPT_STACK_MIB = 64
-"""Java stack of TLC's threads: a script nests its steps deeper than the default."""
+"""Java stack of TLC's threads: scripts need more than the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the caller wants models to be run; null leaves it to the manifest.
+    """Settings of a run that the command line gives; null: as the manifest says.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class ActionCount(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
-    """How a model went: one element of ``canvass check --format json``.
+    """The result of a model: one element of ``canvass check --format json``.
 
     Parameters
     ----------
@@ -144,19 +144,19 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     generated, distinct_states, queue, depth
         TLC's counts; null where there are none.
     seconds
-        How long it took, start of Java included.
+        Elapsed time, with the start of Java.
     processor_seconds
         Processor time of TLC and its Java, of all threads; 0 where the platform does not count it.
     tlc_version
-        As TLC said it.
+        As TLC printed it.
     mode, workers, seed
-        How it was run.
+        Settings of the run.
     message
-        One line of what TLC said.
+        TLC's message, on one line.
     warnings
-        What its parser and TLC warn of.
+        Warnings of TLC and its parser.
     output
-        What else it said, when it could not check the model.
+        Lines of the parser and of standard error; only if the model could not be checked.
     coverage
         By action; null unless asked for.
     counterexample
@@ -189,7 +189,7 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """A model, what TLC found and how that stands to the manifest."""
+    """A model, its result, and the comparison with the manifest."""
 
     entry: ModelEntry
     result: CheckResult
@@ -235,12 +235,12 @@ class ModelRun:
 def select(
     manifest: Manifest, names: Sequence[str], sets: frozenset[ModelSet]
 ) -> tuple[ModelEntry, ...]:
-    """Return the models that are meant: those named, or else those of the sets.
+    """Return the named models; without names, the models of the sets.
 
     Raises
     ------
     CommandError
-        For a name that is not in the manifest, and when no model is meant.
+        If a name is not in the manifest, or no model is in the sets.
     """
     by_name = {model.name: model for model in manifest.models}
     for name in names:
@@ -258,12 +258,12 @@ def select(
 
 
 def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
-    """Return what TLC is given for a model: its configuration file, with what the model changes.
+    """Return TLC's configuration of a model: its file, with the changes of the manifest.
 
     Raises
     ------
     ConfigError
-        If the file is no configuration.
+        If the file is not a configuration.
     """
     from canvass.tlc import parse_config
 
@@ -275,7 +275,7 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
 def run_model(
     root: Path, entry: ModelEntry, settings: Settings, on_event: Callable[[Event], object]
 ) -> ModelRun:
-    """Run TLC on a model and compare what it found.
+    """Run TLC on a model, and compare the result with the manifest.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from canvass.tlc.values import Function, Record, Seq, Set, Value, format_value, 
 
 
 class ChangeKind(Enum):
-    """What happened at a place."""
+    """Kind of a change."""
 
     CHANGED = "changed"
     ADDED = "added"

@@ -52,7 +52,7 @@ class Banner:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What kind of run it is, ``"check"`` or ``"simulate"``, its seed and Java's process."""
+    """The mode, ``"check"`` or ``"simulate"``, the seed and the process id of Java."""
 
     mode: str
     seed: int | None
@@ -85,7 +85,7 @@ class InitialStates:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the search is.
+    """Progress of the search.
 
     ``depth`` is the level that is being explored; ``queue`` the number of states that wait. In
     simulation only ``generated`` and, with newer versions, ``traces`` are known.
@@ -105,7 +105,7 @@ class CoverageStarted:
 
 @dataclass(frozen=True, slots=True)
 class ActionCoverage:
-    """How often an action was taken.
+    """Coverage of an action.
 
     ``kind`` is ``"init"`` or ``"next"``; ``distinct`` counts the states that were new when the
     action reached them, ``total`` all that it reached.

@@ -104,12 +104,12 @@ class TlcRun(Iterator[Event]):
 
     @property
     def result(self) -> CheckResult:
-        """What the run found.
+        """The result of the run.
 
         Raises
         ------
         RunError
-            While the run goes on.
+            If the run has not ended.
         """
         if self._result is None:
             raise RunError("the run is not finished: iterate to its end, or call wait()")

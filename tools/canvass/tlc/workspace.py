@@ -1,4 +1,4 @@
-"""How a run of TLC is configured, and its folder and command. No process is started here.
+"""Options, folder and command line of a run of TLC. This module starts no process.
 
 The specification's own folder is only read, so it may be read-only, and two runs of one
 specification never meet: TLC's metadata, its unpacked standard modules and its working directory
