@@ -26,8 +26,6 @@ from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import (
     ALL_EVENTS,
     MemberLines,
-    clock_shifts,
-    message_of,
     wall_times,
 )
 from canvass.traces.alignment.moves import Moves
@@ -69,32 +67,6 @@ def test_each_process_has_the_clock_of_its_header() -> None:
     found = [process(1_000_000, 5), change(3_000_000, "CANVASS"), process(0, 9)]
 
     assert wall_times(found) == [5_000_000, 7_000_000, 9_000_000]
-
-
-def asked_for_vote(time_ns: int, wall_time_ms: int) -> MemberLines:
-    """A member that has received a request for a vote, and begins with a clock of its own."""
-    given: dict[str, Any] = {"file": 0, "line": 1, "time_ns": time_ns, "candidate_term_id": 1}
-    given |= {"log_leadership_term_id": 0, "log_position": 0, "candidate_member_id": 0}
-    record = records.RequestVote(
-        **{k: given.get(k, 0) for k in records.RequestVote.__struct_fields__}
-    )
-    found = lines_of(1, [process(0, wall_time_ms), record])
-    return replace(found, messages=[None, message_of(record)])
-
-
-@pytest.mark.parametrize(("ahead_ms", "shift"), [(1000, -999_999_998), (0, 0), (-1000, 0)])
-def test_nobody_receives_a_request_before_it_was_sent(ahead_ms: int, shift: int) -> None:
-    begun = change(1, "CANDIDATE_BALLOT", candidate_term_id=1)
-    candidate = lines_of(0, [process(0, 5000 + ahead_ms), begun])
-
-    assert clock_shifts({0: candidate, 1: asked_for_vote(3, 5000)}) == {0: shift, 1: 0}
-
-
-def test_processes_of_one_host_have_one_clock() -> None:
-    begun = change(9, "CANDIDATE_BALLOT", candidate_term_id=1)
-    candidate = lines_of(0, [process(0, 5000), begun])
-
-    assert clock_shifts({0: candidate, 1: asked_for_vote(3, 5000)}) == {0: 0, 1: 0}
 
 
 def test_a_member_canvassed_last_before_a_line_is_received_first() -> None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
+from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.log_vocabulary import revision_of, vocabularies_of
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
@@ -31,7 +32,6 @@ from canvass.traces.alignment.member_lines import (
     LineReader,
     MemberLines,
     Vocabulary,
-    clock_shifts,
     member_lines,
     vocabulary_of,
 )
@@ -157,7 +157,8 @@ def align(
         i: reader.lines if whole else member_lines(logs.members[i], vocabulary)
         for i, reader in readers.items()
     }
-    for i, shift in clock_shifts(lines).items():
+    clocked = {i: ClockedLog(one.records, one.times) for i, one in lines.items()}
+    for i, shift in align_clocks(clocked).items():
         readers[i].shift = shift
         if shift:
             lines[i].times[:] = [time_ns + shift for time_ns in lines[i].times]

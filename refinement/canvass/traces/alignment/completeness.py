@@ -14,6 +14,7 @@ from typing import Final
 
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import AppendPosition, CommitPosition, Message, sender_of
+from canvass.traces.aeron_log.clocks import is_one_host
 from canvass.traces.aeron_log.records import (
     ClusterSessionStateChange,
     ElectionStateChange,
@@ -24,7 +25,7 @@ from canvass.traces.aeron_log.records import (
     StateChange,
 )
 from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.member_lines import MemberLines, is_one_host
+from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.windows import SLOTS, Windows
 
 IN_STEP_NS: Final = 20_000_000
@@ -67,7 +68,7 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
     tuple of int, int, str
         Member, the number of its lines, and the reason. Nothing if the clocks are several hosts'.
     """
-    if not is_one_host(members):
+    if not is_one_host(one.records for one in members.values()):
         return
     for i, lines in members.items():
         if not lines.records:
@@ -190,7 +191,7 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
     mostly all at once. The clocks of several hosts say nothing of intervals. Lines are lost in
     blocks of the file: where lines of other senders or components go on, none is missing.
     """
-    one_host = is_one_host(members)
+    one_host = is_one_host(one.records for one in members.values())
     streams = _streams(members)
     silent = {i: _silent_before(lines) for i, lines in members.items()}
     for (i, j, kind, term), found in streams.items():
@@ -271,7 +272,7 @@ def missing_causes(
         Member, index of the line before which lines are missing, and the reason. Nothing if the
         clocks are several hosts'.
     """
-    if not is_one_host({i: one.trajectory.lines for i, one in windows.items()}):
+    if not is_one_host(one.trajectory.lines.records for one in windows.values()):
         return
     for (i, j), receipts in channels.items():
         steps, lines = windows[i].steps, windows[i].trajectory.lines

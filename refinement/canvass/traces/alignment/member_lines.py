@@ -19,6 +19,7 @@ from canvass.cluster import messages
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.clocks import boot_times
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -126,8 +127,6 @@ _RARE: Final[Mapping[type[ClusterEvent], str]] = {
 
 
 FOREVER: Final = 1 << 62
-ONE_HOST_NS: Final = 100_000_000
-"""Clocks whose headers put them so near to each other are those of one host."""
 
 
 def wall_times(records: Sequence[Line], offset: int | None = None) -> list[int]:
@@ -137,9 +136,7 @@ def wall_times(records: Sequence[Line], offset: int | None = None) -> list[int]:
     the distance to the wall clock; without such lines that of the header.
     """
     if offset is None:
-        starts = (record for record in records if isinstance(record, LifeStart))
-        first = next(starts, None)
-        offset = 0 if first is None else first.wall_time_ms * 1_000_000 - first.time_ns
+        offset = next(boot_times(records), 0)
     times = []
     for record in records:
         if isinstance(record, LifeStart):
@@ -380,56 +377,6 @@ class LineReader:
             {index - count: at for index, at in one.acknowledged.items() if index >= count},
             one.times[count:],
         )
-
-
-def is_one_host(members: Mapping[int, MemberLines]) -> bool:
-    """Whether the clocks of all members are one host's."""
-    walls = [
-        record.wall_time_ms * 1_000_000 - record.time_ns
-        for lines in members.values()
-        for record in lines.records
-        if isinstance(record, LifeStart)
-    ]
-    return bool(walls) and max(walls) - min(walls) < ONE_HOST_NS
-
-
-def clock_shifts(members: Mapping[int, MemberLines]) -> dict[int, int]:
-    """What to add to the times of each member's lines, so that nobody receives before it was sent.
-
-    Notes
-    -----
-    A candidate asks for votes, a voter votes and a leader announces its term after the first line
-    of that election state and term. One host has one clock.
-    """
-    shifts = dict.fromkeys(members, 0)
-    if is_one_host(members):
-        return shifts
-    begun: dict[tuple[int, str, int], int] = {}
-    for i, lines in members.items():
-        for record, time_ns in zip(lines.records, lines.times, strict=True):
-            if isinstance(record, records.ElectionStateChange):
-                begun.setdefault((i, record.new_state, record.candidate_term_id), time_ns)
-    delays: dict[tuple[int, int], int] = {}
-    for j, lines in members.items():
-        for m, time_ns in zip(lines.messages, lines.times, strict=True):
-            if m is not None and (sent := begun.get(_begins(m))) is not None:
-                key = _begins(m)[0], j
-                delays[key] = min(delays.get(key, FOREVER), time_ns - sent)
-    for _ in members:
-        for (i, j), delay in delays.items():
-            shifts[i] = min(shifts[i], shifts[j] + delay)
-    return shifts
-
-
-def _begins(m: Message) -> tuple[int, str, int]:
-    """The sender of a message, with the election state and the candidate term that it has first."""
-    if isinstance(m, messages.RequestVote):
-        return m.candidate_member_id, "CANDIDATE_BALLOT", m.candidate_term_id
-    if isinstance(m, messages.Vote) and m.vote:
-        return m.follower_member_id, "FOLLOWER_BALLOT", m.candidate_term_id
-    if isinstance(m, messages.NewLeadershipTerm):
-        return m.leader_member_id, "LEADER_LOG_REPLICATION", m.leadership_term_id
-    return NULL_VALUE, "", NULL_VALUE
 
 
 def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:

@@ -20,6 +20,7 @@ from canvass.cluster.messages import (
     NewLeadershipTerm,
     sender_of,
 )
+from canvass.traces.aeron_log.clocks import is_one_host
 from canvass.traces.aeron_log.records import LifeStart, NewElection
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import (
@@ -30,7 +31,6 @@ from canvass.traces.alignment.channel_matching import (
     may_be_missing,
 )
 from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS
-from canvass.traces.alignment.member_lines import is_one_host
 from canvass.traces.alignment.moves import END_OF_LIFE, Move, receive
 from canvass.traces.alignment.replay import Step, Upper, false_step
 from canvass.traces.alignment.windows import (
@@ -89,7 +89,7 @@ def _settle_first(
     """Decide whether the first message that a member cannot have sent is false, or shows a gap."""
     j, receipt = receipts[0]
     m, now_ns = receipt.message, windows[j].due[receipt.step]
-    one_host = is_one_host({k: one.trajectory.lines for k, one in windows.items()})
+    one_host = is_one_host(one.trajectory.lines.records for one in windows.values())
     ends = [
         at
         for place in places

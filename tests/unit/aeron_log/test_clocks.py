@@ -1,16 +1,16 @@
-"""How the clocks of hosts are put on one, asked of `align_clocks` with a few lines."""
+"""`align_clocks` on logs of a few lines."""
 
 from __future__ import annotations
 
 import pytest
 
-from canvass.explanation.timeline import align_clocks
 from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks, boot_times
 from canvass.traces.aeron_log.records import Line
 
 MS = 1_000_000
 FAR = 86_400_000 * MS
-"""What the clock of a second host is behind by: a day."""
+"""How far the clock of the second host is behind the first: a day."""
 LATER = 5_000
 """Milliseconds by which the second host's processes were started later; no host is that slow."""
 
@@ -23,7 +23,14 @@ def member(member_id: int, *lines: Line) -> Member:
 
 
 def offsets(*members: Member) -> dict[int, int]:
-    return align_clocks(dict(members))
+    return align_clocks(
+        {
+            member_id: ClockedLog(
+                lines, [line.time_ns for line in lines], next(boot_times(lines), 0)
+            )
+            for member_id, lines in members
+        }
+    )
 
 
 def started(time: int, wall_ms: int) -> records.LifeStart:
@@ -62,7 +69,7 @@ def committed(time: int, member_id: int, position: int, leader: int) -> records.
         (FAR + 60 * MS, FAR + 60 * MS),
     ],
 )
-def test_what_a_member_heard_of_the_first_says_how_far_it_is_moved_at_least(
+def test_a_message_of_the_first_member_bounds_the_offset_from_below(
     by_wall: int, expected: int
 ) -> None:
     wall = LATER + by_wall // MS
@@ -76,7 +83,7 @@ def test_what_a_member_heard_of_the_first_says_how_far_it_is_moved_at_least(
     ("by_wall", "expected"),
     [(FAR + 40 * MS, FAR + 20 * MS - MS), (FAR - 60 * MS, FAR - 60 * MS)],
 )
-def test_what_the_first_heard_of_a_member_says_how_far_it_is_moved_at_most(
+def test_a_message_to_the_first_member_bounds_the_offset_from_above(
     by_wall: int, expected: int
 ) -> None:
     wall = LATER + by_wall // MS
@@ -86,7 +93,7 @@ def test_what_the_first_heard_of_a_member_says_how_far_it_is_moved_at_most(
     assert offsets(first, second) == {0: 0, 1: expected}
 
 
-def test_of_both_directions_the_middle_is_taken() -> None:
+def test_messages_in_both_directions_give_the_middle_of_the_interval() -> None:
     first = member(0, stood(100 * MS, 0, 7), asked(140 * MS, 0, candidate=1, term=8))
     second = member(1, asked(-FAR + 110 * MS, 1, candidate=0, term=7), stood(-FAR + 110 * MS, 1, 8))
 
@@ -102,7 +109,7 @@ def leader(*lines: Line) -> Member:
 
 
 def follower(position: int) -> Member:
-    """Who heard of a commit position on a clock of its own, which its wall clock puts too early."""
+    """A member that received a commit position, with a wall clock that is too early."""
     wall = LATER + (FAR - 40 * MS) // MS - FAR // MS
     return member(1, started(-FAR, wall), committed(-FAR + 50 * MS, 1, position, leader=0))
 
@@ -116,7 +123,7 @@ def test_a_commit_position_is_sent_after_the_report_that_makes_a_quorum() -> Non
 
 
 def test_a_quorum_of_five_takes_two_reports() -> None:
-    """The member that is named with the highest number says how many there are."""
+    """The highest member id gives the number of members."""
     reports = [reported(70 * MS, 0, 160, 1), reported(90 * MS, 0, 160, 2)]
     last = member(4, started(0, LATER), stood(100 * MS, 4))
 
@@ -124,7 +131,7 @@ def test_a_quorum_of_five_takes_two_reports() -> None:
 
 
 @pytest.mark.parametrize("position", [0, 192])
-def test_a_position_that_nobody_reported_says_nothing_of_clocks(position: int) -> None:
+def test_a_commit_position_that_nobody_reported_bounds_nothing(position: int) -> None:
     reports = [reported(90 * MS, 0, 160, 1)]
 
     assert offsets(leader(*reports), follower(position)) == {0: 0, 1: FAR - 40 * MS}
@@ -133,7 +140,7 @@ def test_a_position_that_nobody_reported_says_nothing_of_clocks(position: int) -
 # One host.
 
 
-def test_members_that_started_together_by_their_headers_are_on_one_host() -> None:
+def test_headers_with_near_boot_times_are_of_one_host() -> None:
     """A false line then moves no clock."""
     wall = LATER
     first = member(0, started(0, wall), stood(100 * MS, 0))
@@ -142,21 +149,21 @@ def test_members_that_started_together_by_their_headers_are_on_one_host() -> Non
     assert offsets(first, second) == {0: 0, 1: 0}
 
 
-def test_members_whose_headers_are_farther_apart_are_not() -> None:
+def test_headers_with_distant_boot_times_are_of_two_hosts() -> None:
     first = member(0, started(0, LATER), stood(200 * MS, 0))
     second = member(1, started(0, LATER + 100), asked(50 * MS, 1, candidate=0))
 
     assert offsets(first, second) == {0: 0, 1: 151 * MS}
 
 
-def test_without_headers_stamps_of_one_time_are_of_one_host() -> None:
+def test_without_headers_overlapping_times_are_of_one_host() -> None:
     first = member(0, asked(0, 0, candidate=2), stood(100 * MS, 0))
     second = member(1, asked(50 * MS, 1, candidate=0), asked(200 * MS, 1, candidate=2))
 
     assert offsets(first, second) == {0: 0, 1: 0}
 
 
-def test_without_headers_stamps_of_other_times_are_of_other_hosts() -> None:
+def test_without_headers_disjoint_times_are_of_two_hosts() -> None:
     first = member(0, stood(100 * MS, 0))
     second = member(1, asked(-FAR + 50 * MS, 1, candidate=0))
 
