@@ -1,7 +1,7 @@
-"""Each election of the cluster: from the end of a leader to the next one, member by member.
+"""Each election of the cluster: from the end of one leader to the next leader.
 
-A cluster's election is made of the members' own ones. It ends with a member that wins; what members
-did since the leader before it, is part of it. One that nobody wins ends with the logs.
+An election of the cluster has the elections of the members since the end of the last leader. It
+ends when a member wins. If no member wins, it ends with the logs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from canvass.traces.counts import counted, member_names
 from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 MAX_PHASES: Final = 200
-"""Of one member in one election; a member that is stuck may have thousands."""
+"""Phases that are listed of one member in one election; a member that is stuck has thousands."""
 
 
 class ElectionReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -42,14 +42,14 @@ class ElectionReport(msgspec.Struct, frozen=True, rename="camel"):
     number
         Counted from 1.
     leader_member_id, leadership_term_id
-        Of the member that won; null if nobody did.
+        Of the member that won; null if no member won.
     from_ns, until_ns
-        On the common clock: from the first member that looked for a leader, until the winner's
-        election closed, or it lost the leadership again.
+        On the common clock: from the first member without a leader until the winner's election
+        closed, or until the winner gave up its term.
     opened
         Whether the winner opened its term.
     detection_ms
-        From the last sign of the leader before it to the first member's election; null if unknown.
+        From the last sign of the last leader to the first member's election; null if unknown.
     phases
         Of all members, in the order of their beginning.
     left_out
@@ -76,7 +76,7 @@ class ElectionReport(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(slots=True)
 class _Win:
-    """A member that won: its attempt, its phase that begins to lead, and when that ended."""
+    """A won ballot: the winner's attempt, its first phase as leader, and the end of its last."""
 
     attempt: Attempt
     phase: Phase
@@ -135,7 +135,7 @@ def _wins(timeline: Timeline) -> Iterator[_Win]:
 
 
 def _goes_on(timeline: Timeline, win: _Win) -> bool:
-    """Whether a member that won is on its way to open its term where its log ends."""
+    """Whether the log of a winner ends while the winner is still opening its term."""
     last = len(timeline.members[win.attempt.member_id].records) - 1
     return not win.opened and win.end == last and win.attempt.outcome == "log ends"
 
@@ -151,13 +151,13 @@ def _places(timeline: Timeline, member_id: int) -> Iterator[_Place]:
 
 
 def _is_silent(one: MemberTimeline, end: int) -> bool:
-    """Whether a process ended without a line, so that only its last line is known."""
+    """Whether the process ended without a line, so that only the last line before shows its end."""
     return end < len(one.records) and isinstance(one.records[end], LifeStart)
 
 
 def _seeking(places: list[_Place], before_ns: int, at_ns: int) -> tuple[int, int] | None:
-    """The run of phases without a leader that reaches a moment, or ended last before it: from
-    where to where in the list.
+    """The first and last index of the consecutive phases without a leader that are current at
+    ``at_ns``, or that were the last ones before it; none if there are none after ``before_ns``.
     """
     last = -1
     for position, place in enumerate(places):
@@ -253,7 +253,7 @@ def _leader_before(spans: list[Span], win: _Win) -> Span | None:
 
 
 def _until_closed(places: list[_Place], at_ns: int) -> list[_Place]:
-    """Phases up to the first election that closes after a moment."""
+    """Phases up to the end of the first election that ends at or after a time."""
     kept: list[_Place] = []
     for place in places:
         if kept and kept[-1].attempt is not place.attempt and kept[-1].end_ns >= at_ns:
@@ -292,7 +292,7 @@ def _ballots(timeline: Timeline, chosen: dict[int, list[_Place]]) -> Iterator[Ba
 def _causes(
     timeline: Timeline, chosen: dict[int, list[_Place]], start_ns: int
 ) -> Iterator[Sentence]:
-    """Why each member began to look for a leader."""
+    """Why each member began an election."""
     for member_id, places in sorted(chosen.items()):
         one = timeline.members[member_id]
         seen: set[int] = set()
@@ -310,7 +310,7 @@ def _causes(
 
 
 def _waits(timeline: Timeline, win: _Win) -> Iterator[Sentence]:
-    """Which members the winner had not heard when it nominated itself."""
+    """Which members' canvass positions the winner lacked when it nominated itself."""
     one = timeline.members[win.attempt.member_id]
     canvasses = [
         phase
@@ -328,7 +328,7 @@ def _waits(timeline: Timeline, win: _Win) -> Iterator[Sentence]:
     silent = sorted({*timeline.ids} - heard - {one.member_id})
     if silent and phase.end < len(one.records):
         text = f"Member {one.member_id} had no canvass position of {member_names(silent)}"
-        text += " when it ran."
+        text += " when it became a candidate."
         yield Sentence(text, (one.evidence(phase.begin), one.evidence(phase.end)))
 
 
@@ -341,7 +341,7 @@ def _slowest(
     phases: tuple[PhaseReport, ...],
     timeouts: dict[str, Timeout],
 ) -> tuple[Sentence, str | None]:
-    """The longest part of the winner's way, and what would shorten it."""
+    """The longest part of the winner's election, and the timeout that bounds this part."""
     one = timeline.members[win.attempt.member_id]
     last_ns = one.records[win.end].time_ns
     own = [
@@ -364,7 +364,7 @@ def _slowest(
     noticed = by is not None and by[1].reason == "leader heartbeat timeout"
     if noticed and lines is not None and lines[0] is not None and (detection or 0) > longest_ns:
         text = f"Slowest part: {shown_ns(detection or 0)} until the leader's end was noticed;"
-        text += f" {HEARTBEAT_TIMEOUT} bounds it{_now(timeouts, HEARTBEAT_TIMEOUT)}."
+        text += f" {HEARTBEAT_TIMEOUT} bounds it{_value_of(timeouts, HEARTBEAT_TIMEOUT)}."
         return Sentence(text, (lines[0], lines[1])), HEARTBEAT_TIMEOUT
     if longest is None:
         text = "The lines of the winner's phases are not in the log."
@@ -373,16 +373,16 @@ def _slowest(
     why = longest.sentence.text.partition(": ")[2].removesuffix(".")
     text += f" for {shown_ns(round((longest.duration_ms or 0) * 1e6))}: {why}"
     if longest.setting is not None:
-        text += f"; {longest.setting} bounds it{_now(timeouts, longest.setting)}"
+        text += f"; {longest.setting} bounds it{_value_of(timeouts, longest.setting)}"
         if longest.setting == STARTUP_CANVASS:
-            text += ", and it ends at once when every member has answered"
+            text += "; the canvass ends earlier when every member has answered"
         text += "."
     else:
         text += "; no timeout bounds it."
     return Sentence(text, longest.sentence.evidence), longest.setting
 
 
-def _now(timeouts: dict[str, Timeout], setting: str) -> str:
+def _value_of(timeouts: dict[str, Timeout], setting: str) -> str:
     timeout = timeouts[setting]
     return f" ({timeout.source}: {shown_ns(timeout.value_ns)})"
 
@@ -401,7 +401,7 @@ def _first_election(timeline: Timeline, start_ns: int) -> tuple[Evidence, NewEle
 def _unwon(
     timeline: Timeline, places: dict[int, list[_Place]], number: int, before_ns: int
 ) -> ElectionReport | None:
-    """What members did after the last leader, if any of them looked for another one."""
+    """The election after the last leader that no member has won; none if no member began one."""
     chosen = {
         member_id: kept
         for member_id, listed in places.items()
@@ -414,8 +414,6 @@ def _unwon(
     first = min(chosen, key=lambda m: chosen[m][0].begin_ns)
     one = timeline.members[first]
     place = chosen[first][0].phase
-    last = max(timeline.members.values(), key=lambda other: other.times[-1])
-    ends = last.evidence(len(last.records) - 1)
     lasted = timeline.end_ns - start_ns
     text = f"Election {number}: no member has won after {shown_ns(lasted)}, when the logs end."
     every = [place for kept in chosen.values() for place in kept]
@@ -439,5 +437,5 @@ def _unwon(
         Sentence(slowest, report.sentence.evidence),
         report.setting,
         left_out,
-        Sentence(text, (one.evidence(place.begin), ends)),
+        Sentence(text, (one.evidence(place.begin), timeline.last_line())),
     )

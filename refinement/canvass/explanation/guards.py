@@ -1,7 +1,7 @@
 """The guard that a stuck member waits for, as the spec names it, with the values that lines show.
 
-A value is named only with the line that holds it. Where a run has states, what they hold is added,
-and said to be recorded or inferred.
+Each value comes with its line. If a run has states, the values of the state are added, with a word
+that says whether they are recorded or inferred.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Record = TypeVar("_Record", bound=Line)
 
 @dataclass(frozen=True, slots=True)
 class UnmetGuard:
-    """A condition, and what is known of it.
+    """A condition of the spec that is not satisfied, and sentences about its values.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class UnmetGuard:
 
 @dataclass(frozen=True, slots=True)
 class _Stay:
-    """A member's stay in a state, and what its lines show."""
+    """A member's stay in an election state, with access to its lines."""
 
     timeline: Timeline
     one: MemberTimeline
@@ -48,17 +48,17 @@ class _Stay:
 
     @property
     def own(self) -> ElectionStateChange | None:
-        """The election's variables at the begin, if a line shows them."""
+        """The line that began the phase, with the election's variables; none if it is missing."""
         by = self.phase.entered_by
         return by if isinstance(by, ElectionStateChange) else None
 
     def records(self, begin: int | None = None) -> Iterator[tuple[int, Line]]:
-        """The records from an index on, by default that of the begin, each with its index."""
+        """The records from ``begin``, by default the phase's begin, to its end, with indexes."""
         first = self.phase.begin if begin is None else begin
         return enumerate(self.one.records[first : self.phase.end], first)
 
     def last(self, *kinds: type[_Record], begin: int | None = None) -> tuple[int, _Record] | None:
-        """The last record of some kinds, with its index."""
+        """The last record of the given kinds, with its index."""
         found = None
         for index, record in self.records(begin):
             if isinstance(record, kinds):
@@ -66,7 +66,7 @@ class _Stay:
         return found
 
     def say(self, text: str, *places: int) -> Sentence:
-        """A sentence that the lines of some records show, or the first line of the stay."""
+        """A sentence that the lines at ``places`` show, by default the phase's first line."""
         shown = places or (self.phase.begin,)
         return Sentence(text, tuple(self.one.evidence(place) for place in shown))
 
@@ -74,7 +74,7 @@ class _Stay:
 def unmet_guard(
     timeline: Timeline, one: MemberTimeline, phase: Phase, states: States | None
 ) -> UnmetGuard:
-    """Say what a phase waited for."""
+    """Name the guard that ends a phase's state, and the values that lines and states show."""
     stay = _Stay(timeline, one, phase)
     guard = _GUARDS.get(phase.state, _Guard(""))
     sentences = [*guard.values(stay), *_of_states(stay, states, guard.fields)]
@@ -120,7 +120,7 @@ def _random_wait(stay: _Stay) -> Iterator[Sentence]:
 
 
 def _votes(stay: _Stay) -> Iterator[Sentence]:
-    """Who has answered the candidate."""
+    """The votes that the candidate lacks."""
     yield stay.say(
         "It waits for the votes of all members; after the election timeout a majority is enough."
     )
@@ -137,13 +137,13 @@ def _votes(stay: _Stay) -> Iterator[Sentence]:
 
 
 def _elected(stay: _Stay) -> Iterator[Sentence]:
-    text = "It has voted, and waits for a leader of that term to announce itself"
     own = stay.own
-    yield stay.say(f"{text}." if own is None else f"{text}: term {own.candidate_term_id}.")
+    term = "that term" if own is None else f"term {own.candidate_term_id}"
+    yield stay.say(f"It has voted, and waits for a leader to announce {term}.")
 
 
 def _canvass(stay: _Stay) -> Iterator[Sentence]:
-    """Who answered, and with which log."""
+    """The canvass positions that the member has and lacks, and newer logs among them."""
     one, own = stay.one, stay.own
     heard = {
         record.follower_member_id: (index, record)
@@ -154,12 +154,12 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
     silent = sorted(others - heard.keys())
     if not any(isinstance(record, records.CanvassPosition) for record in one.records):
         yield stay.say(
-            "Its log has no CANVASS_POSITION at all, so no line shows which members it heard."
+            "Its log has no CANVASS_POSITION line, so no line shows which members it heard."
         )
     elif silent:
         yield stay.say(
-            f"It heard {len(heard)} of {len(others)} members, not"
-            f" {member_names(silent)}; it needs {stay.timeline.quorum - 1}.",
+            f"It received canvass positions of {len(heard)} of {len(others)} other members, none"
+            f" of {member_names(silent)}; a quorum needs {stay.timeline.quorum - 1}.",
             stay.phase.begin,
             *(index for index, _ in heard.values()),
         )
@@ -170,13 +170,13 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
         its = (position.log_leadership_term_id, position.log_position)
         if its > mine:
             yield stay.say(
-                f"Member {member_id} has a newer log, ({its[0]}, {its[1]}) against"
+                f"Member {member_id} has a newer log, ({its[0]}, {its[1]}), than its own"
                 f" ({mine[0]}, {mine[1]}).",
                 index,
                 stay.phase.begin,
             )
     announced = stay.last(records.NewLeadershipTerm)
-    # A leader's announcement that is about another log term changes nothing.
+    # A canvassing member ignores an announcement for logs of another term.
     if announced is not None and announced[1].log_leadership_term_id != mine[0]:
         index, leader = announced
         yield stay.say(
@@ -188,7 +188,7 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
 
 
 def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
-    """Which positions the leader has, and how many it needs."""
+    """The positions that the leader has, and the position that it needs from a quorum."""
     own = stay.own
     if own is None:
         return
@@ -205,7 +205,7 @@ def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
         if member_id == stay.one.member_id:
             continue
         if member_id not in reported:
-            yield stay.say(f"No line shows a position of member {member_id} in that time.")
+            yield stay.say(f"In that time no line shows a position of member {member_id}.")
             continue
         index, record = reported[member_id]
         if isinstance(record, records.AppendPosition):
@@ -217,7 +217,7 @@ def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
 
 
 def _replication(stay: _Stay) -> Iterator[Sentence]:
-    """Where the copy has to end, what is copied, and the commit position that is needed."""
+    """The end of the copy, the position at which it has to end, and the needed commit position."""
     stop = None
     begin = stay.phase.begin
     for index in range(begin - 1, max(begin - 4, -1), -1):
@@ -242,7 +242,7 @@ def _commit(stay: _Stay, needed: int | None = None) -> Iterator[Sentence]:
         if (value := _commit_of(record)) >= 0
     ]
     if not notified:
-        yield stay.say("No line shows a commit position of its leader in that time.")
+        yield stay.say("In that time no line shows a commit position of its leader.")
         return
     value, best = max(notified)
     text = f"The highest commit position that it was notified of is {value}."
@@ -253,7 +253,7 @@ def _commit(stay: _Stay, needed: int | None = None) -> Iterator[Sentence]:
 
 
 def _reported_to(stay: _Stay) -> Iterator[Sentence]:
-    """What the leader's log shows of positions in that time."""
+    """The last position that each member reported to the leader in that time."""
     one, phase = stay.one, stay.phase
     leader = -1 if stay.own is None else stay.own.leader_member_id
     other = stay.timeline.members.get(leader)
@@ -272,7 +272,7 @@ def _reported_to(stay: _Stay) -> Iterator[Sentence]:
 
 def _replay(stay: _Stay) -> Iterator[Sentence]:
     if (own := stay.own) is not None:
-        text = f"It has processed its log to {own.log_position} and holds it to"
+        text = f"It has processed its log up to {own.log_position} and holds it up to"
         yield stay.say(f"{text} {own.append_position}.")
     yield from _commit(stay)
 
@@ -294,15 +294,16 @@ def _image(stay: _Stay) -> Iterator[Sentence]:
     if own is None:
         return
     if own.log_position > own.append_position >= 0:
-        text = f"It has processed {own.log_position} and holds its log only to"
-        yield stay.say(f"{text} {own.append_position}: no image can begin where it needs one.")
+        text = f"It has processed {own.log_position} and holds its log only up to"
+        text += f" {own.append_position}: no image of the leader's log can begin at"
+        yield stay.say(f"{text} {own.log_position}.")
     else:
         text = "It waits for an image of the leader's log that begins at"
         yield stay.say(f"{text} {own.log_position}.")
 
 
 def _services(stay: _Stay) -> Iterator[Sentence]:
-    """Which acknowledgements of services came."""
+    """The last acknowledgement of a service."""
     ack = stay.last(records.ServiceAck)
     if ack is None:
         yield stay.say("No SERVICE_ACK line came in that time: it waits for its services to join.")
@@ -402,11 +403,11 @@ _GUARDS: Final = {
     "FOLLOWER_LOG_AWAIT": _Guard("FollowerLogAwait (an image at logPosition)", _image),
     "FOLLOWER_READY": _Guard("FollowerReady (the transport takes the AppendPosition)"),
 }
-"""By the election state that they end."""
+"""By election state: the guard of the step that ends the state."""
 
 
 def _of_states(stay: _Stay, states: States | None, fields: tuple[str, ...]) -> Iterator[Sentence]:
-    """What the last state of a phase holds of the guard's variables."""
+    """The values of the guard's variables in the last state of a phase."""
     one, phase = stay.one, stay.phase
     last = min(phase.end, len(one.records)) - 1
     if states is None or not fields or last < phase.begin:

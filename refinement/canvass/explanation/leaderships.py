@@ -271,8 +271,7 @@ def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:
             before = (None, row.evidence[-1], row.leadership_term_id)
     ended = spans and spans[-1].row.ended_by not in ("log ends", "unknown")
     if before[1] is not None and (ended or not spans):
-        last = max(timeline.members.values(), key=lambda one: one.times[-1])
-        gaps.append(_gap(before, timeline.end_ns, None, last.evidence(len(last.records) - 1)))
+        gaps.append(_gap(before, timeline.end_ns, None, timeline.last_line()))
     return [gap for gap in gaps if gap.from_ns is None or gap.until_ns > gap.from_ns]
 
 

@@ -1,8 +1,8 @@
-"""What governed each phase of an election, and what decided each ballot.
+"""What ended each phase of an election, and what decided each ballot.
 
-A phase is ended by a message or a timeout, by Aeron's rules. A message is named only if its line
-stands where the rules put it: directly before the change. Of a ballot: which votes came, who
-refused, and which comparison decided it.
+By Aeron's rules a message or a timeout ends a phase. A message is named only if its line is where
+the rules put it: directly before the change of state. For a ballot: the votes, the refusals, and
+the comparison that decided each refusal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from canvass.explanation.timeline import (
     MemberTimeline,
     Phase,
     Timeline,
-    answered,
 )
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import (
@@ -78,13 +77,13 @@ _WORK: Final = {
     "FOLLOWER_LOG_AWAIT": "waits for the image of the leader's log, and for its services",
     "FOLLOWER_READY": "reports its position to the leader",
 }
-"""What a member does in a state that no message and no timeout ends."""
+"""The work whose end also ends a state, for states that no message and no timeout ends."""
 
 
 def report_phase(one: MemberTimeline, attempt: Attempt, phase: Phase) -> PhaseReport:
-    """Say how long a phase took, and what ended it."""
+    """Report how long a phase took, and what ended it."""
     begin = one.evidence(phase.begin)
-    # When a process ended that wrote no line, the start of the next one does not show.
+    # The start of the next process does not show when a killed process ended.
     ended = phase.end < len(one.records) and not isinstance(
         one.records[phase.end], records.LifeStart
     )
@@ -150,7 +149,8 @@ def _governed(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
     if phase.state in LEADING and phase.state in ("LEADER_LOG_REPLICATION", "LEADER_READY"):
         kinds: tuple[type[Line], ...] = POSITIONS
         what = "a quorum had to report"
-        what += " the leader's log" if phase.state == "LEADER_LOG_REPLICATION" else " the new term"
+        copied = phase.state == "LEADER_LOG_REPLICATION"
+        what += " the end of the leader's log" if copied else " a position of the new term"
         return _by_message(one, phase, kinds, what)
     if phase.state == "FOLLOWER_LOG_REPLICATION":
         kinds = (records.ReplicationEnded, records.CommitPosition, records.NewLeadershipTerm)
@@ -188,7 +188,7 @@ def _by_message(
     )
     if place is None:
         return "message", None, f"{what}; the message's line is not in the log", None
-    return "message", None, f"{what}, and the last message was {_named(one.records[place])}", place
+    return "message", None, f"{what}; the last message was {_named(one.records[place])}", place
 
 
 def _canvass(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
@@ -200,23 +200,22 @@ def _canvass(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
         p.state == "CANVASS" for p in attempt.phases if p.begin < phase.begin
     )
     setting = STARTUP_CANVASS if first else HEARTBEAT_TIMEOUT
-    place = one.cause(phase.end)
-    before = answered(one, phase.begin, place)
-    last = one.records[place]
-    came = place > phase.begin and _is_near(one, place, phase.end)
-    if came and isinstance(last, POSITIONS) and last.follower_member_id not in before:
-        return "message", None, f"it had enough answers only with {_named(last)}", place
-    known = f"of {member_names(before)}" if before else "of nobody in this phase"
+    first_answers: dict[int, int] = {}
+    for index in range(phase.begin, phase.end):
+        record = one.records[index]
+        if isinstance(record, POSITIONS):
+            first_answers.setdefault(record.follower_member_id, index)
+    last = max(first_answers.values(), default=phase.begin)
+    if first_answers and one.times[phase.end] - one.times[last] < _NEAR_NS:
+        # A member may send its position more than once: its first one counts.
+        return "message", None, f"it needed {_named(one.records[last])}, which came last", last
+    known = member_names(sorted(first_answers)) if first_answers else "no member"
     if one.times[phase.end] - one.times[phase.begin] < _AT_ONCE_NS:
-        return "message", None, f"its wait was over; it had answers {known}", None
+        what = f"its canvass deadline had passed before; {known} had answered in this phase"
+        return "message", None, what, None
     wait = "startup canvass" if first else "leader heartbeat"
-    what = f"it waited for all members until the {wait} timeout; it had answers {known}"
+    what = f"it waited for answers of all members until the {wait} timeout; {known} had answered"
     return "timeout", setting, what, None
-
-
-def _is_near(one: MemberTimeline, place: int, end: int) -> bool:
-    """Whether a message came so shortly before a change that it can be its cause."""
-    return one.times[end] - one.times[place] < _NEAR_NS
 
 
 def _following(one: MemberTimeline, phase: Phase) -> _Governed:
@@ -224,12 +223,12 @@ def _following(one: MemberTimeline, phase: Phase) -> _Governed:
     assert by is not None
     if by.new_state == "FOLLOWER_BALLOT":
         place = _cause(one, phase, (records.RequestVote,))
-        what = "it granted a vote"
+        what = f"it voted in term {by.candidate_term_id}"
     elif by.new_state == "CANVASS":
         place = _cause(one, phase, (records.NewLeadershipTerm,))
         lasted = one.times[phase.end] - one.times[phase.begin]
         if place is None or one.times[phase.end] - one.times[place] > 5_000_000:
-            what = f"no leader announced itself within the election timeout ({shown_ns(lasted)})"
+            what = f"no leader announced its term within the election timeout ({shown_ns(lasted)})"
             return "timeout", ELECTION, what, None
         what = "the leader's log does not continue its own"
     else:
@@ -237,7 +236,7 @@ def _following(one: MemberTimeline, phase: Phase) -> _Governed:
         what = f"it followed member {by.leader_member_id}"
     if place is None:
         return "message", None, f"{what}; the message's line is not in the log", None
-    return "message", None, f"{what} on {_named(one.records[place])}", place
+    return "message", None, f"{what} after {_named(one.records[place])}", place
 
 
 def _ballot(one: MemberTimeline, phase: Phase) -> _Governed:
@@ -245,17 +244,17 @@ def _ballot(one: MemberTimeline, phase: Phase) -> _Governed:
     assert by is not None
     if by.new_state == "LEADER_LOG_REPLICATION":
         if by.reason == "quorum leader":
-            what = "a majority without all members wins only when the election timeout has passed"
+            what = "not all members voted for it, so a majority won only after the election timeout"
             return "timeout", ELECTION, what, None
         place = _cause(one, phase, (records.Vote,))
-        return "message", None, "every member it counts voted for it", place
+        return "message", None, "all members voted for it", place
     if by.new_state == "CANVASS":
         return "timeout", ELECTION, "the ballot did not win within the election timeout", None
     return _following(one, phase)
 
 
 def _named(record: Line) -> str:
-    """A message in words, as its line has it."""
+    """Name a message, with the values of its line."""
     match record:
         case records.CanvassPosition():
             log = f"({record.log_leadership_term_id}, {record.log_position})"
@@ -267,10 +266,10 @@ def _named(record: Line) -> str:
             return f"the vote of member {record.follower_member_id}"
         case records.RequestVote():
             who = f"member {record.candidate_member_id}"
-            return f"the request for a vote of {who} in term {record.candidate_term_id}"
+            return f"the vote request of {who} in term {record.candidate_term_id}"
         case records.NewLeadershipTerm():
             who = f"member {record.leader_member_id}"
-            return f"the new leadership term {record.leadership_term_id} of {who}"
+            return f"the announcement of term {record.leadership_term_id} by {who}"
         case records.CommitPosition():
             return f"the commit position {record.log_position}"
         case records.ReplicationEnded():
@@ -280,15 +279,15 @@ def _named(record: Line) -> str:
 
 
 class VoteReport(msgspec.Struct, frozen=True, rename="camel"):
-    """What is known of one member's vote.
+    """The vote of one member in a ballot, as far as lines show it.
 
     Parameters
     ----------
     granted
         Null if no line shows an answer.
     decided_by
-        For a refusal: ``log`` (the voter's log is newer) or ``candidate term`` (the voter had
-        given its vote of that term); ``unknown`` where no line says which; empty otherwise.
+        For a refusal: ``log`` (the voter's log is newer), ``candidate term`` (the voter had already
+        used its vote of that term) or ``unknown`` (no line shows the reason); empty otherwise.
     """
 
     voter_member_id: int
@@ -303,7 +302,8 @@ class BallotReport(msgspec.Struct, frozen=True, rename="camel"):
     Parameters
     ----------
     outcome
-        ``won``, ``failed``, ``gave way`` (it voted for, or followed, another one) or ``unknown``.
+        ``won``, ``failed``, ``gave way`` (the candidate voted for, or followed, another member) or
+        ``unknown``.
     """
 
     candidate_member_id: int
@@ -315,7 +315,7 @@ class BallotReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def report_ballot(timeline: Timeline, phase: Phase) -> BallotReport | None:
-    """Take a candidate's ballot apart; none if the line that begins it is not there."""
+    """Report a candidate's ballot; none if the line that begins the ballot is missing."""
     one, opened = timeline.members[phase.member_id], phase.entered_by
     if not isinstance(opened, ElectionStateChange):
         return None
@@ -326,14 +326,14 @@ def report_ballot(timeline: Timeline, phase: Phase) -> BallotReport | None:
         evidence.append(one.evidence(phase.end))
     log = f"({opened.log_leadership_term_id}, {opened.append_position})"
     text = f"Member {phase.member_id} ran for term {opened.candidate_term_id} with log {log}"
-    refused = [str(vote.voter_member_id) for vote in votes if vote.granted is False]
+    refused = [vote.voter_member_id for vote in votes if vote.granted is False]
     granted = 1 + sum(vote.granted is True for vote in votes)
     if outcome == "won":
         text += " and won."
     elif outcome == "failed":
         why = f"{granted} of {timeline.member_count} votes are known, a quorum is {timeline.quorum}"
         if refused:
-            why = f"a refusal is a veto, and member {', '.join(refused)} refused"
+            why = f"one refusal is enough, and {member_names(refused)} refused"
         text += f" and failed: {why}."
     elif outcome == "gave way":
         text += " and gave way to another candidate or leader."
@@ -395,7 +395,13 @@ def _why_refused(
     voter: int,
     voters_log: tuple[int, int] | None,
 ) -> tuple[str, str, tuple[Evidence, ...]]:
-    """Which of the two comparisons of ``OnRequestVote`` refused the candidate."""
+    """Find which of the two comparisons of ``OnRequestVote`` refused the candidate.
+
+    Returns
+    -------
+    tuple
+        `VoteReport.decided_by`, the reason in words, and lines that show the reason.
+    """
     term = opened.candidate_term_id
     candidates_log = (opened.log_leadership_term_id, opened.append_position)
     asked = _request(timeline, candidate, term, voter)
@@ -403,7 +409,7 @@ def _why_refused(
     if used is not None:
         seen, line = used
         request = timeline.members[voter].evidence(asked) if asked is not None else line
-        why = f"its candidateTermId was {seen} already, not below {term} (VoteUsedUp)"
+        why = f"its candidateTermId was already {seen}, not below {term} (VoteUsedUp)"
         return "candidate term", why, (request, line)
     if voters_log is not None and voters_log > candidates_log:
         mine, its = _shown(voters_log), _shown(candidates_log)
@@ -444,17 +450,18 @@ def _vote_used(one: MemberTimeline, asked: int, term: int) -> tuple[int, Evidenc
 def _unanswered(
     timeline: Timeline, one: MemberTimeline, phase: Phase, opened: ElectionStateChange, voter: int
 ) -> VoteReport:
-    """What the voter's own log says of a request whose answer the candidate's log lacks."""
+    """Report a vote without a line in the candidate's log, from the voter's own log."""
     line, term = one.evidence(phase.begin), opened.candidate_term_id
     other = timeline.members.get(voter)
     if other is None:
         text = (
-            f"No answer of member {voter} is in the candidate's log, and its own log is not here."
+            f"The candidate's log has no answer of member {voter}, and there is no log of member"
+            f" {voter}."
         )
         return VoteReport(voter, None, "unknown", Sentence(text, (line,)))
     asked = _request(timeline, phase.member_id, term, voter)
     if asked is None:
-        text = f"No answer of member {voter} came, and its log shows no request of term {term}."
+        text = f"Member {voter} did not answer; its log shows no vote request of term {term}."
         return VoteReport(voter, None, "", Sentence(text, (line,)))
     request = other.evidence(asked)
     after = other.records[asked + 1] if asked + 1 < len(other.records) else None
@@ -475,10 +482,10 @@ def _unanswered(
     log = (known.log_leadership_term_id, known.append_position) if known and current else None
     decided, why, extra = _why_refused(timeline, opened, phase.member_id, voter, log)
     if not current:
-        text = f"Member {voter} received the request outside an election and answered none."
+        text = f"Member {voter} received the vote request outside an election and did not answer."
         return VoteReport(voter, None, "", Sentence(text, (request,)))
     if log is None or (decided != "log" and not extra):
-        text = f"Member {voter} received the request in {where}; no line shows an answer."
+        text = f"Member {voter} received the vote request in {where}; no line shows an answer."
         return VoteReport(voter, None, "unknown", Sentence(text, (request,)))
-    text = f"Member {voter} received the request in {where} and did not vote for it: {why}."
+    text = f"Member {voter} received the vote request in {where} and refused: {why}."
     return VoteReport(voter, None, decided, Sentence(text, (request, *extra)))

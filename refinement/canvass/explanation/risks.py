@@ -1,7 +1,5 @@
-"""What was at risk: entries that were lost, commits on too few disks, and near misses of the
-findings.
-
-A risk is something that lines show to have happened; what they do not show is not suspected.
+"""Risks that lines of the logs show: lost or truncated entries, committed entries on fewer disks
+than a quorum, two leaders, and near misses of the findings.
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ import msgspec
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport
-from canvass.explanation.timeline import MemberTimeline, Timeline
+from canvass.explanation.timeline import CLOSED, MemberTimeline, Timeline
 from canvass.traces.aeron_log import records
-from canvass.traces.counts import member_names
+from canvass.traces.counts import counted, member_names
 
 LOST: Final = "lost disk"
 TRUNCATED: Final = "truncated"
@@ -28,18 +26,18 @@ STALE: Final = "two leaders at once"
 NEAR_MISS: Final = "near miss"
 _INCOMPLETE: Final = "incomplete log replay"
 _VETOES: Final = 2
-"""Ballots that one member refuses for its candidate term, from which on L-E is named."""
+"""Refusals of one member, because of its candidate term, from which on L-E is reported."""
 
 
 class RiskReport(msgspec.Struct, frozen=True, rename="camel"):
-    """Something that was at risk.
+    """One risk.
 
     Parameters
     ----------
     severity
-        ``danger`` (committed entries, or a rule of safety), ``warning`` or ``note``.
+        ``danger`` (committed entries, or a safety property), ``warning`` or ``note``.
     from_ns, until_ns
-        On the common clock; ``until_ns`` is null for a moment, or if no line shows an end.
+        On the common clock; ``until_ns`` is null for an event, or if no line shows an end.
     page
         The finding that describes it; empty if none does.
     """
@@ -55,14 +53,18 @@ class RiskReport(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(slots=True)
 class _Disks:
-    """What is known of the members' logs, as the lines go by.
+    """The ends of the members' logs and the commit positions, from the lines read so far.
 
     Parameters
     ----------
     ends
-        For each member how far its log reaches, in which term at most, and the line that says so.
+        For each member the end of its log, the highest term that this end can be of, and the line
+        that shows the end.
     terms
         The highest log term of each member since its log was shortened last.
+    shortened
+        Members whose logs were shortened in an election that has not closed. The others may still
+        receive messages that these members sent before, with the old end of the log.
     commits
         For each term the highest commit position announced in it, and the line.
     """
@@ -70,11 +72,12 @@ class _Disks:
     timeline: Timeline
     ends: dict[int, tuple[int, int, Evidence]] = field(default_factory=dict)
     terms: dict[int, int] = field(default_factory=dict)
+    shortened: set[int] = field(default_factory=set)
     commits: dict[int, tuple[int, Evidence]] = field(default_factory=dict)
     highest: int = 0
 
     def see_commit(self, term: int, position: int, line: Evidence) -> None:
-        """Note a commit position; one that is known already stays in the term it was known in."""
+        """Note a commit position, unless an earlier line shows an equal or higher one."""
         if position > self.highest:
             self.highest = position
             self.commits[term] = (position, line)
@@ -84,18 +87,20 @@ class _Disks:
         self.terms[member_id] = max(term, self.terms.get(member_id, term))
 
     def see_end(self, member_id: int, term: int, position: int, line: Evidence) -> None:
-        """Note how far a member's log reaches, in which term at most."""
+        """Note the end of a member's log, and the highest term that this end can be of."""
+        if member_id in self.shortened and line.member_id != member_id:
+            return
         known = self.ends.get(member_id)
         if position >= 0 and (known is None or position > known[0]):
             self.ends[member_id] = (position, term, line)
 
     def committed_in(self, term: int) -> tuple[int, int, Evidence] | None:
-        """The highest commit position of the terms up to one: term, position and line."""
+        """The highest commit position of terms up to ``term``: its term, position and line."""
         known = [(one, *self.commits[one]) for one in self.commits if one <= term]
         return max(known, key=lambda row: row[1], default=None)
 
     def holders(self, term: int, position: int) -> dict[int, Evidence]:
-        """Members whose logs are known to reach a position in a term."""
+        """Members whose logs reach a position in a term, each with the line that shows this."""
         return {
             member_id: line
             for member_id, (end, of, line) in self.ends.items()
@@ -103,9 +108,10 @@ class _Disks:
         }
 
     def shorten(self, member_id: int, term: int, position: int, line: Evidence) -> None:
-        """Note that a member's log ends earlier than it did."""
+        """Note that a member's log has lost its end."""
         self.ends[member_id] = (position, term, line)
         self.terms[member_id] = term
+        self.shortened.add(member_id)
 
 
 def find_risks(
@@ -121,7 +127,7 @@ def find_risks(
 
 
 def _see(disks: _Disks, one: MemberTimeline, index: int) -> None:
-    """Note what a line says of commits and of ends of logs."""
+    """Note the commit position and the ends of logs that a line shows."""
     line, record = one.evidence(index), one.records[index]
     match record:
         case records.CommitPosition(leadership_term_id=term, log_position=position):
@@ -141,6 +147,8 @@ def _see(disks: _Disks, one: MemberTimeline, index: int) -> None:
             disks.see_commit(record.leadership_term_id, record.commit_position, line)
         case records.ElectionStateChange():
             term = record.log_leadership_term_id
+            if record.new_state == CLOSED:
+                disks.shortened.discard(one.member_id)
             disks.see_term(one.member_id, term)
             disks.see_end(one.member_id, term, record.append_position, line)
             disks.see_commit(disks.terms[one.member_id], record.log_position, line)
@@ -162,7 +170,7 @@ def _disks(timeline: Timeline) -> Iterator[RiskReport]:
 
 
 def _shrunk(disks: _Disks, one: MemberTimeline, index: int) -> tuple[int, int, str] | None:
-    """The new end of a log that a line shows to be shorter than it was: term, position, kind."""
+    """Term, position and kind of loss, if a line shows that the member's log has lost its end."""
     record, known = one.records[index], disks.ends.get(one.member_id)
     if isinstance(record, records.TruncateLogEntry):
         return record.log_leadership_term_id, record.new_position, TRUNCATED
@@ -176,7 +184,7 @@ def _shrunk(disks: _Disks, one: MemberTimeline, index: int) -> tuple[int, int, s
 def _after_loss(
     disks: _Disks, one: MemberTimeline, time_ns: int, index: int, shrunk: tuple[int, int, str]
 ) -> RiskReport:
-    """Say what a shorter log means for what is committed."""
+    """Report a log that has lost its end, and whether lost entries were committed."""
     term, position, kind = shrunk
     line, record = one.evidence(index), one.records[index]
     old, old_term = disks.ends.get(one.member_id), disks.terms.get(one.member_id, term)
@@ -186,8 +194,10 @@ def _after_loss(
         sentences = [Sentence(f"{text} {position}.", (line,))]
     else:
         assert old is not None
-        text = f"Member {one.member_id} held its log to {old[0]} and started with {position}:"
-        sentences = [Sentence(f"{text} its disk lost the rest.", (old[2], line))]
+        text = f"Member {one.member_id} held its log up to {old[0]} and started with a log that"
+        sentences = [
+            Sentence(f"{text} ends at {position}: its disk lost the rest.", (old[2], line))
+        ]
     committed = disks.committed_in(old_term)
     if committed is not None and position < committed[1]:
         until, few, said = _copies(disks, one, index, committed)
@@ -196,9 +206,12 @@ def _after_loss(
         kind = FEW_DISKS if few and kind == TRUNCATED else kind
         return RiskReport(kind, "danger", one.member_id, time_ns, until, page, tuple(sentences))
     if kind == TRUNCATED:
-        text = "No line shows these entries to have been committed"
-        text += "" if committed is None else f"; up to term {old_term} that is {committed[1]}"
-        sentences.append(Sentence(f"{text}.", (line if committed is None else committed[2],)))
+        text = "No line shows that the truncated entries had been committed"
+        if committed is None:
+            sentences.append(Sentence(f"{text}.", (line,)))
+        else:
+            text += f": the highest commit position up to term {old_term} is {committed[1]}."
+            sentences.append(Sentence(text, (committed[2],)))
     severity = "warning" if kind == LOST else "note"
     return RiskReport(kind, severity, one.member_id, time_ns, None, "", tuple(sentences))
 
@@ -212,36 +225,47 @@ def _page(one: MemberTimeline, index: int, kind: str) -> str:
 def _copies(
     disks: _Disks, one: MemberTimeline, index: int, committed: tuple[int, int, Evidence]
 ) -> tuple[int | None, bool, list[Sentence]]:
-    """Who else holds what is committed, whether they are too few, and for how long."""
+    """Which other members hold the committed entries, whether they are fewer than a quorum, and
+    until when.
+
+    Returns
+    -------
+    tuple
+        When a quorum held the entries again, on the common clock, none if no line shows a quorum;
+        whether the members are fewer than a quorum; the sentences.
+    """
     term, position, by = committed
-    sentences = [Sentence(f"The log was committed to {position} in term {term}.", (by,))]
+    sentences = [Sentence(f"The log was committed up to {position} in term {term}.", (by,))]
     holders = disks.holders(term, position)
-    lines = tuple(holders.values()) or (by,)
-    if holders:
-        text = f"Known to hold it to there: {member_names(holders)}"
-    else:
-        text = "No line shows another member that holds it to there"
     quorum = disks.timeline.quorum
-    if len(holders) >= quorum:
-        sentences.append(Sentence(f"{text}.", lines))
+    few = len(holders) < quorum
+    if not holders:
+        text = f"After that no line shows another member that holds the log up to {position}."
+    elif few:
+        text = f"After that only {member_names(holders)} held the log up to {position}, as far as"
+        text += f" lines show. A quorum is {counted(quorum, 'member')}."
+    else:
+        text = f"After that {member_names(holders)} still held the log up to {position}."
+    sentences.append(Sentence(text, tuple(holders.values()) or (by,)))
+    if not few:
         return None, False, sentences
     until, again = _restored(disks, one, index, term, position)
-    text += f", fewer than the quorum of {quorum},"
     if until is None or again is None:
-        text += " and no later line shows a quorum that does."
+        end = disks.timeline.last_line()
+        text = f"No later line shows that a quorum held the log up to {position} again."
+        sentences.append(Sentence(text, (end,)))
     else:
-        text += f" for {shown_ns(until - one.times[index])}."
-        lines = (*lines, again)
-    sentences.append(Sentence(text, lines))
+        text = f"A quorum held the log up to {position} again after"
+        sentences.append(Sentence(f"{text} {shown_ns(until - one.times[index])}.", (again,)))
     return until, True, sentences
 
 
 def _restored(
     disks: _Disks, one: MemberTimeline, index: int, term: int, position: int
 ) -> tuple[int | None, Evidence | None]:
-    """When so many members were known again to hold a log to a position as a quorum is."""
+    """When a quorum of members is first known again to hold the log up to a position of a term."""
     timeline = disks.timeline
-    again = _Disks(timeline, dict(disks.ends), dict(disks.terms))
+    again = _Disks(timeline, dict(disks.ends), dict(disks.terms), set(disks.shortened))
     begin_ns = one.times[index]
     for time_ns, member_id, place in timeline.merged(records.ClusterEvent):
         if time_ns <= begin_ns:
@@ -257,7 +281,7 @@ def _restored(
 
 
 def _replayed_in_part(one: MemberTimeline, index: int) -> bool:
-    """Whether the member's replay had ended early in the same election."""
+    """Whether an early end of the member's replay precedes an index in the same election."""
     for place in range(index, -1, -1):
         record = one.records[place]
         if isinstance(record, records.NewElection):
@@ -281,7 +305,7 @@ def _leaders(timeline: Timeline, spans: list[Span]) -> Iterator[RiskReport]:
         if len(leaders) > 1:
             who = ", ".join(str(k) for k in sorted(leaders))
             lines = tuple(span.row.evidence[0] for span in leaders.values())
-            text = f"Members {who} all led term {term}: ElectionSafety does not hold."
+            text = f"Members {who} led the same term {term}: ElectionSafety does not hold."
             first = min(leaders.values(), key=lambda span: span.from_ns)
             yield RiskReport(
                 TWO_LEADERS, "danger", None, first.from_ns, None, "", (Sentence(text, lines),)
@@ -295,7 +319,7 @@ def _leaders(timeline: Timeline, spans: list[Span]) -> Iterator[RiskReport]:
             if later.row.leadership_term_id <= span.row.leadership_term_id:
                 continue
             text = (
-                f"Member {span.member_id} still held the role of leader of term"
+                f"Member {span.member_id} was still in the role of leader of term"
                 f" {span.row.leadership_term_id} for {shown_ns(until - later.from_ns)} after member"
                 f" {later.member_id} had opened term {later.row.leadership_term_id}."
             )
@@ -341,8 +365,8 @@ def _near_miss(
     line = one.evidence(index)
     if (record.reason or "").startswith(_INCOMPLETE):
         text = (
-            f"The replay of member {one.member_id} ended early: it goes on with log term"
-            f" {record.log_leadership_term_id} though its log reaches {record.append_position}."
+            f"The replay of member {one.member_id} ended early: the member canvasses with log term"
+            f" {record.log_leadership_term_id} although its log reaches {record.append_position}."
         )
         return "HZ6", Sentence(text, (line,))
     follows = record.new_state in ("FOLLOWER_REPLAY", "FOLLOWER_LOG_REPLICATION")
@@ -350,8 +374,8 @@ def _near_miss(
         return None
     if record.leadership_term_id < before.leadership_term_id:
         text = (
-            f"Member {one.member_id} knew of term {before.leadership_term_id} and followed the"
-            f" leader of term {record.leadership_term_id}."
+            f"Member {one.member_id} knew term {before.leadership_term_id} and then followed the"
+            f" leader of the older term {record.leadership_term_id}."
         )
         return "HZ3", Sentence(text, (one.evidence(before_index), line))
     return None
@@ -376,8 +400,9 @@ def _bases(timeline: Timeline) -> dict[int, int]:
 
 
 def _foreign_votes(one: MemberTimeline, bases: dict[int, int]) -> Iterator[RiskReport]:
-    """A vote whose log is of an older term, and goes on where a newer term begins in the log of
-    the candidate, counts as a copy of that log.
+    """Votes of members whose logs end in an older term, behind the position at which the
+    candidate's log begins a newer term. The candidate counts the positions of these votes as copies
+    of its own log.
     """
     ballot: records.ElectionStateChange | None = None
     for index, record in enumerate(one.records):
@@ -390,9 +415,10 @@ def _foreign_votes(one: MemberTimeline, bases: dict[int, int]) -> Iterator[RiskR
             if differs and record.log_position >= ballot.append_position > 0:
                 text = (
                     f"Member {record.follower_member_id} voted with log"
-                    f" ({record.log_leadership_term_id}, {record.log_position}); its position"
-                    f" counts for the leader's log ({ballot.log_leadership_term_id},"
-                    f" {ballot.append_position}), of which it is a copy up to {base} only."
+                    f" ({record.log_leadership_term_id}, {record.log_position}). The candidate's"
+                    f" log is ({ballot.log_leadership_term_id}, {ballot.append_position}), and the"
+                    f" two logs are the same up to {base} only. The candidate counts the voter's"
+                    " position as a full copy of its log."
                 )
                 sentence = Sentence(text, (one.evidence(index),))
                 yield RiskReport(
@@ -401,7 +427,7 @@ def _foreign_votes(one: MemberTimeline, bases: dict[int, int]) -> Iterator[RiskR
 
 
 def _vetoes(timeline: Timeline, ballots: list[BallotReport]) -> Iterator[RiskReport]:
-    """One member that refuses one ballot after the other for its candidate term."""
+    """Members that refused several ballots only because of their candidate terms."""
     refused: Counter[int] = Counter()
     lines: dict[int, list[Evidence]] = defaultdict(list)
     for ballot in ballots:
@@ -411,7 +437,8 @@ def _vetoes(timeline: Timeline, ballots: list[BallotReport]) -> Iterator[RiskRep
                 lines[vote.voter_member_id].append(vote.sentence.evidence[0])
     for voter, count in refused.items():
         if count >= _VETOES:
-            text = f"Member {voter} refused {count} ballots for its candidate term alone."
+            text = f"Member {voter} refused {count} ballots only because its candidate term was"
+            text += " not below the candidate's."
             first = lines[voter][0]
             offset = timeline.members[first.member_id].offset_ns
             sentence = Sentence(text, tuple(lines[voter]))

@@ -1,5 +1,5 @@
-"""Who is stuck, and why: a member that stays in an election longer than its timeout, and the guard
-of the spec that is not satisfied, with values.
+"""Members that stay in an election longer than its timeouts, and the guard of the spec that each of
+them waits for, with values.
 """
 
 from __future__ import annotations
@@ -14,37 +14,46 @@ import msgspec
 from canvass.cluster.member import ElectionState
 from canvass.explanation.evidence import Evidence, Sentence, States, shown_ns
 from canvass.explanation.guards import UnmetGuard, unmet_guard
-from canvass.explanation.timeline import LEADING, SEEKING, Attempt, MemberTimeline, Phase, Timeline
+from canvass.explanation.timeline import (
+    CLOSED,
+    LEADING,
+    SEEKING,
+    Attempt,
+    MemberTimeline,
+    Phase,
+    Timeline,
+)
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _LOOPS: Final = 3
-"""Errors, or returns to CANVASS, in one election from which on it counts as going round."""
+"""Errors or returns to CANVASS in one election from which on the member counts as looping."""
 _STARTS: Final = 3
-"""Starts of the process without one line of the cluster from which on it counts as failing."""
+"""Consecutive starts of the process without a line of the cluster that count as failing."""
 _NO_GUARD: Final = UnmetGuard("", "", ())
 _ORDER: Final = {state.value: place for place, state in enumerate(ElectionState)}
 _BALLOTS: Final = frozenset({"NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"})
 
 
 class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
-    """A member that does not get on.
+    """A member that makes no progress in an election.
 
     Parameters
     ----------
     kind
         ``phase`` (one state for longer than its timeout), ``loop`` (the same states again and
         again), ``start`` (the process ends before it takes part) or ``silent`` (no line in an
-        election for longer than the timeout: the member hears nobody, or its process has ended).
+        election for longer than the timeout: the member receives no message, or its process has
+        ended).
     state
-        The election state; of a loop the one in which it fails.
+        The election state; for a loop the state in which the member fails.
     from_ns, until_ns
         By the member's own clock; ``until_ns`` is null if it is stuck where its log ends.
     guard
-        The condition that is not satisfied, as the spec names it; empty where no line shows it.
+        The condition that is not satisfied, as the spec names it; empty if no line shows it.
     page
-        The finding that describes it; empty if none does.
+        The finding that describes the situation; empty if none does.
     """
 
     member_id: int
@@ -60,7 +69,7 @@ class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What all members' elections are measured against."""
+    """The logs, the timeouts and the states that every search needs."""
 
     timeline: Timeline
     timeouts: dict[str, Timeout]
@@ -87,7 +96,7 @@ def find_stuck(
 
 
 def _within(known: _Known, one: MemberTimeline, attempt: Attempt) -> Iterator[StuckReport]:
-    """How a member was stuck in one election: in a loop, and in a state after it."""
+    """The loop of a member in one election, and the state in which it was stuck after the loop."""
     rest = attempt
     loop = _loop(known, one, attempt)
     if loop is not None:
@@ -110,7 +119,7 @@ def _report(
     sentences: Iterable[Sentence],
     guard: UnmetGuard = _NO_GUARD,
 ) -> StuckReport:
-    """Put a report together: what happened first, then what the guard's values are."""
+    """Make a report: the sentences of what happened, then the sentences of the guard."""
     return StuckReport(
         one.member_id,
         kind,
@@ -125,8 +134,9 @@ def _report(
 
 
 def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tuple[int, str]:
-    """The timeout that bounds a state, or where none does the one within which a member is missed,
-    and how it is called.
+    """The limit of a phase in ns, and a clause that names it.
+
+    No timeout bounds some states; their limit is the leader heartbeat timeout.
     """
     first = (
         attempt.is_startup and phase.begin <= attempt.phases[min(1, len(attempt.phases) - 1)].begin
@@ -141,13 +151,18 @@ def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tupl
 
 
 def _is_over(lasted_ns: int, limit_ns: int) -> bool:
-    """Whether a limit is passed clearly: members act late, and some timeouts begin anew."""
+    """Whether a duration is a quarter longer than its limit: members act late on timeouts."""
     return lasted_ns > limit_ns + limit_ns // 4
 
 
 def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
-    """When something ended that ends at an index: its own time, its line, its common time; the
-    last line before it, where a process ended without a line.
+    """Where a phase or an election ended whose end is at an index.
+
+    Returns
+    -------
+    tuple
+        The time on the member's clock, none if the log ends before; the line; the time on the
+        common clock. If the process ended without a line, its last line counts.
     """
     if index >= len(one.records):
         return None, one.evidence(len(one.records) - 1), one.times[-1]
@@ -156,8 +171,8 @@ def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
 
 
 def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckReport, int] | None:
-    """An election that loops: it fails in the same state for the same reason. And where the loop
-    ends.
+    """The loop in which an election fails again and again in the same state for the same reason,
+    and the index at which the loop ends; none if there is no loop.
     """
     fails: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], tuple[Phase, ElectionStateChange]] = {}
@@ -193,8 +208,8 @@ def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckRe
 
 
 def _after_loop(attempt: Attempt, looped: Phase) -> tuple[int, str]:
-    """Where a loop ends, and what came next: how far the member got after its last return, or what
-    ended its election.
+    """The index at which a loop ends, and a clause about what followed: the state that the member
+    reached after its last return, or the end of its election.
     """
     further = next(
         (
@@ -208,14 +223,14 @@ def _after_loop(attempt: Attempt, looped: Phase) -> tuple[int, str]:
         return attempt.end, _HOW_ENDED[attempt.outcome]
     if further.state == "LEADER_LOG_REPLICATION":
         term = getattr(further.entered_by, "leadership_term_id", None)
-        return further.begin, f"then it won term {term}"
+        return further.begin, f"before it won term {term}"
     if attempt.outcome == "closed":
         return attempt.end, _HOW_ENDED["closed"]
-    return further.begin, f"then it came to {further.state}"
+    return further.begin, f"before it reached {further.state}"
 
 
 def _is_further(state: str, looped: str) -> bool:
-    """Whether a state is one that a member comes to only after the one in which it looped."""
+    """Whether a member reaches a state only after it has left the state in which it looped."""
     if state in SEEKING or state not in _ORDER or looped not in _ORDER:
         return False
     return _ORDER[state] > _ORDER[looped] or (state in LEADING and looped not in LEADING)
@@ -231,20 +246,20 @@ def _goes_back(by: ElectionStateChange) -> bool:
 
 
 def _kind_of(reason: str) -> str:
-    """A reason without its numbers: the same trouble with other values is the same."""
+    """A reason with each digit replaced by #, so that reasons compare equal whatever the values."""
     return "".join("#" if sign.isdigit() else sign for sign in reason)[:60]
 
 
 _HOW_ENDED: Final = {
-    "closed": "then it joined",
-    "process ended": "then its process ended",
-    "new election": "then it began another election",
-    "log ends": "and it has not joined when its log ends",
+    "closed": "before its election closed",
+    "process ended": "before its process ended",
+    "new election": "before it began another election",
+    "log ends": "up to the end of its log",
 }
 
 
 def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
-    """The longest stay that is over its limit."""
+    """The longest phase of those that are over their limits."""
     stays = [
         (_ended(one, phase.end)[2] - one.times[phase.begin], phase) for phase in attempt.phases
     ]
@@ -268,9 +283,9 @@ def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport 
 
 
 def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
-    """An election whose last line is followed by none for longer than the limit.
+    """An election after whose last line the member writes nothing for longer than the limit.
 
-    A member that hears nobody writes no line, and nor does one whose process was killed.
+    A member that receives no messages writes no lines, and neither does a killed process.
     """
     if attempt.outcome not in ("process ended", "log ends") or not attempt.phases:
         return None
@@ -278,7 +293,8 @@ def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport
     last = one.last_before(phase.end)
     if phase.end >= len(one.records):
         other = max(known.timeline.members.values(), key=lambda each: each.times[-1])
-        then, how = other.evidence(len(other.records) - 1), f"and member {other.member_id} went on"
+        how = f"up to the last line of member {other.member_id}"
+        then = other.evidence(len(other.records) - 1)
         until, end_ns = None, other.times[-1]
     elif isinstance(one.records[phase.end], LifeStart):
         then, how = one.evidence(phase.end), "until its next process started"
@@ -291,7 +307,7 @@ def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport
         return None
     text = (
         f"Member {one.member_id} wrote no line in {phase.state} for {shown_ns(lasted)} {how}: it"
-        f" heard nobody, or its process had ended; {named}"
+        f" received no messages, or its process had ended; {named}"
     )
     sentence = Sentence(text, (one.evidence(last), then))
     guard = unmet_guard(known.timeline, one, phase, known.states)
@@ -301,13 +317,16 @@ def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport
 def _left(phase: Phase, attempt: Attempt) -> str:
     if phase.left_by is None:
         return (
-            "until its process ended" if attempt.outcome == "process ended" else "as far as shown"
+            "until its process ended"
+            if attempt.outcome == "process ended"
+            else "and the line that ends the phase is missing"
         )
-    return f"then in {phase.left_by.new_state}"
+    state = phase.left_by.new_state
+    return "until its election closed" if state == CLOSED else f"then in {state}"
 
 
 def _starts(one: MemberTimeline) -> Iterator[StuckReport]:
-    """Starts of the process, one after the other, after which it writes nothing of the cluster."""
+    """Consecutive starts of the process without a line of the cluster between them."""
     failing: list[int] = []
     for index, record in enumerate([*one.records, None]):
         if isinstance(record, LifeStart):
@@ -323,8 +342,8 @@ def _failing(one: MemberTimeline, starts: list[int], then: int | None) -> StuckR
     last = starts[-1] if then is None else then
     lasted = one.times[last] - one.times[starts[0]]
     text = (
-        f"Member {one.member_id} started {len(starts)} times in {shown_ns(lasted)} and ended each"
-        " time before the cluster's first line."
+        f"Member {one.member_id} started {len(starts)} times in {shown_ns(lasted)}, and its process"
+        " ended each time before a CLUSTER line."
     )
     sentence = Sentence(text, (one.evidence(starts[0]), one.evidence(last)))
     until = None if then is None else one.records[then].time_ns

@@ -211,7 +211,7 @@ def test_a_danger_runs_the_command_and_ends_the_watch(command: Command, tmp_path
     )
 
     assert code == 1
-    assert "held its log to 96 and started with 0" in said.read_text()
+    assert "held its log up to 96 and started with a log that ends at 0" in said.read_text()
     assert said.read_text() in err
 
 

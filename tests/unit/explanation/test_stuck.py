@@ -36,7 +36,7 @@ def test_a_member_that_hears_nobody_is_stuck_while_the_others_go_on(tmp_path: Pa
         2, "silent", "CANVASS", None,
     )  # fmt: skip
     assert "wrote no line in CANVASS for 59" in stuck.sentences[0].text
-    assert "it heard nobody, or its process had ended" in stuck.sentences[0].text
+    assert "it received no messages, or its process had ended" in stuck.sentences[0].text
     assert {line.file for line in stuck.sentences[0].evidence} > {"member-2.log"}
 
 
@@ -91,7 +91,7 @@ def test_a_loop_ends_where_its_member_wins_an_election(tmp_path: Path) -> None:
     loop, ready = (one for one in explained(tmp_path, other, looping).stuck if one.member_id == 1)
 
     assert (loop.kind, loop.until_ns) == ("loop", 145_000_000_000)
-    assert loop.sentences[0].text.endswith("in 45.0 s, then it won term 3.")
+    assert loop.sentences[0].text.endswith("in 45.0 s, before it won term 3.")
     assert (ready.kind, ready.state, ready.duration_ms) == ("phase", "LEADER_READY", 54_000.0)
 
 
@@ -99,7 +99,7 @@ def test_a_loop_ends_where_its_member_gets_further(tmp_path: Path) -> None:
     other, looping = looped(then="CANVASS FOLLOWER_REPLAY FOLLOWER_CATCHUP_INIT", leader=0)
     loop = next(one for one in explained(tmp_path, other, looping).stuck if one.kind == "loop")
 
-    assert loop.sentences[0].text.endswith("then it came to FOLLOWER_CATCHUP_INIT.")
+    assert loop.sentences[0].text.endswith("before it reached FOLLOWER_CATCHUP_INIT.")
 
 
 def test_a_loop_that_nothing_follows_ends_with_its_process(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_loop_that_nothing_follows_ends_with_its_process(tmp_path: Path) -> No
     looping.start(205.0)
     loop = next(one for one in explained(tmp_path, other, looping).stuck if one.kind == "loop")
 
-    assert loop.sentences[0].text.endswith("then its process ended.")
+    assert loop.sentences[0].text.endswith("before its process ended.")
 
 
 def test_a_member_that_wins_before_another_has_opened_its_term_has_an_election(

@@ -1,6 +1,5 @@
-"""``canvass explain``: who led when, why elections took long, who is stuck, what was at risk.
-
-Only what is printed is here; the answers are made in `canvass.explanation`.
+"""``canvass explain``: prints the answers of `canvass.explanation` about leaders, elections, stuck
+members and risks.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     from canvass.explanation.report import Explanation
 
 _ROWS: Final = 12
-"""Rows of a table, and findings of a kind, that the short answer shows."""
+"""Rows of each table and list in the short answer."""
 _GAPS: Final = 3
-"""Times without a leader that the short answer shows."""
+"""Times without a leader in the short answer."""
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +47,7 @@ def explain(
     ] = None,
     setting: Settings = None,
     no_infer: Annotated[
-        bool, typer.Option("--no-infer", help="Infer no values between the lines of the logs.")
+        bool, typer.Option("--no-infer", help="Infer no states between the lines of the logs.")
     ] = False,
     output: Output = Format.HUMAN,
     html: Page = None,
@@ -73,7 +72,7 @@ def explain(
     if not timeline.members:
         raise CommandError(f"{source}: no log has a line of the cluster")
     if why and not no_infer:
-        complain(f"no values between the lines: {why}")
+        complain(f"no states are inferred: {why}")
     found = explain_timeline(timeline, states, settings)
     if member is not None and member not in found.members:
         raise CommandError(f"--member {member}: there is no log of that member")
@@ -100,7 +99,7 @@ def _show_part(found: Explanation, election: int | None, member: int | None, sou
 
 
 def _next_command(source: Path) -> str:
-    """What to type to have the steps checked."""
+    """The command that checks the steps."""
     from canvass.traces.run import RUN_FILE
 
     if (source / RUN_FILE).is_file():
@@ -141,7 +140,7 @@ def show(console: Console, found: Explanation) -> None:
         for sentence in sessions.sentences[-3:]:
             console.print(f"  {sentence}")
     else:
-        console.print("  No line of a session is in the logs. Requests are never logged.")
+        console.print("  The logs have no line about a session. Aeron logs no requests.")
     if found.missing:
         _title(console, "Missing")
         _sentences(console, found.missing[:_ROWS])
@@ -149,7 +148,7 @@ def show(console: Console, found: Explanation) -> None:
 
 
 def _longest(gaps: Sequence[Gap]) -> list[Gap]:
-    """The longest times without a leader, in their order."""
+    """The longest times without a leader, in the order of time."""
     timed = [gap for gap in gaps if gap.from_ns is not None]
     longest = sorted(timed, key=lambda gap: (gap.from_ns or 0) - gap.until_ns)[:_GAPS]
     return [gap for gap in gaps if gap in longest]
@@ -171,7 +170,7 @@ def _sentences(console: Console, sentences: Iterable[Sentence], indent: str = " 
 
 
 def _leaderships(found: Explanation) -> Iterator[str]:
-    """The table, a line each; the places last, as they are longest."""
+    """The rows of the table; the lines of the logs come last, as they are longest."""
     widths = "{:>6}  {:>6}  {:>14}  {:>14}  {:>10}  {}"
     yield widths.format("term", "leader", "from", "until", "for", "ended by [lines]")
     for row in found.leaderships[-_ROWS:]:
@@ -203,7 +202,7 @@ def _show_stuck(console: Console, found: Explanation, member: int | None) -> Non
             console.print(f"      waits for {one.guard}{page}")
         _sentences(console, shown[1:], "      ")
     if member is None:
-        _more(console, len(stuck), "members that were stuck (--member M)")
+        _more(console, len(stuck), "before these; --member M shows any")
 
 
 def _show_risks(console: Console, found: Explanation, member: int | None) -> None:
@@ -228,7 +227,7 @@ def _show_risks(console: Console, found: Explanation, member: int | None) -> Non
 
 
 def show_election(console: Console, one: ElectionReport, member: int | None) -> None:
-    """Print all about one election, or what one member did in it."""
+    """Print everything about one election, or one member's part of it."""
     console.print(str(one.sentence))
     console.print(str(one.slowest))
     _sentences(console, (*one.causes, *one.waits))
