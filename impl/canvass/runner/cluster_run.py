@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
+from canvass.cluster.quorum import is_quorum
 from canvass.runner.configuration import MemberConfig, alone_in, new_folder, old_folder
 from canvass.runner.control_socket import RunCommands
 from canvass.runner.fault_script import Command, TimedCommand
@@ -32,6 +33,13 @@ def end_limit_s(clock: int) -> float:
     process may not run for seconds, whatever the clock.
     """
     return 30 + 400 / clock
+
+
+def _may_elect(supervisor: Supervisor) -> bool:
+    """Whether the processes that run are a quorum, if some have failed."""
+    count = len(supervisor.configs)
+    up = sum(supervisor.is_up(i) for i in range(count))
+    return not supervisor.failures or is_quorum(up, count)
 
 
 def was_ended(supervisor: Supervisor) -> bool:
@@ -59,6 +67,8 @@ async def come_together(
             return []
         if supervisor.failures and None in statuses and leader is not None:
             return []  # A member that failed would fail again; the report names it.
+        if not _may_elect(supervisor):
+            return ["fewer members than a quorum can start"]
         await asyncio.sleep(_PERIOD_S)
     return ["the members did not agree on a leader in time"]
 
@@ -184,15 +194,17 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
                 await supervisor.start(i)
             await _lead(options, supervisor, view)
             began_s = time.monotonic()  # Times of a script count from the first leader on.
-            if load is not None:
-                await load.start()
-            await _course(options, supervisor, view, began_s)
+            limit_s = end_limit_s(options.clock)
+            if load is None or (_may_elect(supervisor) and await load.start(limit_s)):
+                await _course(options, supervisor, view, began_s)
+            else:
+                problems.append("no leader answered the clients, so that no request was offered")
             seconds = time.monotonic() - began_s
             ended = was_ended(supervisor)
             if not ended:
                 problems += await come_together(supervisor, options.clock, view.refresh)
             if load is not None and not problems and not ended:
-                value = await load.finish(timeout_s=end_limit_s(options.clock))
+                value = await load.finish(limit_s)
                 if value is None:
                     problems.append("the clients' last requests were not answered")
                 elif not (supervisor.failures or await supervisor.snapshot()):
@@ -275,7 +287,7 @@ def _supervisor(options: ClusterOptions) -> Supervisor:
 async def _lead(options: ClusterOptions, supervisor: Supervisor, view: View) -> None:
     """Wait for the first leader, so that clients do not measure how long a start takes."""
     limit_s = time.monotonic() + 200 / options.clock
-    while supervisor.leader() is None and not supervisor.failures and time.monotonic() < limit_s:
+    while supervisor.leader() is None and time.monotonic() < limit_s and _may_elect(supervisor):
         view.refresh()
         await asyncio.sleep(0.05)
 
@@ -283,13 +295,13 @@ async def _lead(options: ClusterOptions, supervisor: Supervisor, view: View) -> 
 async def _course(
     options: ClusterOptions, supervisor: Supervisor, view: View, began_s: float
 ) -> None:
-    """Obey the script, what is typed and what other terminals ask for, until it is time."""
+    """Carry out the script, typed commands and those of other terminals, until the run is over."""
     async with RunCommands(supervisor.folder.root, options.members, view.say) as commands:
         script = list(options.script)
         while True:
             passed_s = time.monotonic() - began_s
             while script and script[0].at_s <= passed_s:
-                await supervisor.obey(script.pop(0).command)
+                commands.ask(script.pop(0).command)
             while not commands.asked.empty():
                 asked = commands.asked.get_nowait()
                 before = len(supervisor.done)

@@ -1,7 +1,7 @@
-"""Where commands to a running cluster come from: lines that are typed, and other terminals.
+"""The sources of commands to a running cluster: its terminal, and other terminals.
 
-Another terminal reaches the run through a socket in the cluster's folder: `send_command` is its
-side. What a command does is in `canvass.runner.supervisor`.
+Another terminal reaches the run through a socket in the cluster's folder, with `send_command`.
+`canvass.runner.supervisor` carries the commands out.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from canvass.runner.fault_script import Command, parse_command
 
 SOCKET: Final = "control.sock"
 DONE: Final = "ok"
-"""What an answer to another terminal begins with, if something was done."""
+"""The first word of an answer to another terminal, if the command was done."""
 MAX_LINE: Final = 4_096
 
 
 @contextmanager
 def socket_path(folder: Path) -> Iterator[str]:
-    """A path of the socket in a folder that is short enough for a socket, however long that is."""
+    """A short path of the socket in a folder: the path of a socket has a limit of length."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         short = f"/proc/self/fd/{descriptor}/{SOCKET}"
@@ -38,7 +38,7 @@ def socket_path(folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A command, and where its answer goes: what was done, or an empty text."""
+    """A command, and the function that takes its answer: what was done, or an empty text."""
 
     command: Command
     answer: Callable[[str], None]
@@ -50,11 +50,11 @@ class RunCommands:
     Parameters
     ----------
     folder
-        Of the cluster.
+        The folder of the cluster.
     member_count
-        How many members it has.
+        The number of members.
     say
-        Shows an error at the terminal of the run.
+        Shows a line at the terminal of the run.
     """
 
     def __init__(self, folder: Path, member_count: int, say: Callable[[str], None]) -> None:
@@ -65,8 +65,8 @@ class RunCommands:
         self._pending = b""
 
     async def __aenter__(self) -> Self:
-        """Begin to listen."""
-        with suppress(OSError, ValueError):  # There may be no stdin, or it is a file.
+        """Start to listen."""
+        with suppress(OSError, ValueError):  # There may be no stdin, or stdin is a file.
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read)
             self._watches = True
         with suppress(OSError), socket_path(self._folder) as path:
@@ -74,7 +74,7 @@ class RunCommands:
         return self
 
     async def __aexit__(self, *_exception: object) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._stop_reading()
         if self._server is not None:
             self._server.close()
@@ -91,18 +91,26 @@ class RunCommands:
         for line in lines:
             if line.strip():
                 try:
-                    self._take(line, lambda _done: None)
+                    self.ask(self._command(line))
                 except RunnerError as error:
                     self._say(str(error))
         if not data:
-            self._stop_reading()  # The end of stdin ends nothing.
+            self._stop_reading()  # The end of stdin does not end the run.
 
-    def _take(self, line: bytes, answer: Callable[[str], None]) -> None:
-        command = parse_command(line.decode(errors="replace").strip(), self._member_count)
+    def _command(self, line: bytes) -> Command:
+        return parse_command(line.decode(errors="replace").strip(), self._member_count)
+
+    def ask(self, command: Command) -> None:
+        """Queue a command. If it has nothing to do, the terminal of the run shows this."""
+
+        def answer(done: str) -> None:
+            if not done:
+                self._say(f"{command}: nothing to do")
+
         self.asked.put_nowait(Asked(command, answer))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take one line of another terminal, and answer with what was done."""
+        """Read one line of another terminal, and answer with what was done."""
         result: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         asked = ""
 
@@ -115,7 +123,7 @@ class RunCommands:
             try:
                 line = await reader.readline()
                 asked = line.decode(errors="replace").strip()
-                self._take(line, answer)
+                self.asked.put_nowait(Asked(self._command(line), answer))
             except RunnerError as error:
                 result.set_result(str(error))
             except ValueError:
@@ -123,7 +131,7 @@ class RunCommands:
             writer.write(f"{await result}\n".encode())
             await writer.drain()
         except ConnectionError:
-            pass  # It waits no more.
+            pass  # The other terminal has gone.
         finally:
             writer.close()
 
@@ -134,7 +142,7 @@ def send_command(folder: Path, line: str, timeout_s: float) -> str:
     Raises
     ------
     RunnerError
-        If no run listens, if the command is refused, or if it is not done in time.
+        If the cluster is not running, if the command is refused, or if it is not done in time.
     """
     if not folder.is_dir():
         raise RunnerError(f"{folder} is not a folder")

@@ -1,6 +1,6 @@
-"""What is done to a running cluster, and when: lines of a script, typed commands, and chance.
+"""Commands to a running cluster: typed, from a script, or drawn at random.
 
-Pure: words in, `Command` out. Who obeys is `canvass.runner.supervisor`.
+Functions from text to `Command` only. `canvass.runner.supervisor` carries the commands out.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ CLUSTER_ACTIONS: Final = (
     *("SUSPEND", "RESUME", "SNAPSHOT", "SHUTDOWN", "ABORT"),
     "STANDBY_SNAPSHOT",
 )
-"""Positions of the control toggle, written in small letters after ``toggle``."""
+"""Values of the control toggle, written in small letters after ``toggle``."""
 NODE_ACTIONS: Final = ("REPLICATE_STANDBY_SNAPSHOT",)
-"""Positions of the control toggle of one member, written after ``node`` and the member."""
+"""Values of the control toggle of one member, written after ``node`` and the member."""
 ROLES: Final = ("leader", "follower", "all")
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something to do."""
+    """A command to a running cluster."""
 
     action: str
     """One of `MEMBER_ACTIONS`, ``"toggle"``, ``"node"`` or ``"quit"``."""
@@ -42,7 +42,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class TimedCommand:
-    """Something to do at a time after the start."""
+    """A command, and its time in seconds after the first leader."""
 
     at_s: float
     command: Command
@@ -62,7 +62,7 @@ def parse_command(text: str, member_count: int) -> Command:
     Raises
     ------
     RunnerError
-        If it is none.
+        If the text is not a command.
     """
     words = text.split()
     match words:
@@ -99,7 +99,7 @@ def parse_script(text: str, member_count: int) -> list[TimedCommand]:
     Raises
     ------
     RunnerError
-        If a line is not that; it names the line.
+        If a line is wrong. The message names the line.
     """
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -121,16 +121,17 @@ def parse_script(text: str, member_count: int) -> list[TimedCommand]:
 
 
 def random_script(seed: int, seconds: float, member_count: int, clock: int) -> list[TimedCommand]:
-    """Draw kills and pauses, each undone after a while, never of more than one member at a time.
+    """Draw kills, pauses and snapshots. At most one member is down or paused at a time.
 
     Parameters
     ----------
     seed
-        What is drawn follows from it.
+        The seed of the random numbers.
     seconds
-        How long the script is.
+        The length of the script.
     member_count, clock
-        Of the cluster: pauses are as long as its heartbeat timeout asks for.
+        The number of members, and the divisor of Aeron's durations: kills and pauses last up to
+        three heartbeat timeouts.
     """
     rng = random.Random(f"canvass/run/{seed}")
     heartbeat_s = 10 / clock

@@ -1,9 +1,8 @@
-"""Clients that keep a running cluster busy, and the book that they keep of the answers.
+"""Clients that offer requests to a running cluster, and their book of the answers.
 
-Each adds to one counter. What was acknowledged has to be in the counter once, whatever happens to
-the members: that is looked at in the end. If a store of keys and values runs, too, every other
-request sets the client's own key there, one at a time, and in the end the store has to hold what
-was set last.
+All clients add to one counter. At the end the counter must hold each acknowledged request once. If
+a key-value store runs too, every second request of a client sets the client's own key, one at a
+time. At the end the store must hold the values that were set last.
 """
 
 from __future__ import annotations
@@ -25,28 +24,28 @@ class LoadBook:
     """The counter before the first request."""
     offered: int = 0
     added: int = 0
-    """Of the requests that were offered, those to the counter."""
+    """The number of requests that were offered to the counter."""
     values: list[int] = field(default_factory=list)
     """The counter after each acknowledged request."""
     stored: dict[str, str] = field(default_factory=dict)
     """The value that was set last, by key."""
     stored_count: int = 0
-    """How many requests to set one were acknowledged."""
+    """The number of acknowledged requests to set a value."""
     latencies_ms: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
     def acknowledged(self) -> int:
-        """How many requests were acknowledged."""
+        """The number of acknowledged requests."""
         return len(self.values) + self.stored_count
 
     def percentile_ms(self, share: float) -> float:
-        """The latency that so many requests did not exceed."""
+        """The latency that a share of the requests did not exceed, in milliseconds."""
         ordered = sorted(self.latencies_ms)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
     def check(self, value: int) -> list[str]:
-        """Compare the counter with the book: what is wrong, in words."""
+        """Compare the counter with the book. Return a sentence for each problem."""
         wrong = list(self.problems)
         if len(set(self.values)) != len(self.values):
             wrong.append("two requests were answered with the same value of the counter")
@@ -65,13 +64,13 @@ class Load:
     Parameters
     ----------
     endpoints
-        Of the cluster.
+        The ingress endpoints of the cluster.
     rate
-        Requests a second of all clients together.
+        The requests per second of all clients together.
     clients
-        How many there are.
+        The number of clients.
     clock, secret, services
-        Of the cluster; a counter is among the services.
+        Those of the cluster. A counter must be among the services.
     """
 
     def __init__(
@@ -93,18 +92,23 @@ class Load:
         self._offering: list[asyncio.Task[None]] = []
         self._requests: set[asyncio.Task[None]] = set()
         self._storing: set[int] = set()
-        """The clients that wait for an answer of the store."""
+        """The clients that wait for an answer from the store."""
 
-    async def start(self) -> None:
-        """Let the clients begin."""
+    async def start(self, timeout_s: float) -> bool:
+        """Connect the clients, read the counter, and begin; false if no member answers in time."""
         for k in range(self._count):
             connection = await Connection.open(
                 self._endpoints, name=f"load {k}", secret=self._secret, clock=self._clock
             )
             self._connections.append(connection)
-        self.book.base = await self._value()
+        try:
+            async with asyncio.timeout(timeout_s):
+                self.book.base = await self._value()
+        except TimeoutError:
+            return False
         for k, connection in enumerate(self._connections):
             self._offering.append(asyncio.create_task(self._offer(connection, k)))
+        return True
 
     async def _offer(self, connection: Connection, k: int) -> None:
         loop = asyncio.get_running_loop()
@@ -147,7 +151,7 @@ class Load:
         return int(await self._connections[0].request(b"get", self._counter))
 
     async def _look_at_store(self) -> None:
-        """See that the store holds what was set last: each client's requests are in order."""
+        """Check that the store holds the values that were set last."""
         for key, value in self.book.stored.items():
             service_id = self._services.index("key-value")
             answer = await self._connections[0].request(f"get {key}".encode(), service_id)
@@ -156,7 +160,7 @@ class Load:
                 self.book.problems.append(problem)
 
     async def finish(self, timeout_s: float) -> int | None:
-        """Offer no more, wait for what is open, and ask for the counter; None if nobody answers."""
+        """Stop offering, wait for open answers, and read the counter; None after the timeout."""
         for task in self._offering:
             task.cancel()
         try:

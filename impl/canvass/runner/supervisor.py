@@ -1,6 +1,7 @@
-"""Starts the members of a cluster as processes, watches them, and obeys commands about them.
+"""The supervisor of a cluster: it starts the members as processes and carries out commands.
 
-Nothing is left behind: a member ends when its stdin does, and the kernel ends it with this process.
+No process is left behind. A member ends when its stdin ends, and the kernel ends it together with
+the supervisor.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from canvass.transport.links import HOST
 
 STOP_TIMEOUT_S: Final = 5.0
 LEADER_TIMEOUT_S: Final = 20.0
-"""How long what is to be done to a leader waits for one."""
+"""A command to the leader waits so long for a leader."""
 PERIOD_S: Final = 0.05
 APPENDED: Final = "actions appended"
 NOT_FOUND: Final = "standby snapshots not found"
-"""The counters of a member that say what the switches have come to."""
+"""The counters of a member that show the results of control toggles."""
 _STATES: Final = {"SUSPEND": "SUSPENDED", "RESUME": "ACTIVE"}
-"""The state of the module that a position of the switch leads to, and that stays."""
+"""The lasting state of the module after a control toggle."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports of this machine that nobody listens at."""
+    """Find free ports of this machine."""
     held = []
     try:
         for _ in range(count):
@@ -62,18 +63,18 @@ class Supervisor:
     Parameters
     ----------
     folder
-        Where they keep their things.
+        The folder of the cluster.
     configs
-        What each is given.
+        The configuration of each member.
     """
 
     folder: ClusterFolder
     configs: list[MemberConfig]
     counts: Counter[str] = field(default_factory=Counter)
     done: list[str] = field(default_factory=list)
-    """What was done to members, in words."""
+    """The commands that were done, as they are typed."""
     failures: list[str] = field(default_factory=list)
-    """Members that ended by themselves, with what they said."""
+    """A sentence for each process that ended by itself, with the last line of its stderr."""
 
     def __post_init__(self) -> None:
         self._members = [_Member() for _ in self.configs]
@@ -84,16 +85,16 @@ class Supervisor:
         return {i: f"{HOST}:{port}" for i, port in enumerate(self.configs[0].ingress_ports)}
 
     def status(self, i: int) -> MemberStatus | None:
-        """What a member has said last, if it is up."""
+        """The last status of a member, or None if the member is down or has reported none."""
         return self._members[i].status if self.is_up(i) else None
 
     def is_up(self, i: int) -> bool:
-        """Whether the process of a member is there, paused or not."""
+        """Whether the process of a member exists, paused or not."""
         process = self._members[i].process
         return process is not None and process.returncode is None
 
     def is_paused(self, i: int) -> bool:
-        """Whether the process of a member is stopped."""
+        """Whether the process of a member is paused."""
         return self._members[i].paused
 
     def lives(self, i: int) -> int:
@@ -101,7 +102,7 @@ class Supervisor:
         return self._members[i].lives
 
     def leader(self) -> int | None:
-        """The member that leads in the newest term, as far as is known."""
+        """The member that leads in the newest term, by the last statuses, or None."""
         found = [
             (status.leadership_term_id, i)
             for i in range(len(self.configs))
@@ -112,26 +113,31 @@ class Supervisor:
         return max(found)[1] if found else None
 
     def check_again(self) -> None:
-        """Refuse to go on with a cluster that was another one.
+        """Check that the options are those of the cluster in the folder.
 
         Raises
         ------
         RunnerError
-            If the folder's members were given something else.
+            If a configuration in the folder has other options.
         """
         for i, config in enumerate(self.configs):
             path = self.folder.config(i)
             old = read_config(path)
-            for name in ("member_count", "revision", "clock", "services", "run_folder"):
+            for name in ("member_count", "revision", "clock", "services"):
                 before, now = getattr(old, name), getattr(config, name)
                 if before != now:
-                    what = name.replace("_", " ")
-                    raise RunnerError(f"{path}: the cluster has {what} {before!r}, not {now!r}")
+                    option = name.replace("_", " ")
+                    raise RunnerError(f"{path}: the cluster has {option} {before!r}, not {now!r}")
+            if bool(old.run_folder) != bool(config.run_folder):
+                needed = "without" if old.run_folder else "with"
+                raise RunnerError(
+                    f"{path}: continue the cluster {needed} --no-record, as it ran before"
+                )
 
     # Commands.
 
     async def obey(self, command: Command) -> None:
-        """Do what a command says; what cannot be done now is left."""
+        """Carry out a command. `done` grows by what was done."""
         if command.action == "toggle":
             await self._toggle(command.target)
             return
@@ -145,9 +151,9 @@ class Supervisor:
             await self._act(command.action, i)
 
     async def _toggle(self, name: str, *, quiet: bool = False) -> None:
-        """Set the leader's switch once it is ready, and see that it took effect.
+        """Set the leader's control toggle once it is neutral, and wait for the effect.
 
-        An election resets the switch, so the next leader is given it again.
+        An election resets the toggle. Then it is set again at the next leader.
         """
         given: tuple[int, int] | None = None
         before = 0
@@ -155,7 +161,7 @@ class Supervisor:
             leader = self.leader()
             status = None if leader is None else self.status(leader)
             if leader is not None and self.is_paused(leader):
-                break  # What waits behind this command may be what lets it go on.
+                break  # A later command may resume the leader.
             if status is not None and leader is not None:
                 if _STATES.get(name) == status.module_state:
                     break
@@ -168,15 +174,15 @@ class Supervisor:
                     self._tell(leader, f"toggle {name}")
                     given, before = now, count
             if given is not None and not any(map(self.is_up, range(len(self.configs)))):
-                break  # It was the end that was asked for.
+                break  # The command has ended the cluster.
             await asyncio.sleep(PERIOD_S)
         if given is not None and not quiet:
             self._note(f"toggle {name.lower().replace('_', '-')}")
 
     async def _toggle_node(self, command: Command, i: int) -> None:
-        """Set the switch of one member once it is ready, and wait for the result.
+        """Set the control toggle of one member once it is neutral, and wait for the result.
 
-        An election takes back what the switch was set to, so the member is given it again then.
+        An election resets the toggle. Then it is set again.
         """
         before: int | None = None
         set_after = -1
@@ -198,7 +204,7 @@ class Supervisor:
             await asyncio.sleep(PERIOD_S)
 
     async def snapshot(self) -> bool:
-        """Let all members take a snapshot at one position; false if they do not."""
+        """Let all members take a snapshot at one position. Return false if they do not."""
         before = max(self._snapshot_positions(), default=0)
         await self._toggle("SNAPSHOT", quiet=True)
         for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
@@ -213,7 +219,7 @@ class Supervisor:
         return [status.snapshot_position for status in statuses if status is not None]
 
     async def _await_leader(self) -> None:
-        """Wait for a leader if there is none now, as between two terms."""
+        """Wait for a leader, if there is none now."""
         for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
             if self.leader() is not None:
                 return
@@ -268,7 +274,7 @@ class Supervisor:
         if process is not None and process.stdin is not None:
             process.stdin.write(words.encode() + b"\n")
 
-    # Lives of processes.
+    # Processes.
 
     async def start(self, i: int) -> None:
         """Start the process of a member."""
@@ -276,8 +282,11 @@ class Supervisor:
         path = self.folder.config(i)
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_suffix(".new")
-        aside.write_bytes(msgspec.json.format(msgspec.json.encode(self.configs[i]), indent=2))
-        aside.replace(path)
+        try:
+            aside.write_bytes(msgspec.json.format(msgspec.json.encode(self.configs[i]), indent=2))
+            aside.replace(path)
+        except OSError as error:
+            raise RunnerError(f"{path}: {error.strerror}") from None
         with self.folder.log(i).open("ab") as log:
             member.process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -314,7 +323,7 @@ class Supervisor:
             await member.reader
 
     async def stop_all(self) -> None:
-        """End all members in good order, or by force if they do not end."""
+        """End all members in good order. After a timeout, kill them."""
         for i, member in enumerate(self._members):
             member.expected_to_end = True
             if self.is_up(i) and member.process is not None:

@@ -180,13 +180,17 @@ def parse_endpoints(text: str) -> dict[int, str]:
     Raises
     ------
     ValueError
-        If the text is no list of them.
+        If a part is not an endpoint, or if a member has two.
     """
     found = {}
     for part in text.split(","):
         member_id, equals, endpoint = part.partition("=")
-        if not equals or ":" not in endpoint:
-            raise ValueError(f"{part!r} is not an endpoint such as 0=host:port")
+        # No id has many digits; to read a number of thousands of digits is slow, and forbidden.
+        is_id = member_id.isdecimal() and len(member_id) < 10
+        if not (is_id and equals and ":" in endpoint):
+            raise ValueError(f"{part[:80]!r} is not an endpoint such as 0=127.0.0.1:9000")
+        if int(member_id) in found:
+            raise ValueError(f"member {member_id} has two endpoints")
         found[int(member_id)] = endpoint
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from canvass.runner import RunnerError
-from canvass.runner.configuration import alone_in
+from canvass.runner.configuration import ClusterFolder, MemberConfig, alone_in
+from canvass.runner.supervisor import Supervisor
 from canvass.traces.run import Corpus
 from support.processes import canvass, members_of
 
@@ -88,13 +90,12 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
     ) as cluster:
         while not (folder / "data" / "member-0.json").exists():
             assert cluster.poll() is None
-        given = "set a 1 2\nget a\nkeys\n"
+        given = b"set a 1 2\nget a\nset \xff odd\nkeys\n"
         client = canvass("client", "--cluster", folder, "--timeout", 60)
         admitted = subprocess.run(
             [*client, "--secret-file", str(secret), "--service", "key-value"],
             input=given,
             capture_output=True,
-            text=True,
             check=False,
         )
         counted = subprocess.run(
@@ -125,7 +126,8 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
         ]
         out, _ = cluster.communicate("nonsense\ntoggle shutdown\n", timeout=100)
 
-    assert (admitted.returncode, admitted.stdout) == (0, "ok\n= 1 2\na\n"), admitted.stderr
+    shown = "ok\n= 1 2\nok\na \ufffd\n"
+    assert (admitted.returncode, admitted.stdout.decode()) == (0, shown), admitted.stderr
     assert (counted.returncode, counted.stdout) == (0, "5\n"), counted.stderr
     assert (asked.returncode, asked.stdout) == (0, "ok\n"), asked.stderr
     assert [one.returncode for one in controlled] == [0, 0, 2, 2]
@@ -223,6 +225,7 @@ def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> 
         (("--random-faults", 1), "--random-faults requires --seconds"),
         (("--load", 5, "--service", "key-value"), "--load adds to a counter"),
         (("--service", "counter", "--service", "counter"), "names an application twice"),
+        (("--random-faults", 1, "--seconds", 2), "the first begins after 6 s"),
         (("--again",), "is not the folder of a cluster"),
     ],
 )
@@ -233,6 +236,70 @@ def test_what_makes_no_sense_is_refused(
 
     assert (code, shown in err) == (2, True)
     assert not (tmp_path / "cluster").exists()
+
+
+def test_a_script_that_goes_on_after_the_run_is_refused(command: Command, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("1 kill 0\n9 start all\n")
+    words = ("--out", tmp_path / "cluster", "--seconds", 2, "--script", script)
+    code, _, err = command("run", *words)
+
+    assert code == 2
+    assert f"{script}: `start all` is at 9 s, after the end of the run (--seconds 2)" in err
+    assert not (tmp_path / "cluster").exists()
+
+
+def test_a_script_may_end_the_run_and_the_folder_may_be_named_otherwise(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("0.5 start 0\n1 quit\n")
+    words = ("--members", 1, "--clock", 20, "--script", script)
+    for folder, more in (("cluster", ()), (tmp_path / "cluster", ("--again",))):
+        done = subprocess.run(
+            canvass("run", "--out", folder, *words, *more),
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+
+        assert done.returncode == 0, done.stderr
+        assert "canvass: start 0: nothing to do" in done.stderr
+
+
+def test_a_cluster_without_a_quorum_that_starts_offers_no_load_and_ends(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    words = ("--clock", 20, "--load", 50, "--no-record", "--format", "json", "--seconds")
+    for more in ((1,), (60, "--again")):
+        done = subprocess.run(
+            canvass("run", "--out", folder, *words, *more),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=200,
+            check=False,
+        )
+        for i in (0, 1):
+            with (folder / "data" / f"member-{i}" / "0-0.rec").open("r+b") as file:
+                file.seek(100)
+                file.write(b"rot")
+    report = json.loads(done.stdout)
+
+    assert (done.returncode, report["requestsOffered"]) == (1, 0)
+    assert report["problems"][:2] == [
+        "no leader answered the clients, so that no request was offered",
+        "fewer members than a quorum can start",
+    ]
+    assert members_of(folder) == []
+
+
+def test_a_configuration_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    folder = ClusterFolder(tmp_path, "run")
+    folder.config(0).mkdir(parents=True)
+    config = MemberConfig(1, 0, 1, "1.50", 5, [1], [2], "data", ["counter"])
+
+    with pytest.raises(RunnerError, match=f"^{folder.config(0)}: Is a directory$"):
+        asyncio.run(Supervisor(folder, [config]).start(0))
 
 
 def test_a_folder_that_holds_something_is_not_taken(command: Command, tmp_path: Path) -> None:
@@ -267,6 +334,8 @@ def test_a_cluster_that_does_not_run_cannot_be_controlled(
         (("--endpoints", "0=127.0.0.1:1", "--snapshot"), "--snapshot takes no request"),
         (("--endpoints", "0=127.0.0.1:1", "--service", "counter"), "unknown service 'counter'"),
         (("--endpoints", "nonsense"), "is not an endpoint such as"),
+        (("--endpoints", "x=127.0.0.1:9"), "'x=127.0.0.1:9' is not an endpoint such as"),
+        (("--endpoints", "0=127.0.0.1:9,0=127.0.0.1:8"), "member 0 has two endpoints"),
         (("--endpoints", "0=192.0.2.1:9"), "is not an endpoint on 127.0.0.1"),
         (("--cluster", "/nowhere"), "is not the folder of a cluster"),
         (("--endpoints", "0=127.0.0.1:1", "--timeout", "0.2"), "no answer within 0.2 s"),

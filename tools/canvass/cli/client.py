@@ -6,6 +6,7 @@ The command line is here; what a client does is in `canvass.client`.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -81,7 +82,7 @@ def register(app: typer.Typer) -> None:
             asyncio.run(_ask_for_snapshot(found, secret, clock, timeout))
             raise typer.Exit(EXIT_OK)
         service_id = _service_id(service, services)
-        lines = iter([" ".join(request)]) if request else _lines()
+        lines = iter([os.fsencode(" ".join(request))]) if request else _lines()
         asyncio.run(_offer(found, secret, clock, lines, timeout, service_id))
         raise typer.Exit(EXIT_OK)
 
@@ -152,8 +153,8 @@ def _find(
     return {i: f"{HOST}:{port}" for i, port in ports}, config.clock, config.services
 
 
-def _lines() -> Iterator[str]:
-    for line in sys.stdin:
+def _lines() -> Iterator[bytes]:
+    for line in sys.stdin.buffer:
         if line.strip():
             yield line.strip()
 
@@ -162,7 +163,7 @@ async def _offer(
     endpoints: dict[int, str],
     secret: str,
     clock: int,
-    lines: Iterator[str],
+    lines: Iterator[bytes],
     timeout_s: float,
     service_id: int,
 ) -> None:
@@ -172,7 +173,7 @@ async def _offer(
     async with _closing(connection, timeout_s):
         for line in lines:
             async with asyncio.timeout(timeout_s):
-                answer = await connection.request(line.encode(), service_id)
+                answer = await connection.request(line, service_id)
             print(answer.decode(errors="replace"), flush=True)
 
 

@@ -130,7 +130,17 @@ def _register_run(app: typer.Typer) -> None:
         if random_faults is not None:
             if not seconds:
                 raise CommandError("--random-faults requires --seconds")
-            timed += random_script(random_faults, seconds, members, clock)
+            drawn = random_script(random_faults, seconds, members, clock)
+            if not drawn:
+                raise CommandError(
+                    f"--random-faults has no time for a fault in {seconds:g} s: the first begins "
+                    f"after {3 * 10 / clock:g} s, so give more --seconds"
+                )
+            timed += drawn
+        late = [one for one in timed if seconds and one.at_s > seconds]
+        if late:
+            when = f"at {late[0].at_s:g} s, after the end of the run (--seconds {seconds:g})"
+            raise CommandError(f"{script}: `{late[0].command}` is {when}")
         services = [one.value for one in service or [Service.COUNTER]]
         if len(set(services)) < len(services):
             raise CommandError("--service names an application twice")
