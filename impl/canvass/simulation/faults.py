@@ -1,8 +1,7 @@
-"""The faults that strike a simulated cluster, one after the other, until they are stopped.
+"""The fault injector of a simulated cluster.
 
-Each kind has random numbers of its own: exponential waits between strikes, and a duration for what
-lasts. How often and which is data (`canvass.simulation.options.Faults`); every strike is counted.
-Strikes of a member, of its disk and of links are here, and what damage does to a recording.
+Each kind of fault has random numbers of its own, for exponential waits between two faults and for
+durations. `canvass.simulation.options.Faults` says how often a kind occurs. Every fault is counted.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from canvass.simulation.cluster import (
     SimulatedMember,
 )
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Cut
-from canvass.simulation.options import MUTE, rng_of
+from canvass.simulation.options import rng_of
 
 
 def links_of(rng: random.Random, kind: str, count: int) -> tuple[Cut, ...]:
@@ -53,21 +52,23 @@ def links_of(rng: random.Random, kind: str, count: int) -> tuple[Cut, ...]:
             ]
         case "one way":
             pairs = [(i, j)]
-        case str(kind) if kind == MUTE:
+        case "mute":
             pairs = [(i, k) for k in range(count) if k != i]
         case "consensus only":
             pairs, streams = [(i, j), (j, i)], (CONSENSUS,)
-        case _:
+        case "log only":
             pairs, streams = [(i, j), (j, i)], (LOG,)
+        case _:
+            raise ValueError(f"there is no kind of cut {kind!r}")
     return tuple((a, b, stream) for a, b in pairs for stream in streams)
 
 
 Spoil: TypeAlias = Callable[[MemoryStorage, random.Random], str]
-"""Damages a recording somewhere; says how, or nothing if there is nothing to damage."""
+"""Damages a recording. Returns the kind of damage, or an empty text if there is no data."""
 
 
 def rot(storage: MemoryStorage, rng: random.Random) -> str:
-    """Let a bit rot."""
+    """Flip one bit of synced data."""
     known = _known_position(storage)
     if not known:
         return ""
@@ -78,10 +79,10 @@ def rot(storage: MemoryStorage, rng: random.Random) -> str:
 
 
 def stray(storage: MemoryStorage, rng: random.Random) -> str:
-    """Let a sector hold what belongs elsewhere in the recording, or what it held when it was new.
+    """Overwrite one sector of synced data, with another sector or with zeros.
 
-    The first is what a write leaves that went to a wrong place, the second what one leaves at its
-    right place that went astray or was never done.
+    Another sector is what a misdirected write leaves at its wrong place. Zeros are what a
+    misdirected or lost write leaves at its right place.
     """
     known = _known_position(storage)
     if not known:
@@ -99,7 +100,7 @@ def stray(storage: MemoryStorage, rng: random.Random) -> str:
 
 
 def _known_position(storage: MemoryStorage) -> int:
-    """Up to where entries say that what was before them had been synced."""
+    """The position up to which the entries show that the data before them was synced."""
     return max((one.position - one.unsynced for one in sound_frames(storage)), default=0)
 
 
@@ -108,7 +109,7 @@ def _segment_of(storage: MemoryStorage, position: int) -> int:
 
 
 def _sector(storage: MemoryStorage, position: int, known: int) -> tuple[int, int, bytes]:
-    """The sector that a position is in: segment, offset, and contents up to what is known."""
+    """The sector of a position: segment, offset, and contents up to ``known``."""
     start = _segment_of(storage, position)
     offset = (position - start) // SECTOR * SECTOR
     length = min(SECTOR, known - start - offset)
@@ -116,19 +117,20 @@ def _sector(storage: MemoryStorage, position: int, known: int) -> tuple[int, int
 
 
 Strike: TypeAlias = Callable[[random.Random], None]
-"""Lets a fault strike once, with the random numbers of its kind."""
+"""Lets a fault occur once, with the random numbers of its kind."""
 
 _WRITES: Final = 12
-"""A machine that is about to stop does so before one of so many writes."""
+"""A machine stops before one of its next so many writes."""
 _EFFECTS: Final = 12
+"""A process ends before one of its next so many effects."""
 _MOMENT_DELAYS: Final = 6
-"""What waits for a moment strikes within so many delays of the network after it."""
+"""A fault that waits for a moment occurs within so many network delays after it."""
 LEAST_TO_REPAIR: Final = 3
-"""With fewer members no quorum is left that has what one of them has lost."""
+"""With fewer members, no quorum has the entries that one disk has lost."""
 
 
 class FaultInjector:
-    """Lets faults strike."""
+    """Lets faults occur until it is stopped."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster, self._events = cluster, cluster.events
@@ -138,11 +140,11 @@ class FaultInjector:
         self._starts = self._rng_of("starts")
         self._unit_ns = options.unit_ns
         self._bad = self._rng_of("which disk rots").choice(cluster.members)
-        """Only one disk is bad, so that others have what is lost."""
+        """Only one disk is bad, so that the other disks have its data."""
         self._on = True
 
     def begin(self) -> None:
-        """Start the members, and let the faults begin."""
+        """Start the members and the faults."""
         options, faults = self._events.options, self._faults
         spread_ns = options.timing.startup_canvass_timeout_ns * 3 // 2
         for i in range(options.member_count):
@@ -169,11 +171,11 @@ class FaultInjector:
                 self._repeat(mean, strike, self._rng_of(name))
 
     def stop(self) -> None:
-        """Let no fault strike any more."""
+        """Stop the faults."""
         self._on = False
 
     def _start_again(self, i: int) -> None:
-        """Start member ``i`` after a while."""
+        """Start member ``i`` after a random wait."""
         units = self._starts.choice((1, 100, 1_000, 3_000)) if self._on else 1
         self._after(self._duration_ns(self._starts, units), lambda: self._cluster.start(i))
 
@@ -224,7 +226,7 @@ class FaultInjector:
         moment: Moment,
         probability: float,
     ) -> None:
-        """Let a fault strike a member, now or soon after it comes to a moment."""
+        """Let a fault strike a member: now, or with ``probability`` soon after its next moment."""
         if not probability or rng.random() >= probability:
             strike(member, rng)
             return
@@ -314,7 +316,7 @@ class FaultInjector:
                 self._count(damage)
 
     def _lose_disk(self, rng: random.Random) -> None:
-        del rng  # Which disk it is was drawn once and for all.
+        del rng  # The bad disk was drawn at the beginning of the run.
         if self._bad.up and self._events.options.member_count >= LEAST_TO_REPAIR:
             self._bad.lose_disk()
 
@@ -349,7 +351,7 @@ class FaultInjector:
             self._after(wait_ns, self.resume)
 
     def resume(self) -> None:
-        """Let a suspended cluster go on."""
+        """Resume the cluster if it is suspended."""
         if any(
             member.node is not None
             and member.node.module.state.control.toggle is ControlToggle.SUSPEND

@@ -1,87 +1,27 @@
-"""What a simulated run is made of: the options, and how a seed chooses among the faults.
+"""The options of a simulated run, and how a seed or a profile chooses them.
 
-All of a run follows from its options: they are plain data, printed and recorded with the run. The
-faults themselves are done elsewhere.
+A run follows from its options alone. They are plain data, recorded with the run.
+`canvass.simulation.faults` carries the faults out.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Final, TypeAlias, TypeVar
 
+from msgspec import Meta, json
+
+from canvass.cluster.member import MAX_MEMBERS
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
+from canvass.node.sessions import MAX_SESSIONS
 
 _T = TypeVar("_T")
 
 DEFAULT_TIMING: Final = Timing(startup_canvass_timeout_ns=20 * SECOND_NS).divided(10)
-"""Aeron's timeouts on a clock that goes ten times as fast; the startup canvass is shorter still."""
-
-
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """How often each fault strikes, and how hard. The defaults are those of a world without any.
-
-    A mean of 0 switches a fault off. Means and durations are in thousandths of the leader heartbeat
-    timeout, so that they mean the same on every clock.
-    """
-
-    drop_probability: float = 0.0
-    """Of each message between members, and of each to or from a client."""
-    delay_tail_probability: float = 0.0
-    """That a message takes up to a thousand times as long as usual."""
-    duplicate_probability: float = 0.0
-    """That what a log stream, a client or its session is sent arrives once more, up to a thousand
-    times as late. A consensus message does not: its channel is a FIFO."""
-    cut_mean: int = 0
-    """Between two cuts of links."""
-    cut_kinds: tuple[str, ...] = ()
-    """Of `CUT_KINDS`, and `MUTE`."""
-    crash_mean: int = 0
-    """Between two ends of a process, each of which is started again after a while."""
-    crash_within_probability: float = 0.0
-    """That such an end waits, and comes before one of the next effects or writes to disk."""
-    power_mean: int = 0
-    """Between two ends of a machine before one of the next writes: what was not synced may be lost,
-    whole, in part or torn."""
-    pause_mean: int = 0
-    """Between two pauses of a member."""
-    clock_mean: int = 0
-    """Between two jumps of a clock for timestamps."""
-    full_mean: int = 0
-    """Between two spells in which a disk has no room."""
-    sync_mean: int = 0
-    """Between two failures of a disk to make something durable."""
-    slow_disk_mean: int = 0
-    """Between two spells in which writing to a disk takes long."""
-    rot_mean: int = 0
-    """Between two bits that rot in what a member has recorded; one member of a run has such a
-    disk."""
-    stray_mean: int = 0
-    """Between two writes of that disk that went to a wrong place, over what the member has
-    recorded, or that were lost though the disk had said otherwise."""
-    disk_loss_mean: int = 0
-    """Between two losses of that whole disk. `swarm` does not choose it: no member of the spec
-    loses its disk, so that what is recorded of such a run is no behaviour of it."""
-    error_mean: int = 0
-    """Between two errors in elections."""
-    error_pause: int = 0
-    """How long a member that such an error has struck does nothing, at most: to handle an error
-    takes its time."""
-    join_probability: float = 0.0
-    """That the end of a process, or an error in an election, waits until its member joins a log,
-    and strikes while what follows from that is under way."""
-    log_cut_probability: float = 0.0
-    """That the end of a process waits until its member has truncated its log, and comes before the
-    member's next step."""
-    ballot_probability: float = 0.0
-    """That a pause waits until its member asks for votes, and begins before it has them."""
-    operator_mean: int = 0
-    """Between two things that an operator asks of the leader: snapshot, suspend, resume."""
-    termination_mean: int = 0
-    """Between two requests to end the cluster, whose members start again after a while."""
+"""Aeron's timeouts divided by ten, with a third of the startup canvass timeout."""
 
 
 CUT_KINDS: Final = ("isolate", "split", "one way", "consensus only", "log only")
@@ -90,10 +30,78 @@ MUTE: Final = "mute"
 """A kind of cut that `swarm` does not choose: a member hears all others, and none of them hears
 it."""
 
+Probability: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Mean: TypeAlias = Annotated[int, Meta(ge=0)]
+"""The mean time between two faults of a kind, or a duration, in thousandths of the leader heartbeat
+timeout, so that it means the same on every clock. A mean of 0 switches the fault off."""
+CutKind: TypeAlias = Annotated[str, Meta(pattern=f"^({'|'.join((*CUT_KINDS, MUTE))})$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How often each fault occurs, and how hard it strikes. By default there are no faults."""
+
+    drop_probability: Probability = 0.0
+    """Of each message between members, and of each message to or from a client: it is lost."""
+    delay_tail_probability: Probability = 0.0
+    """A message takes up to a thousand times as long as usual."""
+    duplicate_probability: Probability = 0.0
+    """A message of a log stream, or to or from a client, arrives a second time, up to a thousand
+    times as late. Consensus messages do not: their channels are FIFOs."""
+    cut_mean: Mean = 0
+    """Links are cut."""
+    cut_kinds: tuple[CutKind, ...] = ()
+    """The kinds of cuts to choose from: `CUT_KINDS` and `MUTE`."""
+    crash_mean: Mean = 0
+    """A process ends, and is started again after some time."""
+    crash_within_probability: Probability = 0.0
+    """The process ends later, before one of its next effects or writes to disk."""
+    power_mean: Mean = 0
+    """A machine stops before one of its next writes. Data that was not synced may be lost, whole,
+    in part or torn."""
+    pause_mean: Mean = 0
+    """A member does nothing for some time."""
+    clock_mean: Mean = 0
+    """The clock for timestamps of a member jumps."""
+    full_mean: Mean = 0
+    """A disk has no room for some time."""
+    sync_mean: Mean = 0
+    """A disk fails to sync."""
+    slow_disk_mean: Mean = 0
+    """Writing to a disk takes long for some time."""
+    rot_mean: Mean = 0
+    """A bit rots in the recording on the one bad disk of the run."""
+    stray_mean: Mean = 0
+    """A write of the bad disk went to a wrong place in the recording, or was lost although the disk
+    confirmed it."""
+    disk_loss_mean: Mean = 0
+    """The whole bad disk is lost. `swarm` does not choose this fault: no member of the spec loses
+    its disk, so a recorded run would not be a behaviour of the spec."""
+    error_mean: Mean = 0
+    """An election fails with an error."""
+    error_pause: Mean = 0
+    """The longest time that a member does nothing after such an error."""
+    join_probability: Probability = 0.0
+    """The end of a process, or the error of an election, waits until its member joins a log, and
+    strikes soon after."""
+    log_cut_probability: Probability = 0.0
+    """The end of a process waits until its member has truncated its log, and comes before the
+    member's next step."""
+    ballot_probability: Probability = 0.0
+    """A pause waits until its member asks for votes, and begins before it has them."""
+    operator_mean: Mean = 0
+    """An operator asks the leader for a snapshot, or suspends the cluster and resumes it."""
+    termination_mean: Mean = 0
+    """An operator ends the cluster. Its members start again after some time."""
+
+
+MAX_SERVICES: Final = 2
+"""`canvass.simulation.clients.WatchedService` tells the timers of two services apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Everything that a run follows from.
+    """All that a run follows from.
 
     Raises
     ------
@@ -101,24 +109,24 @@ class Options:
         If the number of steps is not positive, or there is no such revision or cluster.
     """
 
-    seed: int
-    member_count: int = 3
+    seed: Annotated[int, Meta(ge=0)]
+    member_count: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)] = 3
     revision: str = "hardened"
     steps: int = 5_000
-    """How many steps all members take together before the faults stop."""
+    """The steps that all members take together before the faults stop."""
     timing: Timing = field(default_factory=lambda: DEFAULT_TIMING)
     faults: Faults = field(default_factory=Faults)
-    network_delay_ns: int = 200_000
-    client_count: int = 2
-    offer_mean_ns: int = 50 * MILLISECOND_NS
-    """Between two requests of a client."""
-    service_count: int = 1
+    network_delay_ns: Annotated[int, Meta(ge=1)] = 200_000
+    client_count: Annotated[int, Meta(ge=0, le=MAX_SESSIONS)] = 2
+    offer_mean_ns: Annotated[int, Meta(ge=1)] = 50 * MILLISECOND_NS
+    """The mean time between two requests of a client."""
+    service_count: Annotated[int, Meta(ge=1, le=MAX_SERVICES)] = 1
     cold_start: bool = False
-    """Whether the first start is spread over more than the startup canvass."""
+    """Whether the first starts are spread over more than the startup canvass timeout."""
 
     def __post_init__(self) -> None:
         if self.steps < 1:
-            raise ValueError(f"a run takes one step at least, not {self.steps}")
+            raise ValueError(f"a run takes at least one step, not {self.steps}")
         _ = self.rules
 
     @property
@@ -132,8 +140,27 @@ class Options:
         return max(1, self.timing.leader_heartbeat_timeout_ns // 1_000)
 
 
+def read_options(text: str) -> Options:
+    """Read options from JSON, such as those in the ``run.json`` of a recorded run.
+
+    Raises
+    ------
+    ValueError
+        If the text is not JSON, if a value is out of its range, or if there is no such option.
+    """
+    options = json.decode(text, type=Options)
+    given, known = json.decode(text), asdict(options)
+    parts = {"": (given, known)}
+    for part in ("timing", "faults"):
+        parts[f"{part}."] = given.get(part, {}), known[part]
+    for prefix, (names, known_names) in parts.items():
+        for name in sorted(names.keys() - known_names.keys()):
+            raise ValueError(f"there is no option {prefix}{name}")
+    return options
+
+
 def rng_of(seed: int, name: str) -> random.Random:
-    """The random numbers of one part of a run: no draw of one part moves another."""
+    """The random numbers of one part of a run. They do not depend on draws of other parts."""
     return random.Random(f"canvass/{seed}/{name}")
 
 
@@ -142,11 +169,11 @@ SPARSE: Final = Timing(
     election_status_interval_ns=300 * MILLISECOND_NS,
     leader_heartbeat_interval_ns=1_500 * MILLISECOND_NS,
 )
-"""Aeron's timeouts with fewer messages between them, so that more happens in as many steps."""
+"""Aeron's timeouts with longer intervals: fewer repeated messages leave more steps for the rest."""
 
 
 class _Choices:
-    """The choices of a seed, each drawn by its own name: a new one moves no other."""
+    """The choices of a seed. Each has random numbers of its own: a new choice changes no other."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -155,13 +182,13 @@ class _Choices:
         return rng_of(self._seed, f"option {name}").choice(choices)
 
     def mean(self, name: str, low: int, high: int) -> int:
-        """A mean between two bounds, or as likely 0."""
+        """Draw a mean between two bounds; in half of the cases 0."""
         rng = rng_of(self._seed, f"option {name}")
         return rng.randrange(low, high) if rng.random() < 0.5 else 0
 
 
 def _faults(choices: _Choices) -> Faults:
-    """Choose which faults a run has, and how much of each."""
+    """Choose which faults a run has, and how often each occurs."""
     cuts = tuple(kind for kind in CUT_KINDS if choices.one_of(f"cut {kind}", True, False))
     return Faults(
         drop_probability=choices.one_of("drop", 0.0, 0.0, 0.01, 0.05, 0.2),
@@ -186,7 +213,7 @@ def _faults(choices: _Choices) -> Faults:
 
 
 def swarm(base: Options) -> Options:
-    """The options of a run whose seed chooses the faults, the load and the delays."""
+    """Let the seed choose the faults, the load and the delays of a run."""
     choices = _Choices(base.seed)
     timing = choices.one_of("timing", base.timing, *(SPARSE.divided(10),) * 3)
     return replace(
@@ -200,23 +227,19 @@ def swarm(base: Options) -> Options:
     )
 
 
-DISK_LOSS_MEAN: Final = 1_000
-"""Between two losses of a disk, where they are asked for."""
-
-
 def with_disk_loss(options: Options) -> Options:
-    """The options of a run in which one member loses its disk now and then, besides the rest."""
-    return replace(options, faults=replace(options.faults, disk_loss_mean=DISK_LOSS_MEAN))
+    """Add losses of one member's disk to the faults of a run."""
+    return replace(options, faults=replace(options.faults, disk_loss_mean=1_000))
 
 
 LIVENESS_TIMEOUTS: Final = 30
-"""After healing: so many heartbeat timeouts, and one startup canvass, until the run is stuck."""
+"""A run is stuck so many heartbeat timeouts and one startup canvass timeout after healing."""
 FAULT_TIMEOUTS: Final = 300
-"""The faults stop after so many heartbeat timeouts, however few steps were taken."""
+"""The faults stop after so many heartbeat timeouts at the latest."""
 
 
 def liveness_limit_ns(timing: Timing) -> int:
-    """How long members may take after healing until all are closed."""
+    """The time limit for recovery after the faults have stopped."""
     return (
         timing.startup_canvass_timeout_ns + LIVENESS_TIMEOUTS * timing.leader_heartbeat_timeout_ns
     )
@@ -225,10 +248,10 @@ def liveness_limit_ns(timing: Timing) -> int:
 FAST: Final = SPARSE.divided(40)
 """A clock on which one late message outlasts a heartbeat timeout."""
 LONG_BALLOTS: Final = replace(SPARSE, election_timeout_ns=8 * SECOND_NS).divided(40)
-"""The same clock, with ballots that last nearly as long as a leader may be silent."""
+"""The same clock, with ballots that last nearly as long as the heartbeat timeout."""
 
 SELDOM_NS: Final = 2_000 * MILLISECOND_NS
-"""Between two requests of a client where the log is to grow slowly."""
+"""The mean time between two requests of a client if the log must grow slowly."""
 
 
 def _with(options: Options, faults: Faults, delay_ns: int, offer_ms: int) -> Options:
@@ -242,7 +265,7 @@ def _with(options: Options, faults: Faults, delay_ns: int, offer_ms: int) -> Opt
 
 
 def lost_ballots(options: Options) -> Options:
-    """Ballots last long and miss some members, which wait for the result of another meanwhile."""
+    """Make ballots take long and miss members, which wait for the result of another ballot."""
     faults = Faults(
         drop_probability=0.2,
         delay_tail_probability=0.05,
@@ -255,27 +278,27 @@ def lost_ballots(options: Options) -> Options:
 
 
 def late_ends(options: Options) -> Options:
-    """The end that a leader names comes late to a member that stands or has won meanwhile."""
+    """Deliver a termination position late, to a member that is a candidate or has won meanwhile."""
     faults = Faults(termination_mean=150, delay_tail_probability=0.2)
     return _with(options, faults, 1_000_000, 20)
 
 
 def late_requests(options: Options) -> Options:
-    """Members fall behind in pauses; what they ask of a leader comes when it leads no more."""
+    """Let members fall behind in pauses, and deliver their requests after their leader's end."""
     faults = Faults(pause_mean=150, delay_tail_probability=0.1)
     return _with(options, faults, 5_000_000, 100)
 
 
 def older_leaders(options: Options) -> Options:
-    """A leader is not heard for a while; who stands meanwhile pauses with the votes under way, and
-    who voted for it finds the old leader again.
+    """Silence a leader, pause a candidate while votes for it are on their way, and let its voters
+    find the old leader again.
     """
     faults = Faults(cut_mean=500, cut_kinds=(MUTE,), pause_mean=100, ballot_probability=0.9)
     return _with(options, faults, 200_000, 20)
 
 
 def broken_joins(options: Options) -> Options:
-    """Members that join a log fail or end just then, and take long to come to after an error."""
+    """Let members that join a log fail or end at that moment, and take long to recover."""
     rng = rng_of(options.seed, "joins")
     faults = Faults(
         error_mean=rng.choice((50, 100)),
@@ -292,7 +315,9 @@ def broken_joins(options: Options) -> Options:
 
 
 def cut_logs(options: Options) -> Options:
-    """Leaders write what nobody else records; who cuts that off ends before its next step."""
+    """Let leaders write entries that nobody else records, and end each member that truncates its
+    log before its next step.
+    """
     rng = rng_of(options.seed, "log cuts")
     faults = Faults(
         cut_mean=800, cut_kinds=("isolate", MUTE), crash_mean=60, log_cut_probability=0.98
@@ -302,7 +327,7 @@ def cut_logs(options: Options) -> Options:
 
 
 def late_reports(options: Options) -> Options:
-    """Members that catch up report to a leader that fails just after it has joined another log."""
+    """Let members that catch up report to a leader that fails after it has joined another log."""
     faults = Faults(
         error_mean=100,
         error_pause=1_000,
@@ -317,12 +342,12 @@ def late_reports(options: Options) -> Options:
 
 
 def few_requests(options: Options) -> Options:
-    """What `swarm` chooses, with a log that hardly grows: members differ in terms and states."""
+    """Add to the choices of `swarm` a log that hardly grows: members differ in terms and states."""
     return replace(swarm(options), offer_mean_ns=SELDOM_NS)
 
 
 def everything_fails(options: Options) -> Options:
-    """Members, links and elections fail often, and disks seldom."""
+    """Let members, links and elections fail often, and disks rarely."""
     rng = rng_of(options.seed, "profile everything fails")
     faults = Faults(
         drop_probability=rng.choice((0.0, 0.05, 0.2)),
@@ -355,4 +380,4 @@ PROFILES: Final[Mapping[str, Callable[[Options], Options]]] = {
     "lost-ballots": lost_ballots,
     "older-leaders": older_leaders,
 }
-"""By name, as `canvass simulate --profile` takes them; `swarm` is what it does without."""
+"""The profiles of `canvass simulate --profile` by name; `swarm` is the default."""

@@ -127,6 +127,30 @@ def test_a_run_in_which_disks_are_lost_is_not_recorded(command: Command, tmp_pat
     assert not (tmp_path / "corpus").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({"offer_mean_ns": 0}, ">= 1 - at `$.offer_mean_ns`"),
+        ({"network_delay_ns": 0}, ">= 1 - at `$.network_delay_ns`"),
+        ({"service_count": 3}, "<= 2 - at `$.service_count`"),
+        ({"client_count": 11}, "<= 10 - at `$.client_count`"),
+        ({"member_count": 10}, "<= 9 - at `$.member_count`"),
+        ({"faults": {"drop_probability": 7}}, "<= 1.0 - at `$.faults.drop_probability`"),
+        ({"faults": {"crash_mean": -3}}, ">= 0 - at `$.faults.crash_mean`"),
+        ({"faults": {"cut_kinds": ["sideways"]}}, "- at `$.faults.cut_kinds[0]`"),
+        ({"stepz": 50}, "there is no option stepz"),
+        ({"faults": {"crash": 50}}, "there is no option faults.crash"),
+        ({"timing": {"election": 50}}, "there is no option timing.election"),
+    ],
+)
+def test_options_that_no_run_can_have_are_refused_by_name(
+    command: Command, options: dict[str, object], shown: str
+) -> None:
+    code, _, err = command("simulate", "--options", json.dumps({"seed": 1, "steps": 9, **options}))
+
+    assert (code, shown in err) == (2, True), err
+
+
 def test_a_folder_that_holds_something_is_refused(command: Command, tmp_path: Path) -> None:
     (tmp_path / "something").write_text("")
     code, _, err = command("simulate", "--seeds", "1", "--out", tmp_path)

@@ -161,13 +161,11 @@ def register(app: typer.Typer) -> None:
 
 def _options_of(text: str, out: Path | None) -> Options:
     """Read options as JSON."""
-    import msgspec
-
-    from canvass.simulation.options import Options
+    from canvass.simulation.options import read_options
 
     try:
-        options = msgspec.json.decode(text, type=Options)
-    except (msgspec.DecodeError, ValueError) as error:
+        options = read_options(text)
+    except ValueError as error:
         raise CommandError(f"--options: {error}") from None
     if out is not None and options.faults.disk_loss_mean:
         raise CommandError(f"--options: a run with losses of disks is not recorded: {NO_RECORD}")
