@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import Input, Member, Role
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
-from canvass.cluster.stepping import EVENT_LENGTH
 from canvass.cluster.transitions import persistent_member
 from canvass.disks.layouts import NULL_VALUE
 from canvass.simulation.log_contents import Log, cut, length

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from canvass.cluster import core
+from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.effects import Effect, Send
 from canvass.cluster.member import (
     NULL_RECORD,
@@ -29,7 +30,6 @@ from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import RECORDS_READ, in_election
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.rules import Rules
-from canvass.cluster.stepping import EVENT_LENGTH
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.log_contents import Log, Segment, append, cut, length
 from canvass.simulation.safety_monitor import OF_A_WHOLE_CLUSTER

@@ -1,21 +1,24 @@
-"""The duty cycle of one member: what the consensus module does, in which order, around the core.
+"""The duty cycle of one member: the order in which the consensus module takes steps.
 
-Each cycle reads the clock once, does slow tick work when that is due, polls consensus messages, and
-then does election work or consensus work. Clocks become facts here (`canvass.cluster.clocks`), and
-everything outside is reached through a port (`canvass.cluster.ports`). What a step means is decided
-in the core and nowhere else.
+Each cycle reads the clock once, does slow tick work if that is due, polls consensus messages, and
+then does election work or consensus work. `canvass.cluster.clocks` turns times into the facts of an
+input, and a port (`canvass.cluster.ports`) reaches everything outside. The core decides what a step
+does.
 
-Sessions, timers, services' messages and the control toggles are the business of the consensus
-module behind the port (`canvass.node.consensus_module`); the mark file is its process's.
+Sessions, timers, messages of services and control toggles belong to the consensus module behind the
+port (`canvass.node.consensus_module`), the mark file to its process.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec.structs import replace
 
-from canvass.cluster.member import NO_INPUT, Input, Member, ModuleState, Role
+from canvass.cluster import core
+from canvass.cluster.clocks import Clocks
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
     CanvassPosition,
@@ -23,28 +26,47 @@ from canvass.cluster.messages import (
     RequestVote,
     TerminationAck,
 )
-from canvass.cluster.ports import Received
-from canvass.cluster.predicates import in_election
+from canvass.cluster.ports import Port, Received, StepFunction
+from canvass.cluster.predicates import bounded_quorum_position, in_election
 from canvass.cluster.quorum import is_quorum
-from canvass.cluster.stepping import ElectionWork
+from canvass.cluster.replication import consume_bound
+from canvass.cluster.rules import Rules
 from canvass.cluster.timing import (
     CONSENSUS_FRAGMENT_LIMIT,
     INGRESS_FRAGMENT_LIMIT,
+    LOG_FRAGMENT_LIMIT,
     SLOW_TICK_NS,
+    Timing,
 )
+
+EVENT_LENGTH: Final = 96
+"""Bytes of a NewLeadershipTermEvent in the log, with its frame."""
+
+ACTION_OF: Final[Mapping[ElectionState, str]] = {
+    state: "".join(word.capitalize() for word in state.value.split("_"))
+    for state in ElectionState
+    if state not in (ElectionState.INIT, ElectionState.CLOSED)
+} | {ElectionState.INIT: "ElectionInit"}
+"""The action of each election state."""
+
+_LEADER_WAITS: Final = (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_READY)
+"""The election states in which a leader waits for a quorum."""
+
+_READ_ACTIVE: Final = (CanvassPosition, RequestVote)
+"""The messages whose handlers read the active members, for the quorum position in the answer."""
 
 
 class Termination:
-    """A termination that runs.
+    """A termination of the cluster that a leader has initiated.
 
     Parameters
     ----------
     i, member_count
-        The leader, and how many members there are.
+        The leader's id, and the number of members.
     term
-        The term in which it was asked for.
+        The leader's term.
     deadline_ns
-        When the leader ends at the latest.
+        The leader ends at this time at the latest.
     """
 
     def __init__(self, i: int, member_count: int, term: int, deadline_ns: int) -> None:
@@ -53,35 +75,64 @@ class Termination:
         self._count, self._deadline_ns = member_count, deadline_ns
 
     def on_message(self, message: Message) -> None:
-        """Note who says that it has ended; any other message is passed over."""
+        """Note the sender of a `TerminationAck`; ignore other messages."""
         if isinstance(message, TerminationAck) and message.leadership_term_id == self.term:
             self._ended.add(message.member_id)
 
     def is_complete(self, now_ns: int) -> bool:
-        """Whether the leader may end now."""
+        """Whether all members have ended, or the deadline has passed: the leader may end."""
         return len(self._ended) == self._count or now_ns >= self._deadline_ns
 
 
-_ASKS_WHO_IS_ACTIVE: Final = (CanvassPosition, RequestVote)
-"""The messages whose handling depends on who has been heard of: a leader answers with its quorum
-position."""
+class DutyCycle:
+    """The consensus module of one process of one member.
 
+    Parameters
+    ----------
+    rules, i, timing
+        The protocol, the member's own id, its durations.
+    found
+        The state that the process finds on its disk.
+    port
+        Everything outside of the duty cycle.
+    step
+        The protocol core.
 
-class DutyCycle(ElectionWork):
-    """The consensus module of one process of one member; it is made as `Stepping` is."""
+    Attributes
+    ----------
+    member
+        The protocol state.
+    clocks
+        When the member last heard, sent and changed.
+    slow_tick_deadline_ns
+        When the next slow tick work is due.
+    """
 
-    slow_tick_deadline_ns = 0
-    """When the next cycle is due, if nothing happens before."""
-    _termination: Termination | None = None
+    def __init__(
+        self,
+        rules: Rules,
+        i: int,
+        timing: Timing,
+        found: Member,
+        port: Port,
+        step: StepFunction = core.step,
+    ) -> None:
+        self._rules, self._id, self._timing, self._port, self._step = rules, i, timing, port, step
+        self.member = found
+        self.clocks = Clocks(rules, timing, i, port.nomination_delay_ns)
+        self._snapshot_position = NULL_VALUE
+        self._idle: tuple[Member, str, Input] | None = None
+        self.slow_tick_deadline_ns = 0
+        self._termination: Termination | None = None
 
     def start(self, now_ns: int) -> None:
-        """Start the process on what is on disk."""
+        """Take the ``Restart`` step, with the data on disk."""
         self.clocks.now_ns = now_ns
         self._take("Restart")
         self.slow_tick_deadline_ns = now_ns + SLOW_TICK_NS
 
     def do_work(self, now_ns: int) -> bool:
-        """Do one cycle; say whether there was anything to do.
+        """Do one cycle. Return whether there was anything to do.
 
         Notes
         -----
@@ -106,7 +157,7 @@ class DutyCycle(ElectionWork):
         return worked
 
     def fail(self, now_ns: int) -> bool:
-        """Let the election that runs fail with an error; false if none runs.
+        """Let the election fail with an error. Return false if no election runs.
 
         Notes
         -----
@@ -128,7 +179,10 @@ class DutyCycle(ElectionWork):
         return worked
 
     def _leader_slow_tick(self, s: Member) -> bool:
-        """Terminate if that is asked for; a leader that terminates no longer needs a quorum."""
+        """Initiate or complete a termination, or start an election if the quorum is lost.
+
+        A leader that terminates the cluster needs no quorum.
+        """
         term, now_ns = s.module_leadership_term_id, self.clocks.now_ns
         if self._termination is not None and self._termination.term == term:
             return self._termination.is_complete(now_ns) and self._take("Terminate")
@@ -138,7 +192,7 @@ class DutyCycle(ElectionWork):
             return True
         active = self.clocks.active() | {self._id}
         if not self._port.is_active() or is_quorum(len(active), self._rules.member_count):
-            return False  # As in Aeron, a leader that is suspended looks for no quorum.
+            return False  # As in Aeron, a suspended leader does not check for a quorum.
         return self._take("EnterElection")
 
     def _on_message(self, received: Received) -> None:
@@ -146,12 +200,204 @@ class DutyCycle(ElectionWork):
         message = received.message
         self.clocks.on_message(self.member, received.sender, message)
         active: frozenset[int] = frozenset()
-        if isinstance(message, _ASKS_WHO_IS_ACTIVE):
+        if isinstance(message, _READ_ACTIVE):
             active = self.clocks.active()
         if self._termination is not None:
             self._termination.on_message(message)
         x = replace(NO_INPUT, message=message, active=active)
         self._take(f"On{type(message).__name__}", x, received.sender, received.number)
+
+    # Steps.
+
+    def take_up_recording(self) -> bool:
+        """Take a ``RecordLog`` step, if the archive has recorded more than the state says.
+
+        This comes before every step that may begin an election, because an election truncates the
+        recording at the recorded position of the state.
+        """
+        position = self._port.recorded_position()
+        if position <= self.member.recorded_position:
+            return False
+        return self._take("RecordLog", replace(NO_INPUT, position=position))
+
+    def _take(
+        self, action: str, x: Input = NO_INPUT, sender: int = NULL_VALUE, number: int = NULL_VALUE
+    ) -> bool:
+        """Take a step. Return false if it is not enabled, or if it has no effect and no change."""
+        before = self.member
+        outcome = self._step(self._rules, self._id, before, action, x)
+        if outcome is None:
+            return False
+        if x.message is None and not outcome.effects and outcome.next == before:
+            return False
+        self._port.adopt(self.clocks.now_ns, action, x, sender, number, outcome)
+        self.member = outcome.next
+        if outcome.next.publication_position == NULL_VALUE:
+            self._snapshot_position = NULL_VALUE
+        self.clocks.on_transition(before, outcome.next)
+        return True
+
+    def _take_unless_idle(self, action: str, x: Input) -> bool:
+        """Take a step, unless the last attempt at the same step in the same state did nothing."""
+        if self._idle is not None:
+            state, last_action, last_input = self._idle
+            if state is self.member and last_action == action and last_input == x:
+                return False
+        if self._take(action, x):
+            self._idle = None
+            return True
+        self._idle = self.member, action, x
+        return False
+
+    # Election work.
+
+    def election_work(self) -> bool:
+        """Do the work of the election state. Return whether there was anything to do.
+
+        Notes
+        -----
+        Source: ``Election.doWork``.
+        """
+        work = _WORK_OF.get(self.member.election_state, DutyCycle._tick)
+        return work(self)
+
+    def _tick(self, *, interval: bool | None = None, timeout: bool | None = None) -> bool:
+        """Take the step of the election state. By default the clocks give interval and timeout."""
+        s, clocks = self.member, self.clocks
+        reads_interval = s.election_state in (ElectionState.CANVASS, ElectionState.NOMINATE)
+        due = clocks.interval(s) if interval is None and reads_interval else bool(interval)
+        late = clocks.state_timeout(s) if timeout is None else timeout
+        x = Input(interval=due, timeout=late) if due or late else NO_INPUT
+        worked = self._take_unless_idle(ACTION_OF[s.election_state], x)
+        if worked and due and self.member.election_state is s.election_state:
+            clocks.last_update_ns = clocks.now_ns
+        return worked
+
+    def _candidate_ballot(self) -> bool:
+        s = self.member
+        unsent = (j for j, record in enumerate(s.members) if not record.ballot_sent)
+        accepted = frozenset(j for j in unsent if self._port.accepts(j))
+        x = Input(timeout=self.clocks.state_timeout(s), accepted=accepted)
+        return self._take_unless_idle("CandidateBallot", x)
+
+    def _leader(self) -> bool:
+        s, clocks = self.member, self.clocks
+        clocks.heard_ns[self._id] = clocks.now_ns
+        worked = False
+        if s.election_state is ElectionState.LEADER_REPLAY:
+            worked = self._poll_log()
+            s = self.member
+        active, action = clocks.active(), ACTION_OF[s.election_state]
+        reached = bounded_quorum_position(
+            self._rules, s, s.leadership_term_id, s.append_position, active
+        )
+        waits = s.election_state in _LEADER_WAITS and self._rules.sets_deadlines
+        if waits and clocks.has_stalled(reached):
+            return self._take("ElectionError")
+        interval, commit_interval = clocks.interval(s), clocks.commit_interval(reached)
+        x = Input(
+            interval=interval,
+            commit_interval=commit_interval,
+            timeout=clocks.state_timeout(s),
+            active=active,
+        )
+        opening = replace(x, position=s.publication_position + EVENT_LENGTH)
+        ready = s.election_state is ElectionState.LEADER_READY
+        taken = ready and self._take_unless_idle(action, opening)
+        taken = taken or self._take_unless_idle(action, x)
+        if taken and commit_interval:
+            clocks.last_published_commit_position = reached
+        if taken and self.member.election_state is s.election_state:
+            clocks.last_update_ns = clocks.now_ns if interval else clocks.last_update_ns
+            clocks.last_commit_ns = clocks.now_ns if commit_interval else clocks.last_commit_ns
+        return taken or worked
+
+    def _report(self) -> bool:
+        """Take the step of a state that reports the recorded position: once an interval, and when
+        the position changes.
+        """
+        position = self.member.recorded_position
+        due = self.clocks.append_interval(position)
+        worked = self._tick(interval=due, timeout=False)
+        if worked and due:
+            self.clocks.last_published_append_position = position
+        return worked
+
+    def _follower_log_replication(self) -> bool:
+        s, clocks = self.member, self.clocks
+        if not s.log_replication:
+            timeout_ns = self._timing.leader_heartbeat_timeout_ns
+            clocks.replication_deadline_ns = clocks.now_ns + timeout_ns
+            return self._tick(interval=False, timeout=False)
+        if s.recorded_position < s.replication_stop_position:
+            if clocks.has_stalled(s.recorded_position):
+                return self._take("ElectionError")
+        elif (
+            s.notified_commit_position < s.recorded_position
+            and clocks.now_ns >= clocks.replication_deadline_ns
+        ):
+            return self._take("ElectionError")
+        return self._report()
+
+    def _follower_replay(self) -> bool:
+        worked = self._poll_log()
+        stalled = self.clocks.has_stalled(self.member.commit_position)
+        if not worked and stalled and self._rules.sets_deadlines:
+            return self._take("ElectionError")
+        return self._report() or worked
+
+    def _follower_sends(self) -> bool:
+        """Take a step once the transport accepts its message. The election fails at a deadline."""
+        if self._port.accepts(self.member.leader_member_id):
+            return self._tick(interval=False, timeout=False)
+        return self.clocks.is_overdue() and self._take("ElectionError")
+
+    def _follower_awaits_log(self) -> bool:
+        s = self.member
+        joined = self._port.log_join_position()
+        if joined == NULL_VALUE:
+            return self.clocks.is_overdue() and self._take("ElectionError")
+        if joined != s.commit_position or joined != s.recorded_position:
+            return self._take("ElectionError")  # The recording cannot continue from there.
+        return self._tick(interval=False, timeout=False)
+
+    def _follower_catchup(self) -> bool:
+        self._port.add_live_destination()  # Aeron waits until the live log is near.
+        worked = self._poll_log()
+        stalled = self.clocks.has_stalled(self.member.commit_position)
+        if not worked and (stalled or self._port.log_closed() is not None):
+            return self._take("ElectionError")
+        return self._report() or worked
+
+    # The log.
+
+    def _poll_log(self) -> bool:
+        """Process the log up to `consume_bound`, within the limit of one cycle."""
+        left = LOG_FRAGMENT_LIMIT
+        while left > 0:
+            s = self.member
+            bound = consume_bound(s)
+            if s.commit_position >= bound:
+                break
+            part = self._port.log_part(s.commit_position, bound, left)
+            if part is None:
+                break
+            left -= part.count
+            if part.leadership_term_id == NULL_VALUE:
+                taken = self._take("ConsumeLog", replace(NO_INPUT, position=part.position))
+            else:
+                x = Input(
+                    position=part.position,
+                    leadership_term_id=part.leadership_term_id,
+                    term_base_log_position=part.term_base_log_position,
+                )
+                taken = self._take("OnReplayNewLeadershipTermEvent", x)
+            if not taken:
+                break
+            if part.snapshot:
+                self._take("TakeSnapshot")
+                break
+        return left < LOG_FRAGMENT_LIMIT
 
     # Consensus work.
 
@@ -191,7 +437,9 @@ class DutyCycle(ElectionWork):
         return worked
 
     def _poll_ingress(self) -> bool:
-        """Write what is offered; after a request for a snapshot nothing, until that is taken."""
+        """Append the offered entries. After a request for a snapshot, append none until the
+        snapshot is taken.
+        """
         for done in range(INGRESS_FRAGMENT_LIMIT):
             if self._snapshot_position != NULL_VALUE:
                 return done > 0
@@ -209,3 +457,19 @@ class DutyCycle(ElectionWork):
             return False
         self._snapshot_position = NULL_VALUE
         return self._take("TakeSnapshot")
+
+
+_WORK_OF: Final[Mapping[ElectionState, Callable[[DutyCycle], bool]]] = {
+    ElectionState.FOLLOWER_LOG_REPLICATION: DutyCycle._follower_log_replication,
+    ElectionState.FOLLOWER_REPLAY: DutyCycle._follower_replay,
+    ElectionState.FOLLOWER_CATCHUP_INIT: DutyCycle._follower_sends,
+    ElectionState.FOLLOWER_CATCHUP_AWAIT: DutyCycle._follower_awaits_log,
+    ElectionState.FOLLOWER_CATCHUP: DutyCycle._follower_catchup,
+    ElectionState.FOLLOWER_LOG_AWAIT: DutyCycle._follower_awaits_log,
+    ElectionState.FOLLOWER_READY: DutyCycle._follower_sends,
+    ElectionState.CANDIDATE_BALLOT: DutyCycle._candidate_ballot,
+    ElectionState.LEADER_LOG_REPLICATION: DutyCycle._leader,
+    ElectionState.LEADER_REPLAY: DutyCycle._leader,
+    ElectionState.LEADER_READY: DutyCycle._leader,
+}
+"""The work of each election state that does more than `DutyCycle._tick`."""

@@ -1,9 +1,9 @@
-"""Several members, the channels between them, and what their logs hold.
+"""A cluster of bare protocol cores, with the channels between them and the contents of their logs.
 
-A step of a member happens here and nowhere else: `World.take` runs the core, keeps the log that the
-state after the step speaks of, puts what is sent into the channels and looks at safety. Channels
-are first in, first out; a message waits in its channel until it is delivered or dropped. What is
-to happen, and how it is printed, does not belong here.
+`World.take` takes a step: it runs the core, keeps the log up to the recorded position of the new
+state, puts the sends into the channels, and checks safety. No other effect is carried out here:
+`canvass.node.node.MemberPort` does that. Channels are first in, first out; a message waits in its
+channel until it is delivered or dropped. The caller decides what happens.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from canvass.cluster import core
+from canvass.cluster.duty_cycle import ACTION_OF, EVENT_LENGTH
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.outcome import Outcome
@@ -24,7 +25,6 @@ from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import current_term, is_at, is_publisher
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
-from canvass.cluster.stepping import ACTION_OF, EVENT_LENGTH
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.log_contents import (
     Log,
@@ -42,12 +42,12 @@ from canvass.simulation.safety_monitor import SafetyMonitor
 _AWAITED: Final = frozenset(
     {ElectionState.FOLLOWER_CATCHUP_AWAIT, ElectionState.FOLLOWER_LOG_AWAIT}
 )
-"""The states in which a member waits for the stream that it is to record."""
+"""The states in which a member waits until the leader's log stream connects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step that was asked for; no outcome if the action was not enabled."""
+    """A step that the caller asked for. The outcome is None if the action was not enabled."""
 
     member: int
     action: str
@@ -58,25 +58,25 @@ class Step:
 
 
 def _written(log: Log, term: int, position: int) -> Log:
-    """A log with what is written behind it in a term, up to a position."""
+    """A log that is continued in a term up to a position."""
     base = log[-1].base if log and log[-1].term == term else length(log)
     return append(log, Segment(term, base, length(log), position))
 
 
 @dataclass
 class World:
-    """A cluster whose every move is made by the caller.
+    """A cluster whose caller chooses every step.
 
     Parameters
     ----------
     rules
         The protocol that all members run.
     event_length
-        Bytes of the first entry of a term.
+        The length of the first entry of a term, in bytes.
     step
         The protocol core of all members.
     recorders
-        Where the members record their steps, if anywhere.
+        The recorders of the members, or none.
     """
 
     rules: Rules
@@ -102,23 +102,23 @@ class World:
         self.steps = []
 
     def time_ns(self, _i: int) -> int:
-        """What the clock of member ``i`` says when it records a step: how many were taken."""
+        """The time at which member ``i`` records a step: the number of steps so far."""
         return len(self.steps)
 
     def set_disk(self, i: int, found: Member, log: Log) -> None:
-        """Lay down what member ``i`` finds on its disk when it is started."""
+        """Set the state and the log that member ``i`` finds on its disk when it starts."""
         self.members[i] = found
         self.logs[i] = log
 
     def crash(self, i: int) -> None:
-        """End member ``i``: what is on its way to it is lost, what it has sent may still arrive."""
+        """End member ``i``. Messages to it are lost; messages that it has sent may still arrive."""
         self.up.discard(i)
         for j in range(self.rules.member_count):
             if j != i:
                 self.channels[j, i].clear()
 
     def start(self, i: int) -> Step:
-        """Start member ``i`` on what is on its disk."""
+        """Start member ``i`` with the data on its disk."""
         self.crash(i)
         self.up.add(i)
         return self.take(i, "Restart")
@@ -142,7 +142,7 @@ class World:
         term
             The term of the bytes that a ``RecordLog`` records, if no leader has them.
         received
-            Where the message of the input comes from.
+            The message of the input as it has arrived, with its sender and number.
         """
         given = x if x is not None else Input()
         before = self.members[i]
@@ -150,7 +150,7 @@ class World:
         if outcome is None:
             taken = Step(i, action, given, before, None)
         else:
-            self._carry_out(i, before, outcome, term)
+            self._follow_state(i, before, outcome, term)
             self._send(i, outcome, self._record(i, action, given, received, outcome))
             violations = self.safety.step(i, action, before, outcome)
             words = tuple(f"{name} is violated: {violation}" for name, violation in violations)
@@ -158,8 +158,8 @@ class World:
         self.steps.append(taken)
         return taken
 
-    def _carry_out(self, i: int, before: Member, outcome: Outcome, term: int | None) -> None:
-        """Let the log be what the state after the step says: shorter, longer or as it was."""
+    def _follow_state(self, i: int, before: Member, outcome: Outcome, term: int | None) -> None:
+        """Adopt the new state; truncate or continue the log up to its recorded position."""
         recorded = outcome.next.recorded_position
         self.logs[i] = cut(self.logs[i], recorded)
         if recorded > before.recorded_position:
@@ -172,7 +172,7 @@ class World:
     def _record(
         self, i: int, action: str, x: Input, received: Received | None, outcome: Outcome
     ) -> int:
-        """Record a step; give the number of the first message that it sends."""
+        """Record a step. Return the number of the first message that it sends."""
         if not self.recorders:
             return NULL_VALUE
         s = outcome.next
@@ -193,7 +193,7 @@ class World:
         )
 
     def _send(self, i: int, outcome: Outcome, first: int) -> None:
-        """Put what a step sends into the channels; ``first`` is the number of the first message."""
+        """Put the sends of a step into the channels. ``first`` is the number of the first send."""
         for place, send in enumerate(outcome.sends):
             if send.to in self.up and i in self.up:
                 self.channels[i, send.to].append(Received(i, first + place, send.message))
@@ -201,7 +201,7 @@ class World:
             self.crash(i)
 
     def stream(self, j: int) -> Log:
-        """What leader ``j`` has recorded, then what it has written and not yet recorded."""
+        """The log stream of leader ``j``: its recording, then entries that it has only written."""
         s, log = self.members[j], self.logs[j]
         if s.publication_position <= length(log):
             return log
@@ -224,9 +224,10 @@ class World:
         return self.stream(j) if self._leads(j, current_term(s)) else ()
 
     def recordable(self, i: int) -> int:
-        """How far the archive of member ``i`` has recorded by now, if nothing else is said.
+        """The position up to which the archive of member ``i`` has recorded by default.
 
-        It shows a recording at once, so that nothing is recorded before the stream is joined.
+        A member sees a recording as soon as it runs, so nothing is recorded before the stream
+        connects.
         """
         s = self.members[i]
         if s.election_state in _AWAITED:
@@ -237,13 +238,13 @@ class World:
         return position
 
     def record(self, i: int, to: int | None = None, term: int | None = None) -> Step:
-        """Let the archive of member ``i`` record up to a position, or all that is there."""
+        """Let the archive of member ``i`` record up to a position, or all data that it has."""
         position = self.recordable(i) if to is None else to
         available = position if term is not None else length(self.source(i))
         return self.take(i, "RecordLog", Input(position=min(position, available)), term)
 
     def consume(self, i: int, to: int | None = None) -> list[Step]:
-        """Let member ``i`` process its log up to a position, or as far as it may, term by term."""
+        """Let member ``i`` process its log, term by term, up to a position or as far as it may."""
         taken: list[Step] = []
         while True:
             next_one = self.processing(i, consume_bound(self.members[i]) if to is None else to)
@@ -254,9 +255,9 @@ class World:
                 return taken
 
     def processing(self, i: int, bound: int) -> tuple[str, Input] | None:
-        """The step in which member ``i`` processes its log up to a bound, at most to a term's end.
+        """The next step in which member ``i`` processes its log up to a bound, or None.
 
-        The first entry of a term takes a step alone.
+        A step processes entries of one term. The first entry of a term takes a step of its own.
         """
         commit = self.members[i].commit_position
         segment = segment_at(self.logs[i], commit)
@@ -272,10 +273,10 @@ class World:
         return "ConsumeLog", Input(position=min(segment.end, bound))
 
     def tick(self, i: int, x: Input) -> Step:
-        """Let member ``i`` take the step of its election state, or report or commit if closed.
+        """Let member ``i`` take the step of its election state. If closed, it reports or commits.
 
-        In LEADER_READY the first entry of the term is written as soon as that is enabled, unless
-        the input says where it ends.
+        In LEADER_READY the leader writes the first entry of the term as soon as it can, unless the
+        input says where that entry ends.
         """
         s = self.members[i]
         if s.election_state is ElectionState.CLOSED:
@@ -298,8 +299,8 @@ class World:
         return self.take(j, f"On{type(received.message).__name__}", x, received=received)
 
     def may_tick(self, i: int) -> bool:
-        """Whether the environment lets the election state of member ``i`` pass: a stream connects
-        only if its leader has it.
+        """Whether member ``i`` can take the step of its election state. If it waits for a log
+        stream, its leader must have that stream.
         """
         s = self.members[i]
         j = s.leader_member_id
@@ -321,25 +322,25 @@ class World:
         until: tuple[int, ElectionState] | None = None,
         rounds: int | None = None,
     ) -> None:
-        """Let some members go on, heard by each other alone, until nothing changes any more.
+        """Let some members take steps, connected to each other only, until nothing changes.
 
-        A round without a change may have put a message on its way, so it takes two of them.
+        A round without a change may still send a message, so two such rounds are needed.
 
         Parameters
         ----------
         together
-            The members that go on. What they send to others is lost.
+            The members that take steps. Their messages to other members are lost.
         standing
-            The member whose deadlines pass, or none.
+            The member whose deadlines pass, so that it becomes a candidate; or None.
         until
-            Stop as soon as this member is in this state, before anything else happens.
+            A member and a state: stop as soon as the member is in the state.
         rounds
-            Stop after so many rounds, at rest or not.
+            Stop after so many rounds.
 
         Raises
         ------
         RuntimeError
-            If no end is in sight, and ``rounds`` does not allow for that.
+            If the members still take steps after 500 rounds, and ``rounds`` is not given.
         """
         going = sorted(set(together) & self.up)
         limit, resting = (500 if rounds is None else rounds), 0
@@ -359,10 +360,10 @@ class World:
     def _round(
         self, active: frozenset[int], standing: int | None, *, overdue: bool
     ) -> Iterator[Callable[[], object]]:
-        """What happens in one round, one step at a time.
+        """The steps of one round.
 
-        The deadlines of the standing member pass, those of a ballot once nothing is on its way any
-        more; those of the others' ballots when nothing else happens.
+        The deadlines of the standing member pass. That of its ballot passes once no message is on
+        its way. The deadlines of other members' ballots pass when nothing else happens.
         """
         quiet = not any(self.channels[i, j] for i in active for j in active if i != j)
         for i in sorted(active):

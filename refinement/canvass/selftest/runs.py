@@ -22,13 +22,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.cluster import core
+from canvass.cluster.duty_cycle import ACTION_OF
 from canvass.cluster.effects import AppendNewLeadershipTermEvent, AppendToLog
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import Rules
-from canvass.cluster.stepping import ACTION_OF
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import Ask, StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
