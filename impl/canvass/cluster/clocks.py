@@ -1,7 +1,7 @@
-"""A member's clocks: when it last heard, sent and changed, and what that makes of a step's input.
+"""A member's clocks: when it last heard, sent and changed, and which facts of an input follow.
 
-Time exists here and in the duty cycle alone; the core is given facts. Each clock bears the name of
-Aeron's field where there is one.
+Only this module and the duty cycle know times; the core is given facts. A clock has the name of
+Aeron's field if there is one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 
 LONG_AGO_NS: Final = -(1 << 62)
-"""Before everything: what was never done is due at once."""
+"""A time before all others: a message that was never sent is due at once."""
 
 _CANVASSING: Final = (ElectionState.CANVASS, ElectionState.NOMINATE)
 _BALLOTS: Final = (ElectionState.CANDIDATE_BALLOT, ElectionState.FOLLOWER_BALLOT)
@@ -37,7 +37,7 @@ class Clocks:
     Parameters
     ----------
     rules, timing
-        Of the cluster.
+        The rules and durations of the cluster.
     i
         The member's own id.
     draw
@@ -72,7 +72,7 @@ class Clocks:
         return frozenset(j for j, heard in enumerate(self.heard_ns) if heard > since)
 
     def on_message(self, s: Member, sender: int, m: Message) -> None:
-        """Note that a message has arrived, before it is handled in state ``s``."""
+        """Note the arrival of a message, before its handler runs in state ``s``."""
         if isinstance(m, NewLeadershipTerm | CommitPosition):
             self._on_leader_message(s, m)
         elif isinstance(m, TerminationPosition):
@@ -100,14 +100,14 @@ class Clocks:
     def _would_follow(self, s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
         """Whether a message of a leader keeps a member that canvasses from becoming a candidate.
 
-        With HZ3 hardened a member does not follow a leader of an older term than it has voted in.
-        If the leader lacked a quorum for that reason, such members would wait for it for ever.
+        Hardened against HZ3, a member does not follow a leader of an older term than it has voted
+        in. If the leader has no quorum for this reason, the members must not wait for it.
         """
         canvasses = is_at(s, ElectionState.CANVASS) and self._rules.is_hardened("HZ3")
         return not canvasses or m.leadership_term_id >= s.candidate_term_id
 
     def _updates_record(self, s: Member, m: Message) -> bool:
-        """Whether handling the message makes the member count its sender as heard of."""
+        """Whether the handler of the message makes the member count its sender as active."""
         elects = in_election(s)
         if elects and s.election_state is ElectionState.INIT:
             return False
@@ -127,7 +127,7 @@ class Clocks:
                 return False
 
     def on_transition(self, before: Member, after: Member) -> None:
-        """Note that the election state has changed, or an election has ended."""
+        """Note a change of the election state."""
         if after.election_state is before.election_state:
             return
         if before.election_state is ElectionState.CANVASS:
@@ -149,7 +149,7 @@ class Clocks:
                 pass
 
     def state_timeout(self, s: Member) -> bool:
-        """Whether the deadline of the election state has passed, for states that read it."""
+        """Whether the deadline of the election state has passed; false if it has none."""
         now_ns, timing, entered_ns = self.now_ns, self._timing, self.last_state_change_ns
         match s.election_state:
             case ElectionState.CANVASS:
@@ -179,26 +179,30 @@ class Clocks:
         return self.now_ns >= self.last_update_ns + interval_ns
 
     def append_interval(self, position: int) -> bool:
-        """Whether to report a position: it has advanced, or the last report is long ago."""
+        """Whether a report in an election is due: the position has advanced, or an interval has
+        passed.
+        """
         if position > self.last_published_append_position:
             return True
         return self.now_ns >= self.last_update_ns + self._timing.leader_heartbeat_interval_ns
 
     def commit_interval(self, reached: int) -> bool:
-        """Whether a leader in its election publishes the quorum position."""
+        """Whether a leader in its election publishes the quorum position ``reached``: it has risen,
+        or an interval has passed.
+        """
         if reached != self.last_published_commit_position:
             return reached > self.last_published_commit_position
         return self.now_ns >= self.last_commit_ns + self._timing.leader_heartbeat_interval_ns
 
     def has_stalled(self, position: int) -> bool:
-        """Whether a position has not advanced for a heartbeat timeout; to be asked each cycle."""
+        """Whether a position has not advanced for a heartbeat timeout. Call this in each cycle."""
         if position > self._progress_position:
             self._progress_position, self._progress_ns = position, self.now_ns
             return False
         return self.now_ns >= self._progress_ns + self._timing.leader_heartbeat_timeout_ns
 
     def has_lost_leader(self) -> bool:
-        """Whether a follower has not heard of its leader for the heartbeat timeout.
+        """Whether a follower has not heard from its leader for a heartbeat timeout.
 
         Notes
         -----
@@ -208,7 +212,7 @@ class Clocks:
         return self.now_ns >= self.last_log_update_ns + timeout_ns
 
     def commit_is_due(self) -> bool:
-        """Whether a leader repeats its commit position.
+        """Whether a closed leader must repeat its commit position.
 
         Notes
         -----
@@ -217,7 +221,7 @@ class Clocks:
         return self.now_ns >= self.last_commit_ns + self._timing.leader_heartbeat_interval_ns
 
     def append_is_due(self, position: int) -> bool:
-        """Whether a follower reports what it has recorded.
+        """Whether a closed follower must report its recorded position.
 
         Notes
         -----

@@ -1,8 +1,8 @@
-"""The protocol core's one door: the table of a member's actions, and the step.
+"""The table of a member's actions, and `step`, which takes one of them.
 
-A step is a pure function of (rules, own id, state, action, input). It has at most one outcome. The
-name of an action is the same here, in the spec (``Member.tla``) and in traces; it follows from the
-name of the function.
+A step is a pure function of (rules, own id, state, action, input). It has at most one outcome. An
+action has the same name here, in the spec (``Member.tla``) and in traces. The name follows from the
+name of its function (`canvass.cluster.names.action_name`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MESSAGE_HANDLERS: Final[tuple[Handler, ...]] = (
     _replication.on_termination_position,
     _replication.on_termination_ack,
 )
-"""One for each consensus message. They are enabled in every state."""
+"""A handler for each consensus message. It is enabled in every state."""
 
 ELECTION_HANDLERS: Final[tuple[Handler, ...]] = (
     _election.election_init,
@@ -57,7 +57,7 @@ ELECTION_HANDLERS: Final[tuple[Handler, ...]] = (
     _follower.follower_log_await,
     _follower.follower_ready,
 )
-"""One for each election state, in the order of Aeron's codes. Each is enabled in its state."""
+"""A handler for each election state, in the order of Aeron's codes. It is enabled in its state."""
 
 OTHER_HANDLERS: Final[tuple[Handler, ...]] = (
     _election.enter_election,
@@ -73,7 +73,7 @@ OTHER_HANDLERS: Final[tuple[Handler, ...]] = (
     _replication.initiate_termination,
     _replication.terminate,
 )
-"""What the consensus module, its archive and its services do besides."""
+"""The other steps of the consensus module, its archive and its services."""
 
 ACTIONS: Final[Mapping[str, Handler]] = MappingProxyType(
     {
@@ -98,13 +98,13 @@ def step(rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | No
     action
         A key of `ACTIONS`.
     x
-        What the step consumes; only what the action reads matters. Ids of members in a message are
-        those of the cluster.
+        What the step consumes. The action ignores fields that it does not read. A message may name
+        members of the cluster only.
 
     Returns
     -------
     Outcome or None
-        The next state, with the effects in the order in which they must happen; None if the action
+        The next state, and the effects in the order in which they must happen. None if the action
         is not enabled.
 
     Raises
@@ -112,6 +112,6 @@ def step(rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | No
     KeyError
         If there is no such action.
     TypeError
-        If the action consumes a message of another type than that of the input.
+        If the action handles a message, and the input has none or one of another type.
     """
     return ACTIONS[action](rules, i, s, x)

@@ -1,13 +1,13 @@
-"""What a step asks the surrounding consensus module to do.
+"""The effects of a step: what the consensus module around the core must do.
 
-Each effect is a frozen value; none of them does anything here. The order of a step's effects is the
-contract: each must be complete before the next begins, and everything durable comes before the
-first `Send`. After a crash a member could contradict a message about what was not on disk yet.
+Effects are frozen values. They happen in their order, each complete before the next begins.
+Everything durable comes before the first `Send`: otherwise a member that crashes could contradict
+its own message after the restart.
 
-The state that a step yields holds once its effects are done. If one cannot be done (the log
-publication refuses an entry, the transport a message), the module does not adopt the outcome but
-takes the step again on the input that says so, or, where the step has no such input, an
-`ElectionError`. A `Send` is an exception: a message may be lost.
+The state after a step holds once its effects have happened. If an effect fails (the log publication
+refuses an entry, or the transport a message), the module does not adopt the outcome. It takes the
+step again with the input that says so. If the step has no such input, it takes an `ElectionError`.
+A `Send` cannot fail: a message may be lost.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TruncateLog:
 
 @dataclass(frozen=True, slots=True)
 class StartRecording:
-    """Record the log stream: what is there already ends at ``position``."""
+    """Record the log stream. The recording ends at ``position`` now."""
 
     position: int
 
@@ -66,7 +66,7 @@ class CloseLogPublication:
 
 @dataclass(frozen=True, slots=True)
 class OpenLogSubscription:
-    """Subscribe to a leader's log stream, with a live destination or none yet."""
+    """Subscribe to a leader's log stream, with its live destination if ``live``."""
 
     leader_member_id: int
     live: bool
@@ -96,7 +96,7 @@ class JoinLog:
 
 @dataclass(frozen=True, slots=True)
 class StartReplay:
-    """Replay the own recording to module and services; the processing is ``ConsumeLog``."""
+    """Replay the own recording to module and services. ``ConsumeLog`` steps process it."""
 
     position: int
     stop_position: int
@@ -109,7 +109,7 @@ class StopReplay:
 
 @dataclass(frozen=True, slots=True)
 class StartReplication:
-    """Copy the leader's recording to the end of the own one; the copying is ``RecordLog``."""
+    """Copy the leader's recording from ``position`` on. ``RecordLog`` steps take up the copy."""
 
     leader_member_id: int
     position: int
@@ -123,7 +123,7 @@ class StopReplication:
 
 @dataclass(frozen=True, slots=True)
 class StartCatchup:
-    """Replay the own recording, open-ended, to a follower from the position that it asked for."""
+    """Replay the own recording to a follower, from ``position`` on, without an end."""
 
     follower_member_id: int
     position: int
@@ -145,7 +145,7 @@ class AppendToLog:
 
 @dataclass(frozen=True, slots=True)
 class AppendNewLeadershipTermEvent:
-    """Write the first entry of a term to the log stream, which ends at ``position`` then."""
+    """Write the first entry of a term to the log stream so that it ends at ``position``."""
 
     leadership_term_id: int
     term_base_log_position: int
@@ -154,21 +154,21 @@ class AppendNewLeadershipTermEvent:
 
 @dataclass(frozen=True, slots=True)
 class AdvanceCommit:
-    """Let the services process up to here. In revision 1.49 it may be less than before."""
+    """Let the services process the log up to ``position``. In 1.49 the position may fall."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """Undo what entries beyond a position did to the module's state: they may never commit."""
+    """Undo what entries beyond ``position`` did to the module's state: they may never commit."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class CompleteElection:
-    """The election is over: connect the ingress and serve in the new role."""
+    """End the election: connect the ingress, and serve in the new role."""
 
     leadership_term_id: int
     leader_member_id: int
@@ -176,7 +176,7 @@ class CompleteElection:
 
 @dataclass(frozen=True, slots=True)
 class WriteSnapshot:
-    """Snapshot module and services at a position that both have processed up to."""
+    """Snapshot module and services at ``position``, up to which both have processed the log."""
 
     leadership_term_id: int
     term_base_log_position: int
@@ -185,12 +185,12 @@ class WriteSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class EndProcess:
-    """Stop everything and exit; comes last, after the acknowledgement has left."""
+    """End the process. This is the last effect, after the acknowledgement has been sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a message to another member. It may be lost, and the transport repeats nothing."""
+    """Send a message to another member. It may be lost; the transport does not repeat it."""
 
     to: int
     message: Message

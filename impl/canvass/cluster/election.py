@@ -1,9 +1,9 @@
-"""The election of one member up to the ballot: what one duty cycle does in the states without a
-leader, and how elections begin and fail.
+"""The election of one member up to the ballot: the steps of the states without a leader, and how
+elections begin and fail.
 
-A step is a pure function of (rules, own id, state, input); None means that it is not enabled. The
-states that lead are in `canvass.cluster.election_leader`, the states that follow in
-`canvass.cluster.election_follower`, the messages in `canvass.cluster.election_messages`.
+A step is a pure function of (rules, own id, state, input). It returns None if it is not enabled.
+The leader's states are in `canvass.cluster.election_leader`, the follower's in
+`canvass.cluster.election_follower`, and the messages in `canvass.cluster.election_messages`.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from canvass.cluster.transitions import (
 
 
 def election_init(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
-    """Clear the decks after an error, then canvass, or lead if there is nobody else.
+    """Stop everything that belongs to the old term, then canvass. A single member leads at once.
 
     Notes
     -----
-    Hardened against HZ5, a leader that fails has opened its term already, so the term that the log
-    ends with is read back. A single member of 1.49 leads its next term where an election begins,
-    and the same term again after an error. Source: ``Election.init``, and 1.49's constructor.
+    Hardened against HZ5, a leader that fails has opened its term already, so the last term is read
+    from the recording log again. After an error a single member of 1.49 leads the same term again,
+    not the next one. Source: ``Election.init``, and 1.49's constructor.
     """
     # Refuse.
     if not is_at(s, ElectionState.INIT):
@@ -83,20 +83,20 @@ def _publish_canvass_position(rules: Rules, i: int, s: Member) -> Effects:
 
 
 def canvass(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Publish the own position each interval; stand if all others would vote for this member, or,
-    once the deadline has passed, if a quorum would.
+    """Publish the own position once an interval. Nominate this member if all others would vote for
+    it, or, once the deadline has passed, if a quorum would.
 
     Notes
     -----
-    A member that is not the appointed leader never stands by itself. Source: ``Election.canvass``.
+    If there is an appointed leader, no other member nominates itself. Source: ``Election.canvass``.
     """
     # Refuse.
     if not is_at(s, ElectionState.CANVASS):
         return None
 
     # Decide.
-    may_stand = rules.appointed_leader_id in (NULL_VALUE, i)
-    nominates = may_stand and (
+    may_nominate = rules.appointed_leader_id in (NULL_VALUE, i)
+    nominates = may_nominate and (
         is_unanimous_candidate(rules, i, s) or (x.timeout and is_quorum_candidate(rules, i, s))
     )
 
@@ -106,7 +106,7 @@ def canvass(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def _become_candidate(i: int, s: Member, term: int) -> Outcome:
-    """Open a ballot: forget all votes but the own one."""
+    """Open a ballot in ``term``: forget all votes, and grant the own vote."""
     members = tuple(
         MemberRecord(
             leadership_term_id=record.leadership_term_id,
@@ -134,9 +134,9 @@ def nominate(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
     Notes
     -----
-    The term is on disk before a message names it. Nothing asks again whether the member is still a
-    good candidate. It keeps canvassing while it waits, for members that start late. Source:
-    ``Election.nominate``, ``ClusterMember.becomeCandidate``.
+    The term is on disk before a message names it. The member does not check again whether others
+    would vote for it. It publishes its position while it waits, for members that start late.
+    Source: ``Election.nominate``, ``ClusterMember.becomeCandidate``.
     """
     # Refuse.
     if not is_at(s, ElectionState.NOMINATE):
@@ -150,12 +150,12 @@ def nominate(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def candidate_ballot(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Ask for votes, once each, and count them.
+    """Ask each member once for its vote, and count the votes.
 
     Notes
     -----
-    The votes of all win at once. A quorum wins only when the ballot has timed out, and only without
-    a vote against: one NO vetoes. Source: ``Election.candidateBallot``.
+    The candidate wins at once if all members grant their votes. A quorum is enough only once the
+    ballot has timed out, and only if no vote was refused. Source: ``Election.candidateBallot``.
     """
     # Refuse.
     if not is_at(s, ElectionState.CANDIDATE_BALLOT):
@@ -178,7 +178,7 @@ def candidate_ballot(rules: Rules, i: int, s: Member, x: Input) -> Outcome | Non
 
 
 def follower_ballot(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Wait for the result of the ballot voted in; canvass again if it does not come in time.
+    """Wait for the result of the ballot that this member voted in; canvass again after a timeout.
 
     Notes
     -----
@@ -193,14 +193,14 @@ def follower_ballot(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | Non
 
 
 def enter_election(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Start an election: the leader is not heard of, its followers are not, or its log stream has
+    """Start an election: a follower has lost its leader, a leader its quorum, or the log stream has
     ended.
 
     Notes
     -----
-    When the stream ended in good order the leader is known to have closed, and need not be waited
-    for. The INIT step runs within this one, so the member is in CANVASS after it. Source:
-    ``ConsensusModuleAgent.enterElection``.
+    If the stream ended in good order, the leader has closed, and the election does not wait for it
+    (``x.graceful_closed_leader_id``). The INIT step runs within this one, so the member is in
+    CANVASS afterwards. Source: ``ConsensusModuleAgent.enterElection``.
     """
     # Refuse.
     if s.module_state is not ModuleState.ACTIVE or in_election(s):
@@ -213,7 +213,7 @@ def enter_election(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def _closing_step(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """The step that would close the election on an input; None if it would not close it."""
+    """The outcome of the step that closes the election, or None if the input does not close it."""
     if is_at(s, ElectionState.LEADER_READY):
         return leader_ready(rules, i, s, x)
     if x.position == s.commit_position:
@@ -222,7 +222,11 @@ def _closing_step(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def _fail_to_close(s: Member, closed: Outcome) -> Outcome:
-    """The outcome of a step that should have closed the election and has failed at the end."""
+    """The outcome if the step that closes the election fails at its end.
+
+    The module keeps the term and the commit position. The election goes back to INIT with its own
+    variables.
+    """
     taken_over = replace(
         s,
         module_leadership_term_id=closed.next.module_leadership_term_id,
@@ -235,15 +239,14 @@ def _fail_to_close(s: Member, closed: Outcome) -> Outcome:
 
 
 def election_error(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Fail: an error, a stalled replication, a time-out of a state that has one.
+    """Let the election fail: by an error, a stalled replication, or the time-out of a state.
 
     Notes
     -----
-    It can strike in every election state. It can also strike in the duty cycle that should close
-    the election, when the member connects its ingress channel. ``x`` is that cycle's input then,
-    and ``x.position`` the end of the term's first entry, which has been written, or the position
-    that the follower has reported. The module has taken over the term and the commit position; the
-    election goes back to INIT with its own variables. Source: ``Election.handleError``,
+    This is possible in every election state but INIT. It is also possible in the duty cycle that
+    should close the election, when the member connects its ingress channel. Then ``x`` is the input
+    of that cycle, and ``x.position`` is the end of the term's first entry, which has been written,
+    or the position that the follower has reported. Source: ``Election.handleError``,
     ``ConsensusModuleAgent.electionComplete``, ``connectIngress``.
     """
     # Refuse.
@@ -258,16 +261,16 @@ def election_error(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def restart(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
-    """End the process, in whatever way, and start it again on what is on disk.
+    """End the process, in whatever way, and start it again with the data on its disk.
 
     Notes
     -----
-    The commit position is not on disk. It begins at the snapshot, and everything after it is
-    replayed once a leader says that it is committed. The log's last term is what the recording log
-    says, its length what the archive has recorded. The recording log also says which recording is
-    the log. While it holds no term, no recording is: what was recorded is forgotten, though it may
-    have been reported to a leader (hazard HZ2). Source: ``ConsensusModuleAgent.onStart``,
-    ``recoverFromSnapshotAndLog``, ``startLogRecording``, ``RecordingLog.planRecovery``.
+    The commit position is not on disk. It begins at the snapshot, and later entries are replayed
+    once a leader says that they are committed. The last term comes from the recording log, and the
+    length of the log from the archive. The recording log also names the recording of the log. While
+    it has no TERM entry, it names none: recorded data is forgotten, even if it was reported to a
+    leader (hazard HZ2). Source: ``ConsensusModuleAgent.onStart``, ``recoverFromSnapshotAndLog``,
+    ``startLogRecording``, ``RecordingLog.planRecovery``.
     """
     # Decide.
     found = disk(rules, s)

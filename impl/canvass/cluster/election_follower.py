@@ -1,8 +1,7 @@
-"""The election of one member that has found its leader: what one duty cycle does in the states that
-follow.
+"""The election of a member that has found its leader: the steps of the follower's states.
 
-A follower copies the older terms that it lacks, one at a time, processes its own log as far as it
-is known to be committed, catches up with the current term and joins the live log.
+A follower copies the older terms that it lacks, one at a time. It processes its own log as far as
+the leader says that it is committed, catches up with the current term, and joins the live log.
 """
 
 from __future__ import annotations
@@ -34,25 +33,26 @@ def _append_position(i: int, s: Member, term: int, position: int, flags: int = 0
 
 
 def _reported_term(rules: Rules, s: Member, term: int) -> int:
-    """The term of a report before the log is joined: ``term``, or, hardened against HZ7, the one
-    that the own log ends with, so that the leader can tell who has opened its term.
+    """The term of a report before the log is joined: ``term``. Hardened against HZ7, the last term
+    of the own log, which tells the leader whether the member has opened the leader's term.
     """
     return s.log_leadership_term_id if rules.is_hardened("HZ7") else term
 
 
 def _copy_ended(s: Member, x: Input) -> bool:
-    """Whether the archive says that the copy ended: where it was asked to end, unless the input
-    names the end of the recording.
+    """Whether the archive says that the copy has ended.
+
+    By default this is so if all is recorded. An input with a position says the opposite.
     """
     whole = s.recorded_position == s.replication_stop_position
     return whole == (x.position == NULL_VALUE)
 
 
 def _may_end_at(s: Member, position: int) -> bool:
-    """Whether an input may name ``position`` as the end of the recording.
+    """Whether an input may give ``position`` as the end of the recording.
 
-    It does so of a copy that ended short, of one that has not ended though all of it is recorded,
-    and of a recording with nothing in it.
+    An input gives it if the copy ended short, if the copy has not ended although all is recorded,
+    or if the member has an empty recording.
     """
     if position == NULL_VALUE:
         return True
@@ -64,10 +64,10 @@ def _may_end_at(s: Member, position: int) -> bool:
 
 
 def _finish_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome:
-    """Write the copied term into the recording log, and canvass for the next one.
+    """Write the copied term into the recording log, and canvass for the next term.
 
-    A member without a recording knows of an empty term in memory alone. 1.49 then forgets the
-    commit position that it received. Hardened against HZ10, the term ends where its copy ended.
+    A member without a recording keeps an empty term in memory only. 1.49 forgets the notified
+    commit position after a copy. Hardened against HZ10, the term ends where its copy ended.
     """
     term, log = s.replication_leadership_term_id, s.recording_log
     end = s.replication_stop_position
@@ -110,15 +110,19 @@ def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outco
 
     Notes
     -----
-    The copied bytes are reported, in the *new* leader's term, before their own term is in the
-    recording log: hazards HZ2 and HZ7. An empty term is written without waiting, and not at all by
-    a member that has no recording yet, be it empty: ``x.position`` says that there is one. The
-    copying is ``RecordLog``. Where all is recorded, ``x.position`` says that the archive has not
-    said yet that the copy has ended. A copy that ended short, at ``x.position``, is taken for
-    whole: hazard HZ10. Where more is recorded than was reported, ``x.interval`` is false only if
-    the leader's publication refused the report. Hardened against HZ2, the term is opened before its
-    first byte is copied; against HZ5, the member does not wait for a commit, which may wait for it.
-    Source: ``Election.followerLogReplication``.
+    ``RecordLog`` takes up the copied bytes. They are reported in the *new* leader's term, before
+    their own term is in the recording log: hazards HZ2 and HZ7. If more is recorded than was
+    reported, ``x.interval`` is false only if the leader's publication refused the report.
+
+    ``x.position``, the end of the recording, has three meanings. If all is recorded, the archive
+    has not signalled yet that the copy has ended. If less is recorded, the copy has ended short,
+    and the member takes it for whole: hazard HZ10. If there is nothing to copy, the member has a
+    recording, which may be empty. An empty term is written without waiting, and only by a member
+    that has a recording.
+
+    Hardened against HZ2, the term is opened before its first byte is copied. Hardened against HZ5,
+    the member does not wait for a commit, because the commit may wait for this member. Source:
+    ``Election.followerLogReplication``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION) or not _may_end_at(s, x.position):
@@ -157,7 +161,7 @@ def _join_log(s: Member) -> Outcome:
 
 
 def _begin_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome:
-    """Replay what is known to be committed; wait while nothing is, canvass if nothing is left."""
+    """Replay up to the notified commit position. Wait while it is 0. Canvass if it is reached."""
     if s.commit_position >= s.append_position:
         return _join_log(s)
     if not rules.is_149 and s.notified_commit_position == 0:
@@ -176,13 +180,14 @@ def _begin_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome:
 
 
 def follower_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Replay the own log up to what the leader has said is committed, then join the log.
+    """Replay the own log up to the notified commit position, then join the leader's log.
 
     Notes
     -----
-    While no commit position is known the member only reports where it is: without a deadline and
-    deaf to ballots (L-B). A replay that ends short of the log's end leads back to CANVASS. 1.49
-    replays everything it has recorded, committed or not. Source: ``Election.followerReplay``.
+    While the commit position is 0, the member only reports its position: it has no deadline, and it
+    answers no ballot (hazard L-B). If the replay ends before the end of the log, the member
+    canvasses again. 1.49 replays its whole log, committed or not. Source:
+    ``Election.followerReplay``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_REPLAY):
@@ -230,9 +235,9 @@ def follower_catchup_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outco
 
     Notes
     -----
-    The recording log is not touched: hazard HZ2. Hardened, the term is opened before its first byte
-    is recorded. Aeron asks for the recording some cycles before (``RecordLog``). Source:
-    ``Election.followerCatchupAwait``.
+    The recording log does not change: hazard HZ2. Hardened against it, the term is opened before
+    its first byte is recorded. Aeron starts the recording some cycles earlier (``RecordLog``).
+    Source: ``Election.followerCatchupAwait``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_CATCHUP_AWAIT):
@@ -251,14 +256,14 @@ def follower_catchup_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outco
 
 
 def follower_catchup(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Report how much of the catch-up is recorded, and go on once the leader has stopped it and
-    everything known to be committed is processed.
+    """Report how much of the catch-up is recorded. End it once the leader has stopped the replay
+    and the log is processed up to the join position and the notified commit position.
 
     Notes
     -----
-    The reports carry the term of the *module*, which lags behind the election's until the new
-    term's first entry has been consumed; hardened against HZ7, the term that the log ends with.
-    Source: ``Election.followerCatchup``, ``ConsensusModuleAgent.catchupPoll``.
+    The reports have the term of the *module*, which is older than that of the election until the
+    first entry of the new term has been processed. Hardened against HZ7, they have the last term of
+    the log. Source: ``Election.followerCatchup``, ``ConsensusModuleAgent.catchupPoll``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_CATCHUP):
@@ -284,7 +289,7 @@ def follower_catchup(rules: Rules, i: int, s: Member, x: Input) -> Outcome | Non
 
 
 def follower_log_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
-    """Make sure that there is a log subscription with a live destination.
+    """Subscribe to the live log. After a catch-up there is a subscription already.
 
     Notes
     -----
@@ -306,8 +311,8 @@ def follower_log_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outcome |
 
     Notes
     -----
-    Aeron starts to record some cycles before it opens the term (``RecordLog``); here it is the
-    other way round, as in `leader_init`. Source: ``Election.followerLogAwait``.
+    Aeron starts to record some cycles before it opens the term (``RecordLog``). Here the term is
+    opened first, as in `leader_init`. Source: ``Election.followerLogAwait``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_LOG_AWAIT):
@@ -326,7 +331,7 @@ def follower_log_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outcome |
 
 
 def follower_ready(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
-    """Tell the leader, and close the election.
+    """Report the own position to the leader, and close the election.
 
     Notes
     -----

@@ -1,9 +1,8 @@
-"""The election of one member that has won the ballot: what one duty cycle does in the states that
-lead.
+"""The election of a member that has won the ballot: the steps of the leader's states.
 
-A leader waits until a quorum has recorded its log, processes that log itself, opens its term and
-waits for a quorum in the term. Where it renews its own record before it computes the quorum, it
-counts itself as active; elsewhere only if it has been heard of in time, like any other member.
+A leader waits until a quorum has recorded its log, processes the log itself, opens its term, and
+waits for a quorum in the term. A step that renews the leader's own record before it computes the
+quorum position counts the leader as active. The other steps count it only if ``x.active`` has it.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ from canvass.cluster.transitions import (
 def _publish_leadership(
     rules: Rules, i: int, s: Member, x: Input, announces: bool, reached: int
 ) -> Effects:
-    """Announce the leader if it ``announces`` itself now, and publish the quorum position if due.
+    """Send NewLeadershipTerm if the leader ``announces`` itself, and CommitPosition if it is due.
 
-    Whether the latter is due follows from a timer and the value last published; receivers keep the
-    greatest, so it is left to the input. 1.49 publishes in the term of the module.
+    A timer and the value published last decide whether CommitPosition is due. Receivers keep the
+    greatest value, so the spec leaves this to the input. 1.49 publishes in the module's term.
     """
     sends: Effects = ()
     if announces:
@@ -74,12 +73,12 @@ def _is_replicated(rules: Rules, s: Member, active: Set[int]) -> bool:
 
 
 def leader_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Wait until a quorum has recorded all that this leader has.
+    """Wait until a quorum has recorded the whole log of this leader.
 
     Notes
     -----
-    There is no deadline (L-A), and the terms of the reports are not looked at (hazard HZ1).
-    Hardened against HZ5, the quorum must have opened the new term too. Source:
+    There is no deadline (hazard L-A), and reports of every term count (hazard HZ1). Hardened
+    against HZ5, the quorum must have opened the new term too. Source:
     ``Election.leaderLogReplication``.
     """
     # Refuse.
@@ -99,15 +98,15 @@ def leader_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome
 
 
 def leader_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Replay to itself what the own log holds beyond the commit position.
+    """Replay the own log from the commit position to its end.
 
     Notes
     -----
-    The replay's progress is ``ConsumeLog`` and ``OnReplayNewLeadershipTermEvent``. Everything
-    replayed counts as committed by its position alone, though no member has opened the new term
+    ``ConsumeLog`` and ``OnReplayNewLeadershipTermEvent`` process the replay. The whole log counts
+    as committed because a quorum has reached its end, although no member has opened the new term
     yet: hazard HZ5. 1.49 forgets the followers' positions here. The leader renews its own record
-    when it begins, and not while it replays. When it leaves the state it always announces itself,
-    as the timer of the announcement has been reset. Source: ``Election.leaderReplay``, ``state``.
+    when the replay starts, and not while it runs. The leader always announces itself when it leaves
+    the state, because the timer has been reset. Source: ``Election.leaderReplay``, ``state``.
     """
     # Refuse.
     if not is_at(s, ElectionState.LEADER_REPLAY):
@@ -143,8 +142,8 @@ def leader_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
 
     Notes
     -----
-    This is where the term becomes durable at its leader. Aeron starts to record before; here what
-    is on disk never lags behind what is recorded. Source: ``Election.leaderInit``.
+    This step makes the term durable at its leader. Aeron starts to record first; here the term is
+    on disk before any of its entries is recorded. Source: ``Election.leaderInit``.
     """
     # Refuse.
     if not is_at(s, ElectionState.LEADER_INIT):
@@ -163,7 +162,7 @@ def leader_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
 
 
 def _is_ready(rules: Rules, i: int, s: Member, x: Input) -> bool:
-    """Whether enough members stand at the leader's position in the new term."""
+    """Whether enough members have reported the leader's position in the new term."""
     term, position = s.leadership_term_id, s.append_position
     quorum = has_quorum_at_position(rules, s, term, position, x.active | {i})
     if rules.is_149:
@@ -172,14 +171,14 @@ def _is_ready(rules: Rules, i: int, s: Member, x: Input) -> bool:
 
 
 def leader_ready(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Wait for a quorum that stands at the leader's position in the new term, then write the first
+    """Wait until a quorum has reported the leader's position in the new term, then write the first
     entry of the term and close the election.
 
     Notes
     -----
-    ``x.position`` is where that entry, a NewLeadershipTermEvent, ends, or -1 if the log stream
-    takes nothing; given while there is no quorum yet, the step is not enabled. A member that is
-    still copying older terms reports in the new term too and is counted: hazard HZ7. Source:
+    ``x.position`` is the end of that entry, a NewLeadershipTermEvent, or -1 if the log stream
+    accepts no entry. The step is not enabled if ``x.position`` is given without a quorum. A member
+    that still copies older terms reports in the new term and counts: hazard HZ7. Source:
     ``Election.leaderReady``, ``ConsensusModuleAgent.updateLeaderPosition``.
     """
     # Refuse.

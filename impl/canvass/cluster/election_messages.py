@@ -1,8 +1,8 @@
-"""The consensus messages that elections turn on, and what a member does on receiving each.
+"""The handlers of the messages that decide elections: positions, vote requests and votes.
 
-A handler is enabled in every state, and ignores what does not concern it. In INIT it ignores
-everything about the election. The messages about catch-up and termination are in
-`canvass.cluster.replication`, NewLeadershipTerm in `canvass.cluster.new_leadership_term`.
+A handler is enabled in every state. In INIT it ignores all messages about the election. The
+handlers of catch-up and termination are in `canvass.cluster.replication`, and that of
+NewLeadershipTerm in `canvass.cluster.new_leadership_term`.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from canvass.cluster.transitions import (
 
 
 def forget_graceful_closed_leader(s: Member, j: int) -> Member:
-    """Count a leader that closed in good order as present again, now that it is heard of."""
+    """The state that counts member ``j`` as present again if it is the leader that closed."""
     if s.graceful_closed_leader_id != j:
         return s
     return replace(s, graceful_closed_leader_id=NULL_VALUE)
 
 
 def _record(s: Member, j: int, term: int, position: int) -> Member:
-    """Note a report, in the states that read it."""
+    """The state with a report of member ``j`` noted, if the election state reads reports."""
     if s.election_state not in RECORDS_READ:
         return s
     return replace(s, members=update_member_log_position(s.members, j, term, position))
@@ -86,14 +86,15 @@ def _on_canvass_position_in_election(
 
 
 def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Note what the sender has recorded; a leader answers with what follows that in its own log.
+    """Note how much the sender has recorded. A leader answers with the term that follows the
+    sender's log term in its own log.
 
     Notes
     -----
-    In an election a log term above the leader's own means that there was a newer leader: this one
-    gives up. Outside elections it does not answer then (L-C). From 1.50 it notes the sender's
-    position outside elections too, whatever its term: half of hazard HZ1. The sender has just been
-    heard of: it is active when the quorum is computed for the answer. Source:
+    A log term above the leader's term shows that there was a newer leader: in an election the
+    leader gives up; outside elections it does not answer (hazard L-C). From 1.50 a leader outside
+    elections notes the position too, whatever its term, which is half of hazard HZ1. The sender
+    counts as active when the quorum position for the answer is computed. Source:
     ``Election.onCanvassPosition``, ``ConsensusModuleAgent.onCanvassPosition``,
     ``updateMemberLogPosition``.
     """
@@ -164,15 +165,16 @@ def _on_request_vote_in_election(
 
 
 def on_request_vote(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Answer one ballot request.
+    """Grant or refuse a vote.
 
     Notes
     -----
-    At most one YES for each term: granting raises the candidate term, on disk before the vote
-    leaves, and a request at or below it is refused. A refusal because the candidate's log is older
-    uses the term up too. Outside elections a request of a newer term starts an election and is
-    itself lost. In the states that follow or lead it is not answered. Source:
-    ``Election.onRequestVote``, ``ConsensusModuleAgent.onRequestVote``.
+    A member grants at most one vote in each term. To grant it, the member raises its candidate
+    term, on disk before the vote is sent, and it refuses requests at or below its candidate term.
+    It also raises the term when it refuses because the candidate's log is older. An election state
+    that leads or follows answers only the requests that it refuses. Outside elections a request of
+    a newer term starts an election and is lost. Source: ``Election.onRequestVote``,
+    ``ConsensusModuleAgent.onRequestVote``.
     """
     m = received(x, RequestVote)
     if is_electing(s):
@@ -183,11 +185,11 @@ def on_request_vote(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None
 
 
 def on_vote(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Note a vote in the own ballot, and the voter's log.
+    """Note a vote in the own ballot, and the position of the voter's log.
 
     Notes
     -----
-    A later vote of the same member overwrites an earlier one. Source: ``Election.onVote``.
+    A later vote of the same member replaces the earlier one. Source: ``Election.onVote``.
     """
     m = received(x, Vote)
 
@@ -212,7 +214,7 @@ def on_vote(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def _track_catchup(s: Member, m: AppendPosition) -> Outcome:
-    """Tell a member to stop catching up, if it has reached the end of this leader's stream."""
+    """Stop the catch-up of a follower that has reached the end of this leader's log stream."""
     j = m.follower_member_id
     catches_up = s.members[j].catchup_replay or m.flags == CATCHUP_FLAG
     if not catches_up or m.log_position < s.publication_position:
@@ -223,13 +225,13 @@ def _track_catchup(s: Member, m: AppendPosition) -> Outcome:
 
 
 def on_append_position(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
-    """Note what a follower says that it has recorded.
+    """Note how much of the log a follower has recorded.
 
     Notes
     -----
-    The term is bounded from above only, so reports of older terms count (hazards HZ1, HZ2). A
-    follower that catches up, or says that it does, and has reached the end of the leader's stream
-    is sent ``StopCatchup``. A closed leader of 1.49 notes the position alone. Source:
+    The report may have any term up to the leader's, so reports of older terms count (hazards HZ1,
+    HZ2). If a follower that catches up has reached the end of the leader's stream, the leader sends
+    ``StopCatchup``. A closed leader of 1.49 notes the position without the term. Source:
     ``ConsensusModuleAgent.onAppendPosition``, ``trackCatchupCompletion``,
     ``Election.onAppendPosition``.
     """
@@ -267,14 +269,14 @@ def _on_commit_position_in_election(rules: Rules, s: Member, m: CommitPosition) 
 
 
 def on_commit_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Note what the leader says is committed.
+    """Note the commit position that the leader publishes.
 
     Notes
     -----
-    In an election only the sender is checked, not the term. 1.49 takes note only while it copies
-    older terms, or catches up in the term of the message. There a closed member notes the
-    position of the last message: the position can fall. Source: ``Election.onCommitPosition``,
-    ``ConsensusModuleAgent.onCommitPosition``.
+    In an election the member checks the sender of the message, not its term. In 1.49 it notes the
+    position only in FOLLOWER_LOG_REPLICATION, or in FOLLOWER_CATCHUP if the term is its own. A
+    closed follower of 1.49 notes the position of the last message, so the position can fall.
+    Source: ``Election.onCommitPosition``, ``ConsensusModuleAgent.onCommitPosition``.
     """
     m = received(x, CommitPosition)
     if is_electing(s):

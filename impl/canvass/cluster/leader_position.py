@@ -1,4 +1,4 @@
-"""What a leader publishes and takes for committed, in LEADER_READY and outside elections."""
+"""The quorum position that a leader publishes and commits, in LEADER_READY and when closed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from canvass.cluster.transitions import advance_commit, with_record
 
 
 def note_own_position(i: int, s: Member, own: int) -> Member:
-    """The state with the own record renewed: member ``i`` has recorded up to ``own``."""
+    """The state of member ``i`` with position ``own`` in its own record."""
     renewed = replace(s.members[i], log_position=own)
     return replace(s, members=with_record(s.members, i, renewed))
 
@@ -39,9 +39,9 @@ def leader_quorum_position(
 
     Notes
     -----
-    From 1.50 the quorum is computed before the leader renews its own record. The leader counts with
-    the position of its previous duty cycle, and only if it is active itself. 1.49 renews its record
-    first. Source: ``ConsensusModuleAgent.updateLeaderPosition``.
+    From 1.50 the leader computes the quorum position before it renews its own record. So it counts
+    with the position of its previous duty cycle, and only if it is active itself. 1.49 renews its
+    record first. Source: ``ConsensusModuleAgent.updateLeaderPosition``.
     """
     if rules.is_149:
         noted = note_own_position(i, s, own)
@@ -52,25 +52,26 @@ def leader_quorum_position(
 def commit_leader_position(
     rules: Rules, i: int, s: Member, x: Input, own: int, reached: int
 ) -> tuple[Member, Effects]:
-    """Renew the own record, then publish the quorum position and commit it, if that is due.
+    """Renew the own record, then publish and commit the quorum position if that is due.
 
     Parameters
     ----------
     rules, i, s, x
-        The rules, the leader, its state and input. It is due once an interval has passed, or if the
-        quorum position is above the commit position.
+        The rules, the leader, its state and its input.
     own
         The position up to which the leader has recorded.
     reached
-        The quorum position. It can fall, when a member is no longer heard of, and is sent as it is.
+        The quorum position. It falls if a member is no longer active, and is published even then.
 
     Returns
     -------
     tuple of Member and Effects
-        The state, whose commit position only rises (1.49: is set), and what happens.
+        The next state and the effects. The commit position only rises; in 1.49 it becomes
+        ``reached``.
 
     Notes
     -----
+    This is due if ``x.commit_interval``, or if the quorum position is above the commit position.
     Source: ``ConsensusModuleAgent.updateLeaderPosition``.
     """
     after = note_own_position(i, s, own)

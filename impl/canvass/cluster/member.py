@@ -1,11 +1,11 @@
 """The protocol state of one member, and the inputs that drive it.
 
-The field names are those of the TLA+ record in snake_case; ``MemberState.tla`` says what each one
-means to the protocol. The values are immutable, and nothing here decides anything. `msgspec` reads
-and writes the state as it is in traces, with the field names of the TLA+ record.
+The fields are those of the TLA+ record in snake_case, and ``MemberState.tla`` says what each one
+means. The values are immutable. Traces hold the same classes: `msgspec` reads and writes them with
+the field names of the TLA+ record.
 
-An election variable is null while no election runs: the election object is dropped when it closes.
-A member record of a follower is null too: it is not read before the next CANVASS resets it.
+Election variables are null while no election runs, because Aeron drops the election object when it
+closes. A follower's member records are null too: the next CANVASS resets them before they are read.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from canvass.cluster.messages import NULL_VALUE, Int64, Message
 from canvass.cluster.names import wire_name
 
 MAX_MEMBERS: Final = 9
-"""Aeron clusters have 1, 3, 5 or 7 members; 9 leaves room and fits the columns of one event in a
-few cache lines.
+"""Aeron clusters have 1, 3, 5 or 7 members. With up to 9 the columns of an event take a few cache
+lines.
 """
 MAX_RECORDING_LOG: Final = 1 << 12
-"""Recording-log entries in one event: what the step reads or writes, not the whole log of a
-long-lived cluster.
-"""
+"""The most recording-log entries in one event of a trace. A log with more terms is refused."""
 
 
 class ElectionState(str, Enum):
@@ -60,7 +58,9 @@ class Role(str, Enum):
 
 
 class ModuleState(str, Enum):
-    """Whether the consensus module works or has terminated; Aeron's other states are left out."""
+    """The state of the consensus module: it works, or it has terminated. Aeron's other states are
+    left out.
+    """
 
     ACTIVE = "ACTIVE"
     CLOSED = "CLOSED"
@@ -71,29 +71,29 @@ class _Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name,
 
 
 class MemberRecord(_Record, frozen=True):
-    """What a member believes of one member, itself included (Aeron's ``ClusterMember``)."""
+    """What a member knows of a member of the cluster, itself included (``ClusterMember``)."""
 
     leadership_term_id: Int64
     log_position: Int64
     candidate_term_id: Int64
     vote: Int64
-    """-1 none yet, 0 against, 1 in favour."""
+    """-1: no vote yet; 0: refused; 1: granted."""
     ballot_sent: bool
     catchup_replay: bool
-    """A replay of the log runs for this member's catch-up."""
+    """The log is being replayed to this member, so that it catches up."""
 
 
 NULL_RECORD: Final = MemberRecord(
     NULL_VALUE, NULL_VALUE, NULL_VALUE, NULL_VALUE, ballot_sent=False, catchup_replay=False
 )
-"""What a member believes of a member that it has heard nothing from."""
+"""The record of a member that has reported nothing."""
 
 
 class TermEntry(_Record, frozen=True):
     """One TERM entry of the recording log. ``log_position`` is the end of the term, -1 if open.
 
-    A term that no entry names, below the last one, is an empty term at the base of the next entry:
-    the entries with which Aeron fills such gaps are implied.
+    If a term below the last one has no entry, it is empty and lies at the base of the next entry.
+    Aeron fills such gaps with entries; here they are implied.
     """
 
     leadership_term_id: Int64
@@ -104,7 +104,7 @@ class TermEntry(_Record, frozen=True):
 class Member(_Record, frozen=True):
     """The whole protocol state of one member."""
 
-    # What survives a restart.
+    # On disk: these fields survive a restart.
     persisted_candidate_term_id: Int64
     recording_log: Annotated[tuple[TermEntry, ...], Meta(max_length=MAX_RECORDING_LOG)]
     recorded_position: Int64
@@ -141,7 +141,7 @@ class Member(_Record, frozen=True):
 
 
 class Input(Struct, frozen=True, gc=False):
-    """What a step consumes: a message, or facts of clock, transport, archive and log.
+    """What a step consumes: a message, or facts about clock, transport, archive and log.
 
     Only the fields that an action reads may differ from their defaults.
     """
@@ -171,7 +171,7 @@ NO_INPUT: Final = Input()
 
 
 def new_member(member_count: int) -> Member:
-    """Give the state of a member with nothing on disk: ``NewMember`` of ``MemberState.tla``."""
+    """The state of a member with nothing on disk: ``NewMember`` of ``MemberState.tla``."""
     return Member(
         persisted_candidate_term_id=NULL_VALUE,
         recording_log=(),

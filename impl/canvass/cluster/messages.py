@@ -1,16 +1,14 @@
-"""The consensus messages that members exchange, one frozen class each, fields named as in Aeron's
-SBE schema.
+"""The consensus messages that members exchange: a frozen class for each, with Aeron's field names.
 
-Nothing here decides anything. Left out, because no protocol rule of the model reads them:
-``protocolVersion``, ``appVersion``, ``timestamp``, ``logSessionId``, ``leaderRecordingId``,
-``isStartup`` and ``catchupEndpoint``.
+Left out, because no protocol rule of the model reads them: ``protocolVersion``, ``appVersion``,
+``timestamp``, ``logSessionId``, ``leaderRecordingId``, ``isStartup`` and ``catchupEndpoint``.
 
 Terms and positions are integers; -1 (`NULL_VALUE`) means none. Positions are bytes from the start
-of the log. Every integer is signed 64-bit, whatever it means: a position that no cluster can have
-is for the checker to reject, not for a reader of traces.
+of the log. Every integer is signed 64-bit. A reader of traces accepts all of these values, and the
+checker rejects those that no cluster can have.
 
-The classes are the messages of the trace format too: `msgspec` reads and writes them, with the
-field names of the SBE schema (`canvass.cluster.names.wire_name`), the type first.
+Traces hold the same classes. `msgspec` reads and writes them with the field names of Aeron's SBE
+schema (`canvass.cluster.names.wire_name`). The type is the first field of the JSON object.
 """
 
 from __future__ import annotations
@@ -41,11 +39,11 @@ class _Message(
     tag=True,
     gc=False,
 ):
-    """A message; its JSON object says its type first."""
+    """A message. In JSON its first field is its type."""
 
 
 class CanvassPosition(_Message, frozen=True):
-    """What the sender has recorded, published every canvass interval (SBE id 50)."""
+    """The sender reports its log in CANVASS and NOMINATE, once an interval (SBE id 50)."""
 
     log_leadership_term_id: Int64
     log_position: Int64
@@ -63,7 +61,7 @@ class RequestVote(_Message, frozen=True):
 
 
 class Vote(_Message, frozen=True):
-    """A voter's answer; log term and position are the voter's own (SBE id 52)."""
+    """A voter answers a candidate; log term and position are the voter's own (SBE id 52)."""
 
     candidate_term_id: Int64
     log_leadership_term_id: Int64
@@ -74,7 +72,9 @@ class Vote(_Message, frozen=True):
 
 
 class NewLeadershipTerm(_Message, frozen=True):
-    """A leader announces its term and what follows a log term in its log (SBE id 53)."""
+    """A leader announces its term, and where in its log the term after a log term begins and ends
+    (SBE id 53).
+    """
 
     log_leadership_term_id: Int64
     next_leadership_term_id: Int64
@@ -88,7 +88,7 @@ class NewLeadershipTerm(_Message, frozen=True):
 
 
 class AppendPosition(_Message, frozen=True):
-    """How much of the log the sender has recorded (SBE id 54)."""
+    """A follower reports how much of the log it has recorded (SBE id 54)."""
 
     leadership_term_id: Int64
     log_position: Int64
@@ -97,7 +97,7 @@ class AppendPosition(_Message, frozen=True):
 
 
 class CommitPosition(_Message, frozen=True):
-    """The quorum position, as the leader computed it (SBE id 55)."""
+    """A leader publishes the quorum position that it has computed (SBE id 55)."""
 
     leadership_term_id: Int64
     log_position: Int64
@@ -159,7 +159,7 @@ MESSAGE_TYPES: Final[tuple[type[Message], ...]] = (
     TerminationPosition,
     TerminationAck,
 )
-"""All message types; the index is the code in columns."""
+"""All message types. The columns of a trace store the index as the type's code."""
 
 _SENDER: Final[Mapping[type[Message], Callable[[Message], int]]] = {
     kind: attrgetter(name)
@@ -174,6 +174,6 @@ _SENDER: Final[Mapping[type[Message], Callable[[Message], int]]] = {
 
 
 def sender_of(m: Message) -> int:
-    """The sender that a message names, or -1."""
+    """The member that a message names as its sender, or -1."""
     named = _SENDER.get(type(m))
     return NULL_VALUE if named is None else named(m)

@@ -1,8 +1,4 @@
-"""The two mechanical naming rules that tie the Python core to the spec.
-
-Here live the rules and nothing else: a name that does not follow from one of them is a mistake, not
-an exception.
-"""
+"""The two naming rules that tie the Python core to the spec. There are no exceptions to them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A leader's announcement of itself, and what a member does on receiving it.
+"""The handler of NewLeadershipTerm, with which a leader announces itself.
 
-The message says what follows one term in the leader's log. A member whose own log ends with that
-term learns from it whether to truncate its log, to copy a term, or to follow.
+The message says which term follows the log term that it names in the leader's log. A member whose
+log ends with that log term learns whether to truncate its log, to copy a term, or to follow.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from canvass.cluster.transitions import (
 def _truncate_log(rules: Rules, s: Member, position: int) -> Outcome:
     """Truncate the own log where the leader's next term begins, and start the election again.
 
-    Nothing compares that position with the own commit position. Hardened against HZ5, the recording
-    log loses the terms that begin beyond it: leaders without a quorum opened them. 1.49 reads the
-    append position again in INIT only.
+    The position is not compared with the own commit position. Hardened against HZ5, the recording
+    log loses the terms that begin beyond it, which leaders without a quorum opened. 1.49 keeps the
+    old append position until INIT.
     """
     if rules.is_hardened("HZ5"):
         log = cut_terms(s.recording_log, position)
@@ -42,6 +42,7 @@ def _truncate_log(rules: Rules, s: Member, position: int) -> Outcome:
 
 
 def _follow_leader(s: Member, m: NewLeadershipTerm) -> Member:
+    """The state that follows the leader of the message in its term."""
     behind = s.append_position < m.log_position
     return replace(
         s,
@@ -54,10 +55,10 @@ def _follow_leader(s: Member, m: NewLeadershipTerm) -> Member:
 
 
 def _join_term(rules: Rules, s: Member, m: NewLeadershipTerm) -> Outcome:
-    """Follow in the leader's term.
+    """Enter FOLLOWER_REPLAY: the own log has all terms before the leader's.
 
     Hardened against HZ5, a member whose log ends where the term begins opens the term before it
-    reports that. In 1.49 nothing is known to be committed then.
+    reports its position. 1.49 forgets the notified commit position.
     """
     after = replace(s, notified_commit_position=0) if rules.is_149 else s
     if rules.is_hardened("HZ5") and s.append_position == m.term_base_log_position:
@@ -71,6 +72,7 @@ def _join_term(rules: Rules, s: Member, m: NewLeadershipTerm) -> Outcome:
 
 
 def _replicate(s: Member, term: int, base: int, stop: int) -> Outcome:
+    """Enter FOLLOWER_LOG_REPLICATION to copy ``term`` up to ``stop``."""
     after = replace(
         s,
         replication_leadership_term_id=term,
@@ -85,7 +87,7 @@ def _log_ends_in_other_term(s: Member, m: NewLeadershipTerm) -> bool:
 
 
 def _log_is_too_long(s: Member, m: NewLeadershipTerm) -> bool:
-    """Whether the own log goes on where the leader's next term begins."""
+    """Whether the own log extends beyond the base of the leader's next term."""
     return NULL_VALUE != m.next_term_base_log_position < s.append_position
 
 
@@ -95,7 +97,7 @@ def _has_older_terms(s: Member, m: NewLeadershipTerm) -> bool:
 
 
 def _replicate_older_terms(s: Member, m: NewLeadershipTerm) -> Outcome:
-    """Copy the rest of the own last term, or the next one, from a leader that is terms ahead."""
+    """Copy the rest of the own last term, or the next term, from a leader that is terms ahead."""
     next_base = m.next_term_base_log_position
     if m.next_leadership_term_id == NULL_VALUE:
         return enter_init(s)
@@ -109,7 +111,7 @@ def _replicate_older_terms(s: Member, m: NewLeadershipTerm) -> Outcome:
 
 
 def _accept_new_leadership_term(rules: Rules, i: int, s: Member, m: NewLeadershipTerm) -> Outcome:
-    # Refuse: the message is about another term than the one the own log ends with.
+    # Refuse: the log term of the message is not the last term of the own log.
     if _log_ends_in_other_term(s, m):
         return Outcome(s) if s.election_state is ElectionState.CANVASS else enter_canvass(i, s)
 
@@ -146,17 +148,17 @@ def _on_new_leadership_term_in_election(
 
 
 def on_new_leadership_term(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Follow the leader that announces itself, or first fetch what the own log lacks.
+    """Follow the leader that announces itself: replay, copy an older term, or truncate the log.
 
     Notes
     -----
-    It is accepted in CANVASS whatever its term (hazard HZ3), and in a ballot if it is of the term
-    voted in. It must be about the term that the own log ends with: then one log is a prefix of the
-    other, up to where the leader's next term begins. A longer log is truncated there. Otherwise the
-    member follows: it replays if it lacks only the current term, else it copies one older term and
-    canvasses again. A closed follower of 1.49 takes the end of its leader's log, which need not be
-    committed, for the commit position. Source: ``Election.onNewLeadershipTerm``,
-    ``ConsensusModuleAgent.onNewLeadershipTerm``.
+    In CANVASS the member accepts a leader of any term (hazard HZ3), in a ballot only a leader of
+    the term that it voted in. The message must name the last term of the own log. Then one log is a
+    prefix of the other, up to the base of the leader's next term, and a longer own log is truncated
+    there. If the own log lacks only the leader's term, the member replays it. Otherwise the member
+    copies one older term and canvasses again. A closed follower of 1.49 takes the end of the
+    leader's log for the commit position, although it need not be committed. Source:
+    ``Election.onNewLeadershipTerm``, ``ConsensusModuleAgent.onNewLeadershipTerm``.
     """
     m = received(x, NewLeadershipTerm)
     if is_electing(s):

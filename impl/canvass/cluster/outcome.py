@@ -1,7 +1,7 @@
-"""What a step yields, and how it is put together.
+"""The outcome of a step, and functions that put one together.
 
-An `Outcome` is the spec's ``[next, sends]`` with the other effects among the sends. None stands for
-the spec's empty set: the action is not enabled. Nothing here decides anything.
+An `Outcome` is the spec's ``[next, sends]``; its effects are the sends together with all other
+effects. None stands for the spec's empty set: the action is not enabled.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class Outcome(Struct, frozen=True):
 
     @property
     def sends(self) -> tuple[Send, ...]:
-        """The sends among the effects: what the spec says of them."""
-        # Most steps have no effect at all, or few: a generator costs more than they do.
+        """The sends among the effects. The spec describes no other effects."""
+        # Most steps have few effects or none, so a generator would cost more than the list.
         return tuple([e for e in self.effects if isinstance(e, Send)]) if self.effects else ()
 
     def also(self, *effects: Effect) -> Outcome:
-        """The outcome with more effects after its own."""
+        """The same outcome with ``effects`` after its own."""
         return Outcome(self.next, self.effects + effects)
 
     def after(self, *effects: Effect) -> Outcome:
-        """The outcome with more effects before its own."""
+        """The same outcome with ``effects`` before its own."""
         return Outcome(self.next, effects + self.effects)
 
 
@@ -48,7 +48,7 @@ def received(x: Input, message_type: type[_MessageT]) -> _MessageT:
         If the input holds no message of that type.
     """
     if not isinstance(x.message, message_type):
-        raise TypeError(f"a {message_type.__name__} is to be handled, not {x.message!r}")
+        raise TypeError(f"the step handles a {message_type.__name__}, not {x.message!r}")
     return x.message
 
 

@@ -1,7 +1,7 @@
-"""What the duty cycle needs of the world: messages, the archive, the log, clients, chance.
+"""The interfaces through which the duty cycle reaches messages, archive, log, clients and chance.
 
-Only interfaces are here. The duty cycle opens no file and no socket and reads no clock.
-`canvass.node.node` implements `Port`, for processes of a cluster and for simulated ones.
+The duty cycle opens no file and no socket and reads no clock. `canvass.node.node.MemberPort`
+implements `Port`, in processes and in simulations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 
 StepFunction: TypeAlias = Callable[[Rules, int, Member, str, Input], Outcome | None]
-"""The protocol core: `canvass.cluster.core.step`, or another one in its place."""
+"""The protocol core: `canvass.cluster.core.step`, or a mutant of it."""
 
 
 class StepRecorder(Protocol):
@@ -47,8 +47,8 @@ class StepRecorder(Protocol):
         inputs
             What the step consumed.
         sender, number
-            Of the message consumed: the member that sent it, and the number that this member's
-            recorder gave it.
+            The member that sent the consumed message, and the number that its recorder gave the
+            message.
         sends
             Receiver and message, in the order of sending.
         log_checksums
@@ -68,69 +68,62 @@ class Received:
 
     sender: int
     number: int
-    """What the sender's recorder numbered it, or -1 if it records nothing."""
+    """The number that the sender's recorder gave it, or -1 without a recorder."""
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """Whole entries of the own log: the first one of a term alone, others together."""
+    """Whole entries of the own log. The first entry of a term is a part of its own."""
 
     position: int
-    """Where they end."""
+    """The end of the last entry."""
     count: int
     leadership_term_id: int = NULL_VALUE
-    """The term that the entry opens, or -1 if none does."""
+    """The term that the entry opens, or -1 if it opens none."""
     term_base_log_position: int = NULL_VALUE
     snapshot: bool = False
-    """Whether the last of them asks for a snapshot, which is to be taken exactly there."""
+    """Whether the last entry asks for a snapshot, which must be taken at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An entry that a leader is to write into its log."""
+    """An entry for a leader to append to its log."""
 
     length: int
-    """In bytes, aligned, with its frame."""
+    """Its length in bytes, aligned, with its frame."""
     snapshot: bool = False
-    """Whether it asks all members for a snapshot where it ends."""
+    """Whether it asks all members for a snapshot at its end."""
 
 
 class Port(Protocol):
-    """The world of one member, as its duty cycle sees it. No call blocks."""
+    """Everything around the duty cycle of one member. No call blocks."""
 
     def poll(self) -> Received | None:
         """Take the next consensus message, if there is one."""
         ...
 
     def accepts(self, to: int) -> bool:
-        """Whether the transport would take a message to a member now."""
+        """Whether the transport accepts a message to member ``to`` now."""
         ...
 
     def recorded_position(self) -> int:
-        """How far the archive has recorded the log."""
+        """The position up to which the archive has recorded the log."""
         ...
 
     def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
-        """Read the recorded log from a position on.
+        """Read at most ``limit`` entries of the recorded log, from ``position`` up to ``bound``.
 
-        Parameters
-        ----------
-        position
-            Where to begin.
-        bound
-            Where to end at the latest.
-        limit
-            How many entries at most.
+        Return None if no whole entry lies there.
         """
         ...
 
     def log_join_position(self) -> int:
-        """Where the log stream subscribed to has been joined, or -1 if it is not connected."""
+        """The position at which the log subscription has connected, or -1 if it has not."""
         ...
 
     def log_closed(self) -> bool | None:
-        """Whether the log stream has ended: None if it goes on, true if it ended in good order."""
+        """None while the log stream lasts; true if it has ended in good order, false if not."""
         ...
 
     def add_live_destination(self) -> None:
@@ -138,22 +131,22 @@ class Port(Protocol):
         ...
 
     def poll_ingress(self) -> Offer | None:
-        """Take the next entry that a client or an operator offers, if there is one.
+        """The next entry that a client or an operator offers, or None.
 
-        The entry that a leader writes next is this one.
+        It stays the next entry until `adopt` carries out its `AppendToLog`.
         """
         ...
 
     def is_active(self) -> bool:
-        """Whether the module is neither suspended nor taking a snapshot nor ending."""
+        """Whether the module is active: not suspended, not taking a snapshot, and not ending."""
         ...
 
     def poll_termination(self) -> bool:
-        """Whether an operator asks a leader to terminate the cluster; asked for once."""
+        """Take an operator's request to terminate the cluster. Each request is returned once."""
         ...
 
     def nomination_delay_ns(self, limit_ns: int) -> int:
-        """Draw how long to wait before the ballot: from 0 up to a limit, exclusive."""
+        """Draw the wait before a ballot, from 0 up to ``limit_ns``, exclusive."""
         ...
 
     def adopt(
@@ -164,12 +157,12 @@ class Port(Protocol):
         Parameters
         ----------
         now_ns
-            The clock of the cycle.
+            The time of the cycle.
         action, x
-            What was done.
+            The action and its input.
         sender, number
-            Of the message consumed, or -1.
+            The sender and the number of the consumed message, or -1.
         outcome
-            The state after it, and the effects. If this returns, the state holds.
+            The state after the step, and its effects. The state holds once this call returns.
         """
         ...

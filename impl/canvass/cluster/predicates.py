@@ -1,7 +1,7 @@
-"""What a member concludes from its state and its records of the others, without changing anything.
+"""Questions about a member's state, without any change to it.
 
-Here are the comparison of logs, who may stand and who has won, what a quorum has recorded, and the
-NewLeadershipTerm that follows from a leader's state. What a member does about it is elsewhere.
+Which of two logs is newer, who may be a candidate, who has won a ballot, which position a quorum
+has recorded, and which NewLeadershipTerm a leader sends.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from canvass.cluster.quorum import is_quorum, quorum_position
 from canvass.cluster.recording_log import NO_TERM_ENTRY, find_term_entry
 from canvass.cluster.rules import Rules
 
-# To look an enum's member up by its class takes longer than the rest of what is asked here in every
-# step.
+# These are read in every step. To look an enum member up in its class takes longer than the test.
 _ACTIVE: Final = ModuleState.ACTIVE
 _CLOSED: Final = ElectionState.CLOSED
 _INIT: Final = ElectionState.INIT
@@ -42,7 +41,7 @@ RECORDS_READ: Final = frozenset(
         ElectionState.LEADER_READY,
     }
 )
-"""The states in which the member's picture of the others matters."""
+"""The election states in which a member reads its records of the other members."""
 
 
 def in_election(s: Member) -> bool:
@@ -56,7 +55,7 @@ def current_term(s: Member) -> int:
 
 
 def is_electing(s: Member) -> bool:
-    """Whether an election runs and handles messages; in INIT it ignores all."""
+    """Whether an election runs that handles messages: in INIT it ignores them."""
     return in_election(s) and s.election_state is not _INIT
 
 
@@ -66,12 +65,12 @@ def outside_elections(s: Member) -> bool:
 
 
 def is_closed(s: Member, role: Role) -> bool:
-    """Whether the member serves in that role and no election runs."""
+    """Whether the member serves in ``role``, and no election runs."""
     return s.module_state is _ACTIVE and s.election_state is _CLOSED and s.role is role
 
 
 def is_at(s: Member, election_state: ElectionState) -> bool:
-    """Whether the member's election is in that state."""
+    """Whether the member's election is in ``election_state``."""
     return s.module_state is _ACTIVE and s.election_state is election_state
 
 
@@ -91,15 +90,12 @@ def is_from_leader(s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
 
 
 def is_from_newer_term(s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
-    """Whether a message makes a member enter an election: its term is newer than its own."""
+    """Whether a message starts an election: none runs, and the message has a newer term."""
     return outside_elections(s) and m.leadership_term_id > s.module_leadership_term_id
 
 
 def has_recording(s: Member) -> bool:
-    """Whether the archive has a recording of the log, as far as the state shows it.
-
-    A recording with nothing in it is not shown.
-    """
+    """Whether the state shows a recording of the log. It does not show an empty recording."""
     return bool(s.recording_log) or s.recorded_position > s.snapshot_log_position
 
 
@@ -128,11 +124,11 @@ def compare_log(term_1: int, position_1: int, term_2: int, position_2: int) -> i
 
 
 def will_vote_for(voter: MemberRecord, candidate: MemberRecord) -> bool:
-    """Whether a member is expected to vote for a candidate, going by the records of the two.
+    """Whether a member is expected to vote for a candidate, by the records of the two.
 
     Notes
     -----
-    Whether the voter has been heard of lately is not asked. Source: ``ClusterMember.willVoteFor``.
+    A voter that is not active counts too. Source: ``ClusterMember.willVoteFor``.
     """
     return (
         voter.log_position != NULL_VALUE
@@ -147,11 +143,11 @@ def will_vote_for(voter: MemberRecord, candidate: MemberRecord) -> bool:
 
 
 def is_unanimous_candidate(rules: Rules, i: int, s: Member) -> bool:
-    """Whether all are expected to vote for this member.
+    """Whether all members are expected to vote for this member.
 
     Notes
     -----
-    The gracefully closed leader is left out of "all", but not out of the number that makes a
+    A leader that closed in good order need not vote, but all members count for the size of a
     quorum. Source: ``ClusterMember.isUnanimousCandidate``.
     """
     voters = [record for j, record in enumerate(s.members) if j != s.graceful_closed_leader_id]
@@ -161,7 +157,7 @@ def is_unanimous_candidate(rules: Rules, i: int, s: Member) -> bool:
 
 
 def is_quorum_candidate(rules: Rules, i: int, s: Member) -> bool:
-    """Whether a quorum is expected to vote for this member. Nobody can veto here.
+    """Whether a quorum is expected to vote for this member, whatever the others do.
 
     Notes
     -----
@@ -172,11 +168,11 @@ def is_quorum_candidate(rules: Rules, i: int, s: Member) -> bool:
 
 
 def is_unanimous_leader(rules: Rules, s: Member) -> bool:
-    """Whether all have voted for this member in its candidate term.
+    """Whether all members have voted for this member in its candidate term.
 
     Notes
     -----
-    As in `is_unanimous_candidate` the gracefully closed leader is left out of "all" only. Source:
+    As in `is_unanimous_candidate`, a leader that closed in good order need not have voted. Source:
     ``ClusterMember.isUnanimousLeader``.
     """
     voters = [record for j, record in enumerate(s.members) if j != s.graceful_closed_leader_id]
@@ -186,7 +182,7 @@ def is_unanimous_leader(rules: Rules, s: Member) -> bool:
 
 
 def is_quorum_leader(rules: Rules, s: Member) -> bool:
-    """Whether a quorum has voted for this member in its candidate term, and nobody against it.
+    """Whether a quorum has voted for this member in its candidate term, and no vote was refused.
 
     Notes
     -----
@@ -198,7 +194,7 @@ def is_quorum_leader(rules: Rules, s: Member) -> bool:
 
 
 def counted_position(rules: Rules, s: Member, term: int, own: int, record: MemberRecord) -> int:
-    """How much of a member's report counts towards what a quorum has recorded.
+    """The position that a leader counts for the report of a member.
 
     Parameters
     ----------
@@ -213,9 +209,9 @@ def counted_position(rules: Rules, s: Member, term: int, own: int, record: Membe
 
     Notes
     -----
-    All of it, whatever term it was made in: hazard HZ1. Hardened, only as much of it as is surely
-    this leader's log: all if it was made in this leader's term, else not beyond the end that the
-    leader's own log has for the reported term. Source: ``ClusterMember.quorumPosition``.
+    A report of any term counts in full: hazard HZ1. Hardened against it, a report of an older term
+    counts at most up to the end of that term in the leader's own log, because only up to there the
+    two logs are surely equal. Source: ``ClusterMember.quorumPosition``.
     """
     if not rules.is_hardened("HZ1") or record.leadership_term_id == term:
         return record.log_position
@@ -228,7 +224,7 @@ def counted_position(rules: Rules, s: Member, term: int, own: int, record: Membe
 
 
 def bounded_quorum_position(rules: Rules, s: Member, term: int, own: int, active: Set[int]) -> int:
-    """The position that a quorum has recorded, as a leader computes it in its election.
+    """The position that a quorum has recorded, at most ``own``.
 
     Parameters
     ----------
@@ -239,8 +235,8 @@ def bounded_quorum_position(rules: Rules, s: Member, term: int, own: int, active
 
     Notes
     -----
-    What the leader knows of itself counts in full. 1.49 counts silent members too, and does not
-    bound the position by the leader's own. Source: ``Election.quorumPosition``,
+    The leader's record of itself counts in full. 1.49 counts members that are not active, and does
+    not bound the position by ``own``. Source: ``Election.quorumPosition``,
     ``ClusterMember.quorumPosition``.
     """
     counted = [
@@ -259,8 +255,8 @@ def election_quorum_position(rules: Rules, s: Member, active: Set[int]) -> int:
 
     Notes
     -----
-    Hardened against HZ5, nothing new counts as committed before a quorum has opened the term, which
-    is when the leader leaves LEADER_LOG_REPLICATION. Source: ``Election.quorumPosition``.
+    Hardened against HZ5, the leader commits nothing before a quorum has opened the term: then it
+    leaves LEADER_LOG_REPLICATION. Source: ``Election.quorumPosition``.
     """
     if rules.is_hardened("HZ5") and s.election_state is ElectionState.LEADER_LOG_REPLICATION:
         return s.commit_position
@@ -270,11 +266,11 @@ def election_quorum_position(rules: Rules, s: Member, active: Set[int]) -> int:
 def has_quorum_at_position(
     rules: Rules, s: Member, term: int, position: int, active: Set[int]
 ) -> bool:
-    """Whether a quorum has reported that position, or a greater one, in exactly that term.
+    """Whether a quorum has reported ``position`` or a greater one in exactly ``term``.
 
     Notes
     -----
-    1.49 counts silent members too. Source: ``ClusterMember.hasQuorumAtPosition``.
+    1.49 counts members that are not active. Source: ``ClusterMember.hasQuorumAtPosition``.
     """
     there = sum(
         record.leadership_term_id == term and record.log_position >= position
@@ -285,7 +281,7 @@ def has_quorum_at_position(
 
 
 def has_voters_at_position(s: Member, term: int, position: int) -> bool:
-    """Whether every member that took part in the ballot is at that position in exactly that term.
+    """Whether every member that voted has reported ``position`` or a greater one in ``term``.
 
     Notes
     -----
@@ -301,22 +297,22 @@ def has_voters_at_position(s: Member, term: int, position: int) -> bool:
 def election_new_leadership_term(
     rules: Rules, i: int, s: Member, log_term: int, reached: int
 ) -> NewLeadershipTerm:
-    """The NewLeadershipTerm that a leader in its election sends, about what follows ``log_term``.
+    """The NewLeadershipTerm of a leader in its election, about the term that follows ``log_term``.
 
     Parameters
     ----------
     rules, i, s
         The rules, the leader and its state.
     log_term
-        The term that the message is about: the leader's own log term, or the receiver's.
+        The log term that the message names: the leader's own, or the receiver's.
     reached
         The quorum position.
 
     Notes
     -----
-    The term that this leader is about to open stands in where its recording log has no next term
-    yet: about the leader's own term too, whose base it then gives as where the next term begins
-    (hazard HZ8). Source: ``Election.publishNewLeadershipTerm``.
+    If the recording log has no next term, the message names the term that this leader will open. It
+    does so even if ``log_term`` is the leader's term: then the message gives the base of that term
+    as the base of its next term (hazard HZ8). Source: ``Election.publishNewLeadershipTerm``.
     """
     following = find_term_entry(s.recording_log, log_term + 1)
     found = following != NO_TERM_ENTRY
@@ -340,7 +336,7 @@ def election_new_leadership_term(
 
 
 def leader_new_leadership_term(rules: Rules, i: int, s: Member, log_term: int) -> NewLeadershipTerm:
-    """The NewLeadershipTerm with which a closed leader answers a canvass from ``log_term``.
+    """The NewLeadershipTerm with which a closed leader answers a CanvassPosition of ``log_term``.
 
     Notes
     -----

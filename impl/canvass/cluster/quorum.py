@@ -1,7 +1,6 @@
-"""The arithmetic of majorities: how many make one, and what a majority has reached.
+"""The arithmetic of majorities: how many members make one, and which position one has reached.
 
-Pure numbers. No word of the protocol belongs here, so that each function can be tested against a
-slow restatement of its definition.
+Functions of numbers only, so that tests can compare each with a slow form of its definition.
 """
 
 from __future__ import annotations
@@ -38,11 +37,12 @@ def quorum_position(positions: Iterable[int], count: int) -> int:
         The positions of the members that are counted, in any order. A member that is not among
         them, or whose position is negative, counts as 0.
     count
-        How many members there are in all; a majority is one of these, not of ``positions``.
+        The number of all members. A majority is more than half of ``count``, not of ``positions``.
 
     Notes
     -----
-    It is the k-th largest, for k a majority: O(n log n). Source: ``ClusterMember.quorumPosition``.
+    This is the k-th largest position, where k is the quorum size. Time: O(n log n). Source:
+    ``ClusterMember.quorumPosition``.
     """
     descending = sorted((position for position in positions if position > 0), reverse=True)
     size = quorum_size(count)

@@ -1,12 +1,11 @@
 """The TERM entries of the recording log: which leadership terms a log holds, and where each begins
 and ends.
 
-Pure functions on tuples of `canvass.cluster.member.TermEntry` with rising terms. A term that no
-entry names, below the last one, is empty at the base of the next entry: the entries with which
-Aeron fills such gaps are implied. Bytes, files and snapshot entries do not belong here.
+Pure functions on tuples of `canvass.cluster.member.TermEntry` with rising terms. A term below the
+last one without an entry is empty, at the base of the next entry: the entries with which Aeron
+fills such gaps are implied. Bytes, files and snapshot entries are in `canvass.archive`.
 
-The recording log and the bytes that the archive has recorded can disagree. Nothing here reconciles
-them.
+The recording log and the recording can disagree. No function here makes them agree.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def find_term_entry(log: RecordingLog, term: int) -> TermEntry:
 
 
 def commit_log_position(log: RecordingLog, term: int, end: int) -> RecordingLog:
-    """The log with the end of a term set, if an entry names that term.
+    """The log with ``end`` as the end of ``term``, if it has an entry of that term.
 
     Notes
     -----
@@ -70,8 +69,8 @@ def cut_terms(log: RecordingLog, position: int) -> RecordingLog:
 
     Notes
     -----
-    Only a log that hardening HZ5 has opened a term in too early can be cut below the base of its
-    last term.
+    A log is cut below the base of its last term only if hardening HZ5 opened that term before a
+    quorum did.
     """
     kept = tuple(entry for entry in log if entry.term_base_log_position <= position)
     return commit_log_position(kept, last_term(kept), position)
@@ -80,28 +79,28 @@ def cut_terms(log: RecordingLog, position: int) -> RecordingLog:
 def ensure_coherent(
     log: RecordingLog, initial_term: int, initial_base: int, term: int, base: int, end: int
 ) -> RecordingLog:
-    """The log with ``term`` as its last one, unless it is there or below.
+    """The log with ``term`` as its last term, if it had only older terms.
 
     Parameters
     ----------
     log
         The log before.
     initial_term, initial_base
-        Where an empty log begins: the snapshot's term and that term's base, or -1 and 0.
+        Where an empty log begins: the snapshot's term and the base of that term, or -1 and 0.
     term
-        The term to open, or to end.
+        The term to open or to end.
     base
-        Where it begins, or -1 if that is not known. Not used if the last term was closed: the new
-        one begins where that ended.
+        The base of the term, or -1 if it is unknown. It is not used if the last term is closed:
+        the new term begins at its end.
     end
-        Where it ends, or -1 if it is open.
+        The end of the term, or -1 if the term stays open.
 
     Notes
     -----
-    An open last term is closed at ``base``, or where it began if that is not given: Aeron takes the
-    base of the term that the election found last in the recording log. If the term is there already
-    only its end is set, and only if one is given. Source: ``RecordingLog.ensureCoherent``,
-    ``Election.ensureRecordingLogCoherent``.
+    An open last term is closed at ``base``, or at its own base if ``base`` is -1: Aeron takes the
+    base of the term that the election found last in the recording log. If the log has ``term``, or
+    a later term, only the end of ``term`` is set, if ``end`` is given. Source:
+    ``RecordingLog.ensureCoherent``, ``Election.ensureRecordingLogCoherent``.
     """
     if not log:
         first_base = initial_base if base == NULL_VALUE else base
@@ -121,7 +120,9 @@ def ensure_coherent(
 
 
 def is_coherent(log: Sequence[TermEntry]) -> bool:
-    """Whether terms rise, each begins where the one before ended, and only the last is open."""
+    """Whether terms rise, each term begins where the previous one ends, and only the last one is
+    open.
+    """
     return all(
         entry.log_position == NULL_VALUE or entry.term_base_log_position <= entry.log_position
         for entry in log

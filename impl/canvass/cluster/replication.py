@@ -1,8 +1,8 @@
-"""What a member does with its log, in elections and outside: append, record, consume, commit, catch
-up, snapshot, terminate.
+"""The steps of the log, in elections and outside: append, record, consume, commit, catch up,
+snapshot, terminate.
 
-The bytes of the log are not in the member's state, only how far they go; whose bytes they are is
-the business of the modules that move them.
+The member's state has positions of the log, not its bytes. The archive and the log streams move the
+bytes.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from canvass.cluster.transitions import (
     with_record,
 )
 
-# To look an enum's member up by its class takes longer than what is asked of it, in every step.
+# These are read in every step. To look an enum member up in its class takes longer than the test.
 _LEADER: Final = Role.LEADER
 _FOLLOWER: Final = Role.FOLLOWER
 _REPLICATES: Final = ElectionState.FOLLOWER_LOG_REPLICATION
 
 _AWAITS: Final = frozenset({ElectionState.FOLLOWER_CATCHUP_AWAIT, ElectionState.FOLLOWER_LOG_AWAIT})
-"""The states in which a follower waits for the stream that it is to record."""
+"""The states in which a follower waits until the leader's log stream connects."""
 
 _MAY_SNAPSHOT: Final = frozenset(
     {
@@ -63,17 +63,17 @@ _MAY_SNAPSHOT: Final = frozenset(
         ElectionState.LEADER_REPLAY,
     }
 )
-"""The states in which the log is processed, and with it the actions that ask for a snapshot."""
+"""The states in which a member processes the log, and the requests for snapshots in it."""
 
 
 def _has_initiated_termination(s: Member) -> bool:
-    """Whether this leader has named, in its term, the position at which all shall terminate."""
+    """Whether this leader has announced, in its term, the position at which all members end."""
     in_term = s.termination_leadership_term_id == s.module_leadership_term_id
     return s.termination_position != NULL_VALUE and in_term
 
 
 def _is_terminating(s: Member) -> bool:
-    """Whether everything up to the termination position has been processed."""
+    """Whether there is a termination position, and the log is processed up to it."""
     asked = s.termination_position != NULL_VALUE
     return asked and s.commit_position >= s.termination_position
 
@@ -83,8 +83,8 @@ def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
 
     Notes
     -----
-    Only a closed leader does, but for the first entry of a term (``LeaderReady``), and not in a
-    term in which it has named the position at which all shall terminate. Source: ``LogPublisher``,
+    Only a closed leader appends. After it has announced a termination position, it appends nothing
+    more in its term. ``LeaderReady`` appends the first entry of a term. Source: ``LogPublisher``,
     ``ConsensusModuleAgent.checkClusterControlToggle``.
     """
     # Refuse.
@@ -98,16 +98,16 @@ def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def _awaits_recording(rules: Rules, s: Member) -> bool:
-    """Whether a recording may have been asked for that the archive does not show yet.
+    """Whether the archive may record already, although the member has not seen this yet.
 
-    Hardened against HZ2, the term is opened before that.
+    Hardened against HZ2, it may not: the member opens the term first.
     """
     awaits = s.election_state in _AWAITS and s.module_state is ModuleState.ACTIVE
     return awaits and has_recording(s) and not rules.is_hardened("HZ2")
 
 
 def _records_from_stream(rules: Rules, s: Member) -> bool:
-    """Whether the archive records what the leader's log stream brings."""
+    """Whether the archive records the leader's log stream."""
     return (
         _awaits_recording(rules, s)
         or (is_closed(s, _FOLLOWER) and s.log_subscription)
@@ -118,14 +118,14 @@ def _records_from_stream(rules: Rules, s: Member) -> bool:
 
 
 def record_log(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
-    """Take note that the archive has recorded up to ``x.position``.
+    """Note that the archive has recorded up to ``x.position``.
 
     Notes
     -----
-    What is recorded is what this leader wrote, what its leader's stream brought, or what is copied
-    from the leader's archive. The archive has threads of its own, so this may happen between any
-    two steps of the member. A leader's stream has more than is recorded outside elections, and
-    after one that failed when its first entry was written. A recording that is extended may grow
+    The archive records the entries of this leader, the log stream of the member's leader, or a copy
+    from the leader's archive. It has its own threads, so it may record between any two steps. A
+    leader's log stream may be longer than its recording outside elections, and after an election
+    that failed when the first entry of the term was written. A recording that is extended may grow
     before the member has seen that it runs (hazard HZ2). Source: ``ArchiveConductor``,
     ``RecordingSession``, ``ConsensusModuleAgent.tryJoinLogAsFollower``.
     """
@@ -147,14 +147,14 @@ def record_log(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def consume_bound(s: Member) -> int:
-    """How far the member may process its log now, or -1 if it may not.
+    """The position up to which the member may process its log now, or -1 if it may not.
 
     Notes
     -----
-    A follower stays within what it has recorded and what the leader has said is committed; a
-    replay within its bounds. A closed follower that has reached the termination position processes
-    no more: it terminates. Source: ``ConsensusModuleAgent.consensusWork``, ``catchupPoll``,
-    ``replayLogPoll``.
+    For a follower this is the lower one of its recorded and its notified commit position; for a
+    replay the position at which it stops. A closed follower that has reached the termination
+    position processes no more entries: it terminates. Source:
+    ``ConsensusModuleAgent.consensusWork``, ``catchupPoll``, ``replayLogPoll``.
     """
     if is_closed(s, _FOLLOWER) and s.log_subscription:
         if _is_terminating(s):
@@ -168,8 +168,8 @@ def consume_bound(s: Member) -> int:
 
 
 def consume_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
-    """Process the log up to ``x.position``, which holds no NewLeadershipTermEvent, and let the
-    services do so too.
+    """Process the log up to ``x.position``, without a NewLeadershipTermEvent on the way, and let
+    the services process it too.
 
     Notes
     -----
@@ -190,8 +190,8 @@ def on_replay_new_leadership_term_event(
 
     Notes
     -----
-    A follower that replays or catches up takes the entry's term for the term that its log ends
-    with, even when the log goes on: hazard HZ6. Source:
+    A follower that replays or catches up takes the entry's term for the last term of its log, even
+    if the log has later terms: hazard HZ6. Source:
     ``ConsensusModuleAgent.onReplayNewLeadershipTermEvent``,
     ``Election.onReplayNewLeadershipTermEvent``.
     """
@@ -220,11 +220,11 @@ def on_replay_new_leadership_term_event(
 
 
 def update_leader_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Compute what a quorum has recorded, tell the followers, and commit.
+    """Compute the quorum position, publish it, and advance the commit position.
 
     Notes
     -----
-    The leader ranks the position that it had itself at its last duty cycle. Source:
+    The rules are in `canvass.cluster.leader_position`, which LEADER_READY uses too. Source:
     ``ConsensusModuleAgent.updateLeaderPosition``.
     """
     # Refuse.
@@ -238,7 +238,7 @@ def update_leader_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome
 
 
 def update_follower_position(_rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
-    """Report what is recorded to the leader.
+    """Report the recorded position to the leader.
 
     Notes
     -----
@@ -254,11 +254,11 @@ def update_follower_position(_rules: Rules, i: int, s: Member, _x: Input) -> Out
 
 
 def on_catchup_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
-    """Replay the own log to a follower that asks.
+    """Replay the own log to the follower that asks for it.
 
     Notes
     -----
-    Elections are not consulted, only role and term. Source:
+    The leader checks role and term, not whether an election runs. Source:
     ``ConsensusModuleAgent.onCatchupPosition``.
     """
     m = received(x, CatchupPosition)
@@ -280,7 +280,8 @@ def on_catchup_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome 
 
 
 def on_stop_catchup(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Listen to the live log alone: the leader says that this member has caught up.
+    """Leave the catch-up replay and keep the live log: the leader says that this member has caught
+    up.
 
     Notes
     -----
@@ -302,12 +303,12 @@ def on_stop_catchup(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | Non
 
 
 def take_snapshot(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
-    """Snapshot what has been processed. A restart begins there.
+    """Take a snapshot at the commit position. A restart begins at the snapshot.
 
     Notes
     -----
-    The action that asks for it is in the log, so that every member snapshots at the same position.
-    A member whose recording log does not know the term that it is in fails to take one. Source:
+    The request for a snapshot is in the log, so all members take it at the same position. A member
+    cannot take one if its recording log has no entry of its term. Source:
     ``ConsensusModuleAgent.takeSnapshot``, ``RecordingLog.getTermEntry``.
     """
     # Refuse.
@@ -333,12 +334,12 @@ def take_snapshot(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | Non
 
 
 def initiate_termination(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
-    """Name the position at which all members shall end, on an operator's request.
+    """Announce the position at which all members end, on an operator's request.
 
     Notes
     -----
-    Once in its term. A position that the member has from an older term, in which it followed and
-    did not terminate, does not keep it from that. Source:
+    A leader does this once in its term. It may still have a position of an older term, in which it
+    was a follower and did not terminate; that does not matter. Source:
     ``ConsensusModuleAgent.checkClusterControlToggle``.
     """
     # Refuse.
@@ -352,12 +353,12 @@ def initiate_termination(rules: Rules, i: int, s: Member, _x: Input) -> Outcome 
 
 
 def on_termination_position(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
-    """Note where to end. Elections are not consulted.
+    """Note the position at which to end. An election does not prevent this.
 
     Notes
     -----
-    What is noted in an election, or survives it, ends the member in its next term, which it closes
-    at its own position while the leader goes on: hazard HZ9. Source:
+    A position that is noted in an election, or that outlives one, ends the member in its next term.
+    It closes that term at its own position, while the leader continues: hazard HZ9. Source:
     ``ConsensusModuleAgent.onTerminationPosition``.
     """
     m = received(x, TerminationPosition)
@@ -381,27 +382,27 @@ def on_termination_position(rules: Rules, _i: int, s: Member, x: Input) -> Outco
 
 
 def on_termination_ack(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
-    """Take note that a follower has ended: the leader waits for these, but not beyond a deadline.
+    """Receive a follower's acknowledgement that it has ended. The state does not change.
 
     Notes
     -----
-    Left out: which members have acknowledged; sound because ``Terminate`` may follow the deadline
-    as well. Source: ``ConsensusModuleAgent.onTerminationAck``.
+    Left out: which members have acknowledged. This is sound, because a leader that waits for
+    acknowledgements also ends at a deadline. Source: ``ConsensusModuleAgent.onTerminationAck``.
     """
     received(x, TerminationAck)
     return Outcome(s)
 
 
 def terminate(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
-    """End the process: a follower that has processed everything up to the termination position, a
-    leader that has asked for it itself in its term.
+    """End the process of a follower that has processed the log up to the termination position, or
+    of a leader that has announced that position in its term.
 
     Notes
     -----
-    The current term is closed: by a leader at that position, by a follower at its own. A leader
-    waits for acknowledgements or a deadline, not for its commit position. A follower acknowledges,
-    with where it has closed the term, if the term is still the one in which it was asked. Only
-    ``Restart`` can follow. Source: ``ConsensusModuleAgent.doTermination``, ``closeAndTerminate``,
+    A leader closes its term at the termination position, a follower at its own commit position. A
+    leader waits for acknowledgements or a deadline, not for its commit position. A follower
+    acknowledges the end of the term if this is still the term of the request. Only ``Restart`` can
+    follow. Source: ``ConsensusModuleAgent.doTermination``, ``closeAndTerminate``,
     ``ClusterTermination``.
     """
     # Refuse.

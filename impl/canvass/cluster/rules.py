@@ -1,7 +1,6 @@
-"""Which protocol is run: the constants of the spec.
+"""The protocol that a cluster runs: the constants of the spec.
 
-The values are chosen once for a cluster and given to every step. Nothing here decides anything, and
-every member of a cluster must be given the same.
+All members of a cluster have the same rules, and every step is given them.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from msgspec import Struct
 from canvass.cluster.messages import NULL_VALUE
 
 REVISIONS: Final = ("1.49", "1.50")
-"""The revisions of Aeron Cluster's protocol: that of the releases up to 1.49, and the current."""
+"""The revisions of Aeron Cluster's protocol: of the releases up to 1.49, and of those from 1.50."""
 
 HAZARDS: Final = frozenset({"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10"})
-"""The hazards of the protocol as it is that can be hardened against: the spec's ``Hazards``."""
+"""The hazards of Aeron's protocol for which there is a hardening: the spec's ``Hazards``."""
 
 HARDENED: Final = "hardened"
-"""The name of the newest revision with every hardening in force."""
+"""The name of the newest revision with all hardenings."""
 
 
 class Rules(Struct, frozen=True, gc=False):
@@ -33,14 +32,14 @@ class Rules(Struct, frozen=True, gc=False):
     revision
         One of `REVISIONS`.
     hardening
-        The fixes in force, a subset of `HAZARDS`.
+        The hazards that the rules are hardened against, a subset of `HAZARDS`.
     appointed_leader_id
         The only member that may nominate itself, or -1 if every member may.
 
     Raises
     ------
     ValueError
-        If a value is outside of what is said above.
+        If a parameter has another value than those above.
     """
 
     member_count: int
@@ -72,14 +71,14 @@ class Rules(Struct, frozen=True, gc=False):
         return self.revision == "1.49"
 
     def is_hardened(self, hazard: str) -> bool:
-        """Whether the fix for that hazard is in force."""
+        """Whether the rules are hardened against a hazard, such as ``"HZ3"``."""
         return hazard in self.hardening
 
     @property
     def sets_deadlines(self) -> bool:
-        """Whether the waits that have no deadline in Aeron are given one (L-A and L-B).
+        """Whether two waits get a deadline that they do not have in Aeron (hazards L-A and L-B).
 
-        A deadline is an error of the election, which the spec allows at any time: it changes no
-        step. It is set where all hardenings are in force.
+        They do if all hardenings are in force. A deadline ends in an `ElectionError`, which the
+        spec allows at any time, so no rule of a step changes.
         """
         return self.hardening == HAZARDS

@@ -1,7 +1,7 @@
-"""Entering an election state, beginning an election and ending one.
+"""The transitions of an election: how it begins, how it enters its states, and how it ends.
 
-Each of these is the one place where a transition resets what must be reset and stops what must not
-go on. When a transition is due is decided elsewhere.
+Each transition resets the variables and stops the copies and replays of the state that it leaves.
+The handlers decide when a transition happens.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def persistent_member(
     snapshot_term_base_log_position: int = 0,
     snapshot_log_position: int = 0,
 ) -> Member:
-    """The state of a process that has just been started on what is on disk, before its election.
+    """The state of a process that has just been started, before its election.
 
     Notes
     -----
-    By the defaults nothing is on disk: the first start of all. What does not survive a restart is
-    null.
+    The parameters are the data on disk. By default the disk is empty, as at the very first start.
+    Variables that do not survive a restart are null.
     """
     return replace(
         new_member(rules.member_count),
@@ -66,7 +66,7 @@ def persistent_member(
 
 
 def disk(rules: Rules, s: Member) -> Member:
-    """What a restart finds."""
+    """The state that a restart of member ``s`` finds on its disk."""
     return persistent_member(
         rules,
         s.persisted_candidate_term_id,
@@ -79,7 +79,7 @@ def disk(rules: Rules, s: Member) -> Member:
 
 
 def forget_records(members: tuple[MemberRecord, ...]) -> tuple[MemberRecord, ...]:
-    """Forget what was known of the members, but not which catch-up replays run."""
+    """The records of members that have reported nothing; catch-up replays keep running."""
     return tuple(replace(NULL_RECORD, catchup_replay=record.catchup_replay) for record in members)
 
 
@@ -93,7 +93,7 @@ def with_record(
 def update_member_log_position(
     members: tuple[MemberRecord, ...], j: int, term: int, position: int
 ) -> tuple[MemberRecord, ...]:
-    """Note what member ``j`` has reported. The position may fall.
+    """The records with a report of member ``j``. Its position may fall.
 
     Notes
     -----
@@ -104,7 +104,7 @@ def update_member_log_position(
 
 
 def open_term(s: Member, term: int, base: int) -> tuple[TermEntry, ...]:
-    """The recording log with a term opened at ``base``, if it is not there yet.
+    """The recording log with ``term`` opened at ``base``, unless it has that term already.
 
     Notes
     -----
@@ -131,7 +131,7 @@ def _end_replication(s: Member) -> Member:
 
 
 def _stop_copies(s: Member) -> Effects:
-    """Stop the replication and the replay that run."""
+    """Stop the replication and the replay, if they run."""
     effects: Effects = ()
     if s.log_replication:
         effects += (StopReplication(),)
@@ -141,13 +141,14 @@ def _stop_copies(s: Member) -> Effects:
 
 
 def enter_canvass(i: int, s: Member) -> Outcome:
-    """Enter CANVASS: forget the others, and give up the role.
+    """Enter CANVASS: forget the reports of other members, and give up the role.
 
     Notes
     -----
-    The own record gets the leadership term, not the log term, while peers report log terms: a
-    member compares unlike quantities when it asks whether to stand (hazard HZ4). Voters compare
-    again, so this costs hopeless candidacies only. Source: ``Election.state``.
+    The own record gets the leadership term, but other members report their log terms. So a member
+    compares two different things when it decides whether to be a candidate (hazard HZ4). Voters
+    compare log terms, so the only damage is a candidacy without a chance. Source:
+    ``Election.state``.
     """
     after = replace(
         _end_replication(s),
@@ -164,12 +165,12 @@ def enter_canvass(i: int, s: Member) -> Outcome:
 
 
 def enter_leader_log_replication(rules: Rules, i: int, s: Member) -> Outcome:
-    """Enter LEADER_LOG_REPLICATION: lead, with a log stream that begins where the own log ends.
+    """Enter LEADER_LOG_REPLICATION, with a log stream that begins at the end of the own log.
 
     Notes
     -----
-    Hardened against HZ5, the term is opened in the recording log at once, and the member counts
-    itself as standing there in it. Source: ``Election.state``,
+    Hardened against HZ5, the leader opens the term in the recording log at once, and notes its
+    position in that term in its own record. Source: ``Election.state``,
     ``ConsensusModuleAgent.addLogPublication``.
     """
     term, end = s.candidate_term_id, s.append_position
@@ -191,7 +192,7 @@ def enter_leader_log_replication(rules: Rules, i: int, s: Member) -> Outcome:
 
 
 def enter_follower_state(s: Member, election_state: ElectionState) -> Outcome:
-    """Enter FOLLOWER_LOG_REPLICATION or FOLLOWER_REPLAY: follow, whatever the role was.
+    """Enter FOLLOWER_LOG_REPLICATION or FOLLOWER_REPLAY in the role of a follower.
 
     Notes
     -----
@@ -207,12 +208,12 @@ def enter_follower_state(s: Member, election_state: ElectionState) -> Outcome:
 
 
 def enter_init(s: Member) -> Outcome:
-    """End the step with an error: the election goes back to INIT.
+    """Go back to INIT after an error.
 
     Notes
     -----
-    The INIT step runs in the next duty cycle; what arrives in between is lost. The role is given up
-    there, not here. Source: ``ConsensusModuleAgent.doWork``, ``Election.handleError``.
+    The INIT step runs in the next duty cycle. Messages that arrive before it are lost. The INIT
+    step gives up the role. Source: ``ConsensusModuleAgent.doWork``, ``Election.handleError``.
     """
     after = replace(
         _end_replication(s),
@@ -225,14 +226,13 @@ def enter_init(s: Member) -> Outcome:
 
 
 def tear_down(s: Member) -> Effects:
-    """Stop what belongs to the old term: replication, replay, subscription, stream, recording.
+    """Stop replication, replay, log subscription, log stream and recording of the old term.
 
     Notes
     -----
-    The recording has to end where the state says that it does. So the module takes up what the
-    archive has recorded (``RecordLog``) before a step that may begin an election, and truncates
-    what comes later, which no member has reported. Source:
-    ``ConsensusModuleAgent.prepareForNewLeadership``.
+    The recording must end at the recorded position of the state. So the module takes a
+    ``RecordLog`` before each step that may begin an election, and truncates later data, which no
+    member has reported. Source: ``ConsensusModuleAgent.prepareForNewLeadership``.
     """
     effects = _stop_copies(s)
     if s.catchup_destination:
@@ -257,13 +257,13 @@ def stop_catchup_replays(s: Member) -> Outcome:
 
 
 def prepare_for_new_leadership(s: Member) -> Member:
-    """The state with the old term torn down, and the append position taken from the archive.
+    """The state after `tear_down`, with the append position taken from the archive.
 
     Notes
     -----
-    Whatever was reported before, the append position is what the archive has. The candidate term is
-    read back from disk: one that was only learnt from a NewLeadershipTerm and lies above the own
-    term may be forgotten, one that was voted in cannot. Source: ``Election.init``,
+    The append position is that of the archive, whatever was reported before. The candidate term is
+    read from disk, where it was written before the member voted in it. A higher term that the
+    member knew from a NewLeadershipTerm only is forgotten. Source: ``Election.init``,
     ``ConsensusModuleAgent.prepareForNewLeadership``.
     """
     return replace(
@@ -291,23 +291,23 @@ def begin_election(rules: Rules, i: int, s: Member) -> Outcome:
     if rules.member_count > 1:
         return enter_canvass(i, prepared)
     term = prepared.candidate_term_id + 1
-    standing = replace(prepared, candidate_term_id=term, persisted_candidate_term_id=term)
-    return enter_leader_log_replication(rules, i, standing).after(PersistCandidateTerm(term))
+    candidate = replace(prepared, candidate_term_id=term, persisted_candidate_term_id=term)
+    return enter_leader_log_replication(rules, i, candidate).after(PersistCandidateTerm(term))
 
 
 def _forget_termination(rules: Rules, s: Member) -> Member:
-    """Forget, if hardened against HZ9, a termination with the term in which it was asked for."""
+    """The state without a termination position, if the rules are hardened against HZ9."""
     if not rules.is_hardened("HZ9"):
         return s
     return replace(s, termination_position=NULL_VALUE, termination_leadership_term_id=NULL_VALUE)
 
 
 def new_election(rules: Rules, i: int, s: Member, graceful_closed_leader_id: int) -> Outcome:
-    """Start an election where none runs. The INIT step runs within this one.
+    """Start an election. The INIT step runs within this one.
 
     Notes
     -----
-    A termination that was asked for outlives the election: hazard HZ9. Source:
+    The termination position outlives the election: hazard HZ9. Source:
     ``ConsensusModuleAgent.enterElection``.
     """
     started = replace(
@@ -320,13 +320,13 @@ def new_election(rules: Rules, i: int, s: Member, graceful_closed_leader_id: int
 
 
 def election_complete(rules: Rules, s: Member) -> Outcome:
-    """End an election: the module takes over what it found, its variables are dropped.
+    """Close the election: the module takes over its results, and its variables become null.
 
     Notes
     -----
-    The commit position becomes the election's log position: a leader's is where its own log ends,
-    which in 1.49 its commit position may have fallen below. 1.49 sets the notified commit position,
-    too. Source: ``ConsensusModuleAgent.electionComplete``.
+    A leader's commit position becomes the end of its log, below which it may have fallen in 1.49.
+    The notified commit position rises to the commit position; 1.49 sets it, even if it falls.
+    Source: ``ConsensusModuleAgent.electionComplete``.
     """
     members, commit = s.members, s.commit_position
     if s.role is Role.LEADER:
@@ -357,5 +357,5 @@ def election_complete(rules: Rules, s: Member) -> Outcome:
 
 
 def advance_commit(before: int, after: int) -> Effects:
-    """Let the services know of a new commit position."""
+    """The effect of a commit position that changes from ``before`` to ``after``; none if equal."""
     return () if before == after else (AdvanceCommit(after),)

@@ -150,7 +150,7 @@ def test_a_step_of_an_unknown_action_is_refused() -> None:
 def test_a_message_of_another_type_is_refused() -> None:
     rules = Rules.of("1.50")
     vote = Input(message=RequestVote(0, 0, 1, 1))
-    with pytest.raises(TypeError, match="a Vote is to be handled"):
+    with pytest.raises(TypeError, match="the step handles a Vote"):
         step(rules, 0, persistent_member(rules), "OnVote", vote)
 
 
