@@ -1,8 +1,8 @@
-"""The consensus module beside its elections: what it appends, what it makes of the log, and how it
-guides the services.
+"""The consensus module outside of elections: it appends entries, processes the log, and runs the
+services.
 
-Its election and the replication are the duty cycle's. What that asks for in effects comes here
-from `canvass.node.node`: written, committed, rolled back, joined, snapshot, elected.
+`canvass.cluster.duty_cycle` has elections and replication. `canvass.node.node.MemberPort` calls
+this module to carry out effects: written, committed, rolled back, joined, snapshot, elected.
 """
 
 from __future__ import annotations
@@ -73,18 +73,18 @@ class NodeSettings:
 
 
 class ConsensusModule:
-    """The consensus module of one process of one member, beside its elections.
+    """The consensus module of one process of one member, outside of elections.
 
     Parameters
     ----------
     settings
-        Of the member.
+        The settings of the member.
     archive
-        Of the member.
+        The archive of the member.
     services
-        The applications, new ones; they begin with the last snapshot.
+        New applications. They begin with the last snapshot.
     send
-        Sends something to an egress channel; it may be lost.
+        Sends a message to an egress channel; it may be lost.
     authenticator
         Decides about clients.
     """
@@ -109,7 +109,7 @@ class ConsensusModule:
                     f"the snapshot at {position} is of services {known}, and {len(services)} run"
                 )
         self.commit_position = position
-        """Up to where the module has processed the log, and services may."""
+        """The module has processed the log up to here, and the services may do so."""
         try:
             if snapshot is not None:
                 self.state.restore(parts[MODULE_SERVICE_ID])
@@ -140,14 +140,14 @@ class ConsensusModule:
         self._next: LogMessage | None = None
         self._action: ControlToggle | None = None
         self._written_from = MAX_POSITION
-        """The messages from here on were acted on when this leader appended them."""
+        """This leader acted on the messages from here on when it appended them."""
         self._is_startup = True
         self.termination_is_asked_for = False
 
     # Appending.
 
     def poll(self, position: int) -> LogMessage | None:
-        """The message that a leader is to append next, after a position; None if there is none."""
+        """The next message for a leader to append at a position, or None."""
         if self._next is None:
             self._next = self._find(position)
         return self._next
@@ -198,7 +198,7 @@ class ConsensusModule:
         return None
 
     def written(self, position: int) -> None:
-        """Act on the message that was polled: it is in the log up to a position."""
+        """Act on the polled message, which is in the log now and ends at a position."""
         message, self._next = self._next, None
         assert message is not None
         closed = None
@@ -218,7 +218,7 @@ class ConsensusModule:
                 self.state.control.toggle = ControlToggle.NEUTRAL
 
     def publication_opened(self, position: int) -> None:
-        """Take note of where this leader's own messages begin."""
+        """Note the position at which this leader's own messages begin."""
         self._written_from = position
 
     # The log.
@@ -234,7 +234,7 @@ class ConsensusModule:
         self.state.sweep(position)
 
     def rolled_back(self, position: int) -> None:
-        """Undo what may never commit, and leave the clients: an election begins."""
+        """Undo the effects of entries beyond a position: an election begins."""
         for session in self.state.roll_back(position):
             self._event(session, EventCode.CLOSED, "election")
         self.ingress.clear()
@@ -243,7 +243,7 @@ class ConsensusModule:
         self._written_from = MAX_POSITION
 
     def elected(self, role: Role, term: int, leader: int) -> None:
-        """Serve in the role that an election has found."""
+        """Serve in the role that results from an election."""
         self.ingress.leads = role is Role.LEADER
         self.ingress.leadership_term_id, self.ingress.leader_member_id = term, leader
         self.counters["elections"] += 1
@@ -274,7 +274,7 @@ class ConsensusModule:
             self._await_ack(agent, message.log_position, snapshot=False)
 
     def take_snapshot(self, term: int, base: int, position: int) -> None:
-        """Keep a snapshot of the module and of all services, which are all at that position."""
+        """Write a snapshot of the module and of all services at a position."""
         parts = {MODULE_SERVICE_ID: b""}
         for agent in self.agents:
             ack = self._await_ack(agent, position, snapshot=True)
@@ -285,14 +285,14 @@ class ConsensusModule:
         self.counters["snapshots"] += 1
 
     def _await_ack(self, agent: ServiceAgent, position: int, *, snapshot: bool) -> ServiceAck:
-        """Wait for a service to acknowledge that it is at a position, as Aeron's module does."""
+        """Wait until a service acknowledges a position, as Aeron's module does."""
         while True:
             ack = self._poll_service(agent)
             if ack is None:
                 if not agent.do_work(self.commit_position):
                     raise ArchiveError(
-                        f"service {agent.service_id} stands at {agent.log_position} and is awaited"
-                        f" at {position}"
+                        f"service {agent.service_id} has processed the log up to"
+                        f" {agent.log_position}, and cannot reach {position}"
                     )
             elif ack.log_position == position and (ack.snapshot is not None) == snapshot:
                 return ack
@@ -300,7 +300,7 @@ class ConsensusModule:
                 raise ArchiveError(f"service {agent.service_id} acknowledges {ack.log_position}")
 
     def _poll_service(self, agent: ServiceAgent) -> ServiceAck | None:
-        """Act on what a service has asked for, up to an acknowledgement."""
+        """Act on the requests of a service, up to an acknowledgement, which is returned."""
         while agent.outbox:
             message = agent.outbox.popleft()
             if isinstance(message, ServiceAck):
@@ -318,7 +318,7 @@ class ConsensusModule:
         return worked
 
     def _serve(self, agent: ServiceAgent) -> None:
-        """Act on what a service asks for; an acknowledgement stays until it is awaited."""
+        """Act on the requests of a service up to an acknowledgement, which stays in its outbox."""
         ack = self._poll_service(agent)
         if ack is not None:
             agent.outbox.appendleft(ack)
@@ -326,7 +326,7 @@ class ConsensusModule:
     # Slow work, and clients.
 
     def slow_tick(self) -> None:
-        """Answer the refused clients; look at the switches and, as a leader, at the sessions."""
+        """Answer the refused clients. Carry out the toggles. A leader also checks the sessions."""
         self.ingress.tell_refused()
         if self.ingress.leads:
             self._check_toggle()
@@ -337,7 +337,7 @@ class ConsensusModule:
             self.counters["standby snapshots not found"] += 1
 
     def _check_sessions(self) -> None:
-        """Let clients in, close what has timed out, and tell of a new leader."""
+        """Authenticate clients, close sessions that have timed out, and announce a new leader."""
         timeout = self._settings.session_timeout_ms
         self.ingress.process_pending(timeout)
         for session in self.state.sessions.opened():
@@ -367,19 +367,19 @@ class ConsensusModule:
             return
         resumes = control.toggle is ControlToggle.RESUME and self._action is None
         if resumes and control.state is ModuleControlState.ACTIVE:
-            control.toggle = ControlToggle.NEUTRAL  # It would keep every other action out.
+            control.toggle = ControlToggle.NEUTRAL  # Otherwise no other action is possible.
         found = ACTION_OF.get(control.toggle)
         if found is not None and control.state is found[0] and self._next is None:
             self._action = control.toggle
 
     def _administer(self) -> tuple[AdminResponseCode, str]:
-        """Let the cluster take a snapshot for a client."""
+        """Ask for a snapshot on behalf of a client, and answer the client."""
         if self.state.control.set_toggle(ControlToggle.SNAPSHOT):
             return AdminResponseCode.OK, ""
-        return AdminResponseCode.ERROR, f"the switch is at {self.state.control.toggle.name}"
+        return AdminResponseCode.ERROR, f"the control toggle is {self.state.control.toggle.name}"
 
     def on_ingress(self, message: Ingress) -> None:
-        """Take something that a client has sent."""
+        """Receive a message of a client."""
         self.ingress.now = self.time_ms
         self.ingress.on_message(message)
 

@@ -1,10 +1,10 @@
-"""One process of one member: archive, streams, consensus module, services and duty cycle, stepped.
+"""One process of one member: archive, streams, consensus module, services and duty cycle.
 
-The caller brings messages, time and a transport, and calls `Node.work`. Nothing here blocks but the
-disk. `MemberPort` is the port of the duty cycle (`canvass.cluster.ports.Port`): it carries out the
-effects of steps on archive, streams, consensus module and transport. A step is recorded first. Then
-its effects are done in their order, what is durable in one piece, and nothing leaves the member
-before.
+The caller gives messages, times and a transport, and calls `Node.work`. Only the disk blocks.
+`MemberPort` is the port of the duty cycle (`canvass.cluster.ports.Port`). It records each step, and
+then carries out the effects of the step in their order: on archive, streams, consensus module and
+transport. All durable changes of a step are one change of the archive, before the first message is
+sent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DURABLE: Final = (asked.PersistCandidateTerm, asked.UpdateRecordingLog, asked.T
 
 
 class Transport(Protocol):
-    """What carries messages to other members. No call blocks, and everything may be lost."""
+    """Sends messages to other members. No call blocks, and each message may be lost."""
 
     def send_consensus(self, to: int, number: int, message: Message) -> None:
         """Send a consensus message with its number."""
@@ -60,41 +60,41 @@ class Transport(Protocol):
 
 
 class StepObserver(Protocol):
-    """Sees every step of a member, and each of its effects before it is done.
+    """Is called around every step of a member, and before each effect.
 
-    A simulation looks at safety here, and ends the process between two effects by an exception.
+    A simulation checks safety here, and ends the process between two effects by an exception.
     """
 
     def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
-        """See that a step is recorded, and about to be done."""
+        """The step is recorded, and its effects have not begun."""
         ...
 
     def before_effect(self, effect: Effect) -> None:
-        """See that an effect is about to be done."""
+        """The effect has not begun."""
         ...
 
     def after_step(self, action: str, x: Input, outcome: Outcome) -> None:
-        """See that all effects of a step are done."""
+        """All effects of the step are complete."""
         ...
 
 
 class MemberPort:
-    """Stands between a duty cycle and the rest of its member.
+    """The port of a member's duty cycle: it carries out the effects of steps.
 
     Parameters
     ----------
     i
         The member's id.
     archive, streams, module
-        Of the member.
+        Those of the member.
     transport
-        Of the process.
+        That of the process.
     recorder
-        Keeps the steps, or nothing.
+        Records the steps, or None.
     draw
-        Draws a number from 0 up to a limit, which is left out.
+        Draws a number from 0 up to a limit, exclusive.
     observer
-        Sees the steps, or nothing.
+        Is called around the steps, or None.
     """
 
     def __init__(
@@ -114,10 +114,10 @@ class MemberPort:
         self._observer = observer
         self.received: deque[Received] = deque()
         self.ended = False
-        """Whether the process is to end, as the protocol asks for."""
+        """Whether a step has ended the process."""
         self.steps = 0
 
-    # What the duty cycle asks.
+    # Questions of the duty cycle.
 
     def poll(self) -> Received | None:
         """See `canvass.cluster.ports.Port`."""
@@ -128,7 +128,7 @@ class MemberPort:
         return self._transport.accepts(to)
 
     def recorded_position(self) -> int:
-        """See `canvass.cluster.ports.Port`; what a crash can lose is not recorded."""
+        """See `canvass.cluster.ports.Port`. Only synced data counts as recorded."""
         return self._archive.recording.synced_position
 
     def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
@@ -187,7 +187,7 @@ class MemberPort:
         """See `canvass.cluster.ports.Port`."""
         return self._draw(limit_ns)
 
-    # What the duty cycle tells.
+    # Steps and their effects.
 
     def adopt(
         self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
@@ -231,7 +231,7 @@ class MemberPort:
         )
 
     def _write(self, effects: Effects) -> None:
-        """Do all that is durable in a step, whole or not at all."""
+        """Carry out all durable effects of a step as one change of the archive."""
         candidate = terms = cut = None
         for effect in effects:
             match effect:
@@ -317,7 +317,7 @@ class MemberPort:
                 pass
 
     def _open_term(self, term: int, base: int, position: int) -> None:
-        session_id = (term * 31 + self._id) & 0x7FFFFFFF  # Tells the streams of terms apart.
+        session_id = (term * 31 + self._id) & 0x7FFFFFFF  # Each term's stream has another id.
         event = NewLeadershipTermEvent(
             term,
             position,
@@ -339,11 +339,11 @@ class MemberPort:
 
 
 CYCLE_THRESHOLD_NS: Final = 100 * MILLISECOND_NS
-"""A cycle that comes later than this after the one before is counted (Aeron's default)."""
+"""A cycle that takes longer is counted (Aeron's default)."""
 
 
 class StallTracker:
-    """How long the longest cycle took, and how many took too long."""
+    """The longest duration of a cycle, and the number of cycles that took too long."""
 
     def __init__(self) -> None:
         self.max_cycle_time_ns = 0
@@ -375,15 +375,15 @@ class Node:
     send_egress
         To clients, by egress channel.
     draw
-        Draws a number from 0 up to a limit, which is left out.
+        Draws a number from 0 up to a limit, exclusive.
     recorder
-        Keeps the steps, or nothing.
+        Records the steps, or None.
     authenticator
         Decides about clients.
     step
         The protocol core.
     observer
-        Sees the steps, or nothing.
+        Is called around the steps, or None.
     """
 
     def __init__(
@@ -419,48 +419,48 @@ class Node:
 
     @property
     def leads(self) -> bool:
-        """Whether the member is a leader that serves."""
+        """Whether the member is a leader, and no election runs."""
         return is_closed(self.member, Role.LEADER)
 
     @property
     def ended(self) -> bool:
-        """Whether the process is to end, as the protocol asks for."""
+        """Whether a step has ended the process."""
         return self._port.ended
 
     @property
     def steps(self) -> int:
-        """How many steps of the protocol have been taken."""
+        """The number of steps that the process has taken."""
         return self._port.steps
 
     @property
     def unread_count(self) -> int:
-        """How many consensus messages have come in and not been read."""
+        """The number of consensus messages that have arrived and are not handled yet."""
         return len(self._port.received)
 
     @property
     def deadline_ns(self) -> int:
-        """When `work` has something to do again, if nothing comes in before."""
+        """The time of the next `work`, if no message arrives before."""
         return min(self.duty.slow_tick_deadline_ns, self._slow_tick_ns)
 
     def start(self, now_ns: int, time_ms: int) -> None:
-        """Start on what is on disk."""
+        """Start with the data on disk."""
         self._set_time(now_ns, time_ms)
         self.duty.start(now_ns)
 
     def on_consensus(self, sender: int, number: int, message: Message) -> None:
-        """Take a consensus message of another member."""
+        """Receive a consensus message of another member."""
         self._port.received.append(Received(sender, number, message))
 
     def on_stream(self, sender: int, message: StreamMessage) -> None:
-        """Take a message of another member's log streams."""
+        """Receive a message of another member's log streams."""
         self._stream_messages.append((sender, message))
 
     def on_ingress(self, message: Ingress) -> None:
-        """Take something that a client has sent."""
+        """Receive a message of a client."""
         self.module.on_ingress(message)
 
     def work(self, now_ns: int, time_ms: int) -> bool:
-        """Do one cycle; say whether there was anything to do."""
+        """Do one cycle. Return whether there was anything to do."""
         self.stalls.update(now_ns)
         self._set_time(now_ns, time_ms)
         while self._stream_messages:
@@ -479,7 +479,7 @@ class Node:
         return self.streams.ask() or worked
 
     def close(self) -> None:
-        """Give up the archive."""
+        """Close the archive."""
         self.archive.close()
 
     def _set_time(self, now_ns: int, time_ms: int) -> None:

@@ -1,7 +1,6 @@
-"""A member as a process: its node on real files, sockets on this machine and real clocks.
+"""A member as a process: its node with sockets on this machine and real clocks.
 
-Here and in `canvass.transport.links` alone the implementation meets the operating system; what a
-member does is in `canvass.node.node`.
+`resumption` compares the disk of a member with its recorded steps before the process starts.
 """
 
 from __future__ import annotations
@@ -41,17 +40,17 @@ from canvass.transport.messages import (
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """What is to be done before a member is started."""
+    """The corrections of recording and recorded steps before a member starts again."""
 
     drop_last: bool
-    """The last step's effects were not done, so that it was not taken: it is to be forgotten."""
+    """Whether to drop the last recorded step: the process ended before the effects of the step."""
     noted: tuple[Input, Outcome] | None
-    """A ``RecordLog`` to be recorded: the archive had recorded more than the module had noted."""
+    """A ``RecordLog`` step to record: the archive has recorded more than the last state says."""
     truncate_position: int | None
-    """Where to truncate the recording: the last step had asked for that."""
+    """The position at which to truncate the recording, as the last step asked for."""
 
     def carry_out(self, recording: Recording, recorder: StepRecorder, now_ns: int) -> None:
-        """Truncate the recording, and record what is to be noted."""
+        """Truncate the recording, and record the ``RecordLog`` step."""
         if self.truncate_position is not None:
             recording.truncate(self.truncate_position)
         if self.noted is not None:
@@ -71,10 +70,10 @@ def _durable(s: Member) -> tuple[object, ...]:
 
 
 def _check_truncation(found: Member, last: Member, previous: Member) -> None:
-    """Refuse a log that goes on where the recording log, which is on disk, says that it ends.
+    """Refuse a recording that continues beyond its truncation in the last step.
 
-    Both are changed in one piece, and nothing is recorded between a truncation and the next step:
-    the member is in an election then and records no stream.
+    Recording and recording log change together. After a truncation the member is in an election and
+    records no stream before its next step.
     """
     truncated = last.recorded_position < previous.recorded_position
     done = truncated and _durable(last) != _durable(previous)
@@ -88,21 +87,21 @@ def _check_truncation(found: Member, last: Member, previous: Member) -> None:
 def resumption(
     rules: Rules, i: int, found: Member, last: Member | None, previous: Member | None
 ) -> Resumption:
-    """Compare what is on disk with the last two recorded states.
+    """Compare the data on disk with the last two recorded states.
 
     Parameters
     ----------
     rules, i
-        Of the cluster, and the member.
+        The rules of the cluster, and the member.
     found
-        The state that a restart finds.
+        The state that a restart finds on disk.
     last, previous
-        The state after the last recorded step and after the one before, if there are any.
+        The states after the last recorded step and after the step before, or None.
 
     Raises
     ------
     ArchiveError
-        If disk and recording are not of the same member's same life.
+        If the disk and the recorded steps do not belong together.
     """
     drop = False
     if last is not None and _durable(found) != _durable(last):
@@ -157,17 +156,17 @@ class MemberProcess:
     Parameters
     ----------
     settings
-        Of the process.
+        The settings of the process.
     archive
-        What it finds.
+        The archive that the process finds.
     services
-        The applications, new ones.
+        New applications.
     recorder
-        Keeps the steps, or nothing.
+        Records the steps, or None.
     authenticator
         Decides about clients.
     on_cycle
-        Is called now and then, at least with each slow tick.
+        Is called after each duty cycle.
     """
 
     def __init__(
@@ -215,7 +214,7 @@ class MemberProcess:
             try:
                 port_of(channel)
             except ValueError:
-                return  # Nobody is reached but clients on this machine.
+                return  # Only clients on this machine can be reached.
             if len(self._egress) >= MAX_EGRESS_LINKS:
                 oldest = next(iter(self._egress))
                 self._egress.pop(oldest).close()
@@ -242,7 +241,7 @@ class MemberProcess:
         return on_message
 
     def _check(self, message: Message) -> None:
-        """Refuse what names a member that is not there."""
+        """Refuse a message that names a member which the cluster does not have."""
         for name in _ID_FIELDS:
             member_id = getattr(message, name, 0)
             if not NULL_VALUE <= member_id < len(self._settings.member_ports):
@@ -268,12 +267,12 @@ class MemberProcess:
     # The process.
 
     def stop(self) -> None:
-        """End soon; safe to call from a signal handler of the loop."""
+        """End after the present cycle. A signal handler of the event loop may call this."""
         self._stopping = True
         self._wakeup.set()
 
     def wake(self) -> None:
-        """Look at once whether there is something to do."""
+        """Do the next cycle at once."""
         self._wakeup.set()
 
     async def run(self) -> None:
@@ -291,7 +290,7 @@ class MemberProcess:
         }
         try:
             await self._work()
-            await asyncio.sleep(0.05)  # What was sent last leaves before the process does.
+            await asyncio.sleep(0.05)  # The last messages leave before the process ends.
         finally:
             for link in (*self._links.values(), *self._egress.values()):
                 link.close()

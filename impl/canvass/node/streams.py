@@ -1,8 +1,8 @@
-"""The streams that fill a member's recording from another member's, and its own to others.
+"""The log streams between members: from a leader's recording to its followers' recordings.
 
-A follower has one request under way and sends the next one when that is answered; a leader keeps a
-request until it has something to say. So whatever is lost is asked for again, and nothing is kept
-for a follower that asks for nothing. What runs follows from the effects of the protocol's steps.
+A follower has one open request and sends the next one after the answer. A leader keeps a request
+until there is data. Lost messages are requested again, and a leader keeps nothing for a follower
+that sends no request. The effects of steps start and stop the streams.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Image:
 
 @dataclass
 class Replication:
-    """A copy of a leader's recording that runs."""
+    """A running copy of a leader's recording."""
 
     leader: int
     term: int
@@ -56,9 +56,9 @@ class LogStreams:
     Parameters
     ----------
     recording
-        What is filled, and what is sent from.
+        The member's recording.
     timing
-        How long silence lasts.
+        The durations of the cluster.
     send
         Sends a message of the streams to a member; it may be lost.
     """
@@ -77,14 +77,14 @@ class LogStreams:
         self.image: Image | None = None
         self.replication: Replication | None = None
         self.catchups: dict[int, int] = {}
-        """The replays to followers that run, with where they began."""
+        """The start of the running replay to each follower that catches up."""
         self._kept: dict[int, tuple[LogRequest, int]] = {}
-        """The request of each follower that is not answered, and when it came."""
+        """The unanswered request of each follower, and the time of its arrival."""
         self._request: LogRequest | None = None
         self._request_id = 0
         self._asked_ns = 0
 
-    # What the effects of steps ask for.
+    # Effects of steps.
 
     def open_publication(self, term: int, position: int) -> None:
         """Begin the own log stream."""
@@ -95,7 +95,7 @@ class LogStreams:
         self._ended, self.publication = self.publication, None
 
     def stop_recording(self, position: int) -> None:
-        """Record no more, and truncate what the module has not noted."""
+        """Stop recording, and truncate data beyond the recorded position of the state."""
         self.recording_on = False
         self.truncate(position)
 
@@ -105,18 +105,18 @@ class LogStreams:
         self._recording.truncate(position)
 
     def forget_beyond(self, position: int) -> None:
-        """Take note that the recording is about to be truncated."""
+        """Note that the recording will be truncated at a position."""
         if self._ended is not None and position < self._ended.end:
             self._ended = None  # The stream's end no longer exists.
 
     # As a follower.
 
     def join_position(self) -> int:
-        """Where the stream subscribed to has been joined, or -1."""
+        """The position at which the log subscription has connected, or -1."""
         return NULL_VALUE if self.image is None else self.image.joined_position
 
     def log_closed(self) -> bool | None:
-        """Whether the stream has ended: None if it goes on, true if it ended in good order."""
+        """None while the stream lasts; true if it has ended in good order, false if not."""
         image = self.image
         if image is None or image.joined_position == NULL_VALUE:
             return None
@@ -127,7 +127,7 @@ class LogStreams:
         return False if silent_ns >= self._timing.leader_heartbeat_timeout_ns else None
 
     def _wanted(self) -> tuple[int, int, int, StreamFlag] | None:
-        """Leader, term, bound and kind of what is to be asked for now."""
+        """Leader, term, bound and kind of the request that is needed now, or None."""
         replication, image = self.replication, self.image
         if replication is not None:
             if self._recording.end >= replication.stop_position:
@@ -145,7 +145,7 @@ class LogStreams:
         return image.leader, image.term, MAX_POSITION, kind
 
     def ask(self) -> bool:
-        """Send the request that is due; false if none is."""
+        """Send the request that is due. Return false if none is."""
         wanted = self._wanted()
         if wanted is None:
             self._request = None
@@ -196,14 +196,14 @@ class LogStreams:
     # As a leader.
 
     def on_message(self, sender: int, message: StreamMessage) -> None:
-        """Take a message of another member's streams."""
+        """Receive a message of another member's streams."""
         if isinstance(message, LogRequest):
             self._kept[sender] = message, self.now_ns
         else:
             self._on_data(sender, message)
 
     def serve(self) -> bool:
-        """Answer the requests that can be answered; false if none can."""
+        """Answer the requests for which there is data. Return false if there are none."""
         answered = [
             follower
             for follower, (request, since_ns) in self._kept.items()
@@ -246,7 +246,7 @@ class LogStreams:
         return True
 
     def _tell(self, follower: int, request: LogRequest, bound: int) -> bool:
-        data = self._recording.sound(request.position, bound)  # No member hands on what is rotten.
+        data = self._recording.sound(request.position, bound)  # No member sends damaged data.
         if not data:
             return False
         self._say(follower, request, request.position, payload=data)

@@ -1,7 +1,7 @@
-"""The clients of a simulated cluster, and the answers that they must have in the end.
+"""The clients of a simulated cluster, and the checks of their answers.
 
-Each adds to one counter again and again, so every answer is another value of it. That requests are
-neither lost nor applied twice is looked at here; what clients do is in `canvass.client`.
+The clients add to one counter, so every answer must be another value. The checks find requests that
+were lost or applied twice. The client itself is in `canvass.client`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from canvass.simulation.options import rng_of
 from canvass.transport.messages import Egress, Ingress
 
 _TIMER_MS: Final = 30
-"""After a message, until its timer expires."""
+"""The time from a message to the expiry of its timer."""
 
 
 class WatchedService(ExactlyOnce):
-    """An application whose requests are watched.
+    """A service that checks its own messages and timers.
 
-    For each message of a client it puts one into the log and lets a timer expire. Both have to come
-    back once, messages in their order.
+    For each message of a client it puts a message into the log and schedules a timer. Each message
+    must come back once and in order, and each timer must expire once.
 
     Parameters
     ----------
     application
-        What requests are applied to.
+        Applies the requests.
     number
-        Of the service.
+        The id of the service.
     on_processed
-        Called with position and contents of each message of a client.
+        Called with service, position and contents of each message of a client.
     find
         Called with each violation: a property and a sentence.
     """
@@ -54,12 +54,12 @@ class WatchedService(ExactlyOnce):
         self._number = number
         self._on_processed, self._find = on_processed, find
         self._asked = self._seen = 0
-        """How many messages services have put into the log, and how many of them they processed."""
+        """The number of messages that the service has put into the log, and of those processed."""
         self._timers: set[int] = set()
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is to come back any more."""
+        """Whether all messages have come back and all timers have expired."""
         return self._asked == self._seen and not self._timers
 
     def on_start(self, cluster: Cluster, snapshot: bytes | None) -> None:
@@ -117,9 +117,9 @@ class Clients:
     Parameters
     ----------
     events
-        Of the run.
+        The events of the run.
     network
-        What is between clients and members.
+        The network between clients and members.
     deliver
         Hands a message to a member, which may be down.
     """
@@ -149,10 +149,10 @@ class Clients:
         self.offered = [0] * options.client_count
         self.answers: list[dict[int, int]] = [{} for _ in self._members]
         self.quiet = False
-        """Whether nothing new is offered."""
+        """Whether the clients offer no new requests."""
 
     def begin(self) -> None:
-        """Let the clients begin."""
+        """Start the clients."""
         for k in range(len(self._members)):
             self._period(k, rng_of(self._events.options.seed, f"client {k}"))
 
@@ -171,7 +171,7 @@ class Clients:
     # The network.
 
     def send_egress(self, i: int, channel: str, message: Egress) -> None:
-        """Send something of member ``i`` to a client."""
+        """Send a message of member ``i`` to a client."""
         client = self._members[int(channel.removeprefix("client:"))]
         self._network.send(
             self._events.now_ns, i, channel, CLIENTS, lambda: client.on_egress(message)
@@ -183,7 +183,7 @@ class Clients:
             self._events.now_ns, f"client:{k}", i, CLIENTS, lambda: self._deliver(i, message)
         )
 
-    # What has come of it.
+    # Checks.
 
     @property
     def are_answered(self) -> bool:
@@ -194,7 +194,7 @@ class Clients:
         )
 
     def check(self) -> None:
-        """Look at whether every answer is another value, in the order of each client."""
+        """Check that all answers differ, and that those of each client rise."""
         found = [value for one in self.answers for value in one.values()]
         if len(set(found)) != len(found):
             violation = "two requests were answered with the same value of the counter"
@@ -205,13 +205,13 @@ class Clients:
                 self._events.find("ExactlyOnce", f"the answers to client {k} are out of order")
 
     def check_count(self, value: int) -> None:
-        """Look at whether a counter has every acknowledged request, and none twice."""
+        """Check that a counter has every acknowledged request, and none twice."""
         answered = sum(len(one) for one in self.answers)
         if not answered <= value <= sum(self.offered):
             self._events.find("ExactlyOnce", f"{answered} acknowledged, {value} counted")
 
     def reasons(self) -> list[str]:
-        """Say who waits for what."""
+        """Sentences about the clients that are not connected or wait for answers."""
         return [
             f"client {k}: {client.state.value}, {client.unanswered_count} unanswered"
             for k, client in enumerate(self._members)

@@ -1,8 +1,8 @@
-"""The members of a simulated cluster, and what is between them.
+"""The members of a simulated cluster, with the network and the clients between them.
 
-A member is a disk that can fail, and the process that runs on it. The process is the one that
-`canvass run` starts (`canvass.node.node`). It ends by an exception that leaves its cycle: at an
-effect boundary, at a write to disk, or because the disk does not serve it.
+A member is a disk that can fail, and a process. The process is the one that `canvass run` starts
+(`canvass.node.node`). An exception that leaves a duty cycle ends it: before an effect, before a
+write to disk, or after an error of the disk.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from canvass.transport.messages import Ingress, StreamMessage, format_endpoints
 
 
 class HeldRecorder:
-    """Holds the last step back, so that it can still be forgotten.
+    """Holds the last step back until the next one, so that it can be dropped.
 
     Parameters
     ----------
     recorder
-        Where steps go that are past doubt, or None.
+        Records the steps that stay, or None.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class HeldRecorder:
         self.previous: Member | None = None
 
     def record(self, time_ns: int, action: str, state: Member, **facts: Any) -> int:
-        """Hold a step, and let the one before go."""
+        """Hold a step, and record the previous one."""
         self.flush()
         if self._recorder is not None:
             self._held = partial(self._recorder.record, time_ns, action, state, **facts)
@@ -68,11 +68,11 @@ class HeldRecorder:
         return self._held_from
 
     def forget_last(self) -> None:
-        """Forget the step that is held."""
+        """Drop the held step."""
         self._held, self.last, self._number = None, self.previous, self._held_from
 
     def flush(self) -> None:
-        """Let the step that is held go."""
+        """Record the held step."""
         held, self._held = self._held, None
         if held is not None:
             held()
@@ -84,15 +84,15 @@ SLOW_WRITE_UNITS: Final = 20
 """How long a slow disk takes for each write, in thousandths of the heartbeat timeout."""
 
 Moment = Literal["join", "ballot", "log cut"]
-"""A member joins a log, be it to catch up, to follow or to lead; it asks for votes; a step in which
-it has truncated its log is done."""
+"""A member joins a log, to catch up, to follow or to lead; a member asks for votes; a member has
+done a step that truncated its log."""
 
 Step = tuple[str, Input, Member, Outcome]
 """Action, input, the state before, and the outcome."""
 
 
 def _moment_of(effect: Effect) -> Moment | None:
-    """Which moment the member comes to by an effect."""
+    """The moment that an effect begins, or None."""
     if isinstance(effect, JoinLog):
         return "join"
     asks = isinstance(effect, Send) and isinstance(effect.message, RequestVote)
@@ -109,11 +109,11 @@ class SimulatedMember:
     Parameters
     ----------
     cluster
-        What it is a member of.
+        Its cluster.
     i
         The member's id.
     recorder
-        Where steps go, or None.
+        Records its steps, or None.
     step
         The protocol core.
     """
@@ -134,16 +134,16 @@ class SimulatedMember:
         self.clock_offset_ms = 0
         self.due_ns = -1
         self.crash_after = -1
-        """The process ends before so many more effects are done; -1 if it does not."""
+        """The process ends after so many more effects; -1 if it does not."""
         self.at_moment: dict[Moment, Callable[[], object]] = {}
-        """Faults that wait for a moment, the last one for each."""
+        """The latest fault that waits for each moment."""
         self.disk_is_slow = False
         self.damage = ""
-        """What keeps the member from starting for good; empty if nothing does."""
+        """The damage that cannot be repaired, so that the member stays down; empty if none."""
         self.lost_disks = 0
         self._disk_is_lost = self._has_sent = False
         self._begun: Step | None = None
-        """The step that is recorded, and whose effects are not all done."""
+        """The step that is recorded, but whose effects are not complete."""
 
     @property
     def up(self) -> bool:
@@ -168,7 +168,7 @@ class SimulatedMember:
         cluster = self._cluster
         return cluster.members[to].up and cluster.network.accepts(self.id, to)
 
-    # What is seen of its steps.
+    # The observer of the node's steps.
 
     def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
         """See `canvass.node.node.StepObserver`."""
@@ -206,10 +206,10 @@ class SimulatedMember:
         self.state = outcome.next
         self._cluster.monitors.look(self.id, action, x, before, outcome, recording)
 
-    # Its life.
+    # The process.
 
     def start(self) -> bool:
-        """Start a process on what is on the disk; false if the disk does not let it."""
+        """Start a process with the data on the disk. Return false if the disk prevents this."""
         if self.damage or (self._disk_is_lost and not self._may_be_restored()):
             return False
         try:
@@ -276,19 +276,19 @@ class SimulatedMember:
         self.state = archive.found(rules)
 
     def lose_disk(self) -> None:
-        """Lose the whole disk, and with it the machine; what was recorded of the member ends."""
+        """Lose the whole disk, and end the process. No later step of the member is recorded."""
         self._cluster.crash(self.id, "disk lost")
         self._disk_is_lost, self._begun = True, None
         self.lost_disks += 1
         self.recorder = HeldRecorder(None)
 
     def _may_be_restored(self) -> bool:
-        """Whether nobody may still read what this member had sent before it lost its disk."""
+        """Whether no member has unread messages, which could be of this member's lost process."""
         nodes = (member.node for member in self._cluster.members)
         return all(node is None or not node.unread_count for node in nodes)
 
     def _restore(self) -> None:
-        """Let an operator put in a new disk, with what all other members have."""
+        """Let an operator fill a new disk from the disks of all other members."""
         capacity = self.storage.capacity
         self.storage = MemoryStorage(DISK_BYTES)
         others = [member.storage for member in self._cluster.members if member is not self]
@@ -297,7 +297,7 @@ class SimulatedMember:
         self._events.counts["disk restored"] += 1
 
     def _repair(self, error: DamageError) -> bool:
-        """Let an operator repair the recording from another member's, if one has what is lost."""
+        """Let an operator repair the recording from another member's. Return false if none can."""
         for other in self._cluster.members:
             if other is not self and not other.damage:
                 try:
@@ -313,7 +313,7 @@ class SimulatedMember:
         return False
 
     def work(self, what: Callable[[Node], object]) -> bool:
-        """Let the process do something; it may end in doing it."""
+        """Let the process work; it may end meanwhile. Return whether there was anything to do."""
         node, cluster = self.node, self._cluster
         if node is None:
             return False
@@ -327,7 +327,7 @@ class SimulatedMember:
             how = "power failure at a write" if power else "crash at a write"
             cluster.crash(self.id, how, power=power)
         except OSError as error:
-            # The process may not go on: what a failed sync had to make durable may be lost.
+            # The process must end: data that a failed sync should have made durable may be lost.
             cluster.crash(self.id, str(error.strerror), power=self.storage.sync_fails)
         except DamageError:
             cluster.crash(self.id, "damage read")
@@ -344,13 +344,13 @@ class SimulatedMember:
         return True
 
     def pause(self, until_ns: int) -> None:
-        """Let the process do nothing for a while."""
+        """Let the process do nothing until a time."""
         self.paused_until_ns = max(self.paused_until_ns, until_ns)
         self.due_ns = -1
         self._cluster.wake(self.id, self.paused_until_ns)
 
     def end(self, *, power: bool) -> None:
-        """End the process; with the machine, if that is said."""
+        """End the process; with ``power`` also the machine, so that unsynced data may be lost."""
         self.node = None
         self.crash_after = -1
         self.storage.sync_fails = False
@@ -365,9 +365,9 @@ class SimulatedMember:
 
 
 _BUSY_NS: Final = 20_000
-"""How long a cycle takes in which there was something to do."""
+"""The duration of a cycle with something to do."""
 _RETRY_UNITS: Final = 100
-"""After a disk has not let a process start, until it is tried again."""
+"""The wait before another attempt to start a process, in thousandths of the heartbeat timeout."""
 
 
 class SimulatedCluster:
@@ -376,20 +376,20 @@ class SimulatedCluster:
     Parameters
     ----------
     events
-        Of the run.
+        The events of the run.
     recorders
-        Of the members; none records nothing.
+        The recorders of the members, or none.
     step
         The protocol core.
 
     Attributes
     ----------
     members, clients, network
-        What it is made of.
+        The parts of the cluster.
     monitors
-        Look at each step.
+        Check each step.
     on_end
-        Called with each member whose process has ended; it starts the process again.
+        Called with the id of each member whose process has ended, to start it again.
     """
 
     def __init__(
@@ -405,16 +405,16 @@ class SimulatedCluster:
         self.on_end: Callable[[int], object] = self.start
 
     def send(self, i: int, j: int, stream: str, take: Callable[[Node], object]) -> None:
-        """Send something from member to member.
+        """Send a message from member ``i`` to the present process of member ``j``.
 
         Parameters
         ----------
         i, j
             Sender and receiver.
         stream
-            What kind of stream it belongs to.
+            The kind of stream.
         take
-            Hands it to the receiver's process.
+            Hands the message to the receiver's node.
         """
         target, sender = self.members[j].node, self.members[i]
         if target is None:
@@ -435,7 +435,7 @@ class SimulatedCluster:
             self.wake(i, self.events.now_ns)
 
     def wake(self, i: int, at_ns: int) -> None:
-        """Let member ``i`` do a cycle at that time at the latest."""
+        """Let member ``i`` do a cycle at a time, if none comes before."""
         member, now_ns = self.members[i], self.events.now_ns
         at_ns = max(at_ns, member.paused_until_ns, now_ns)
         if member.up and (member.due_ns < now_ns or at_ns < member.due_ns):
@@ -455,13 +455,13 @@ class SimulatedCluster:
             self.monitors.look_at_cycle(i, node.member)
 
     def crash(self, i: int, how: str, *, power: bool = False) -> None:
-        """End the process of member ``i``, with the machine if that is said."""
+        """End the process of member ``i``; with ``power`` also its machine."""
         self.events.counts[how] += 1
         self.members[i].end(power=power)
         self.on_end(i)
 
     def start(self, i: int) -> None:
-        """Start member ``i`` if it is down, or try again later."""
+        """Start member ``i`` if it is down. If its disk prevents this, try again later."""
         member, events = self.members[i], self.events
         if member.up or member.damage:
             return

@@ -1,7 +1,7 @@
-"""Virtual time, the queue of what happens next, and what a run has come to.
+"""Virtual time, the queue of events, and the results of a run.
 
 There is one thread and no real clock. Events of the same nanosecond happen in the order in which
-they were put into the queue.
+they were scheduled.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ class Finding:
 
 
 class Events:
-    """What happens in one run, and when.
+    """The events of one run.
 
     Attributes
     ----------
     options
-        What the run follows from.
+        The options of the run.
     now_ns
         Virtual time.
     steps
-        How many steps members have taken.
+        The number of steps that all members have taken.
     counts
-        Elections won, entries committed, and each fault that struck.
+        Elections won, entries committed, and how often each fault has occurred.
     findings
-        The violated properties by name, the first violation of each.
+        The first violation of each property, by name.
     """
 
     def __init__(self, options: Options) -> None:
@@ -54,17 +54,17 @@ class Events:
         self._sequence = 0
 
     def schedule(self, at_ns: int, what: Callable[[], object]) -> None:
-        """Let something happen at a time."""
+        """Call ``what`` at time ``at_ns``."""
         self._sequence += 1
         heapq.heappush(self._queue, (at_ns, self._sequence, what))
 
     def happen(self) -> None:
-        """Let the next thing happen."""
+        """Advance the time to the next event, and let it happen."""
         self.now_ns, _, what = heapq.heappop(self._queue)
         what()
 
     def find(self, name: str, violation: str) -> None:
-        """Keep a violation of a property as a finding, the first one."""
+        """Keep a violation as a finding, if it is the first one of its property."""
         self.findings.setdefault(name, Finding(name, violation, self.steps, self.now_ns))
 
     def hash(self, fact: bytes) -> None:

@@ -1,10 +1,10 @@
-"""The second phase of a run: the faults have stopped, and the cluster has to recover.
+"""The second phase of a run: the faults have stopped, and the cluster must recover.
 
-All members that can start have to serve one leader, every request has to be answered, and services
-have to stand at one position with the same contents. There is one exception: hardened against HZ3,
-a member whose candidate term is above the leader's term stays out until the next election
-(``docs/findings/HZ3.md``). If nothing else is missing, the leader is restarted, and the member has
-to join then; if it does not, the run is stuck like any other.
+All members that can start must follow one leader, every request must be answered, and all services
+must reach one position with equal contents. There is one exception: hardened against HZ3, a member
+whose candidate term is above the leader's term stays out until the next election
+(``docs/findings/HZ3.md``). If nothing else is wrong, the leader is restarted, and the member must
+join then. If it does not, the run is stuck.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
 
 
 def reasons(members: Sequence[Member], *, storm: bool = False) -> tuple[str, ...]:
-    """Say whether a leader serves, then of each member where it is, and at which known hazard.
+    """Sentences: whether a leader serves; then for each member its state, and a hazard that fits.
 
     Parameters
     ----------
     members
-        The states after all the time that recovery may take.
+        The states at the time limit for recovery.
     storm
-        Whether they have taken more steps than any recovery needs.
+        Whether the members have taken more steps than any recovery needs.
     """
     led = max(
         (s.module_leadership_term_id for s in members if is_closed(s, Role.LEADER)), default=-1
@@ -81,9 +81,9 @@ def reasons(members: Sequence[Member], *, storm: bool = False) -> tuple[str, ...
 
 
 _LIVENESS_STEPS: Final = 200_000
-"""More steps after healing than this are a storm."""
+"""More steps after healing than this are a storm of messages."""
 _LOOK_UNITS: Final = 10
-"""Between two looks at whether all has come right, in thousandths of the heartbeat timeout."""
+"""The interval of checks for recovery, in thousandths of the heartbeat timeout."""
 
 
 class Healing:
@@ -92,11 +92,11 @@ class Healing:
     Attributes
     ----------
     stuck
-        What has not come about; empty if all has.
+        Where each member waits, if the cluster did not recover; else empty.
     left_out
-        Members that came back only with the next election, see above.
+        The members that joined only after another election, see above.
     recovery_ns
-        How long it took, or -1.
+        The time that recovery took, or -1.
     """
 
     def __init__(self, cluster: SimulatedCluster, faults: FaultInjector) -> None:
@@ -109,21 +109,24 @@ class Healing:
         """Run the phase."""
         began_ns = self._events.now_ns
         self._heal()
-        if not self._comes_right():
-            self.left_out = self._kept_out()
-            leader = self._leader()
-            if self.left_out and leader is not None:
-                self._events.counts["elections to let members back in"] += 1
-                self._cluster.crash(leader.id, "leader restarted")
-                if self._comes_right():
-                    self.recovery_ns = self._events.now_ns - began_ns
-                    self._compare()
-                    return
-            self.left_out = ()
+        recovers = self._recovers() or self._recovers_with_members_left_out()
+        if recovers:
+            self.recovery_ns = self._events.now_ns - began_ns
+            self._compare()
+        else:
             self.stuck = self._reasons()
-            return
-        self.recovery_ns = self._events.now_ns - began_ns
-        self._compare()
+
+    def _recovers_with_members_left_out(self) -> bool:
+        """If only hardening HZ3 keeps members out, restart the leader and wait again."""
+        out, leader = self._kept_out(), self._leader()
+        if not out or leader is None:
+            return False
+        self._events.counts["elections to let members back in"] += 1
+        self._cluster.crash(leader.id, "leader restarted")
+        if not self._recovers():
+            return False
+        self.left_out = out
+        return True
 
     def _heal(self) -> None:
         cluster = self._cluster
@@ -138,8 +141,8 @@ class Healing:
             cluster.start(member.id)
             cluster.wake(member.id, self._events.now_ns)
 
-    def _comes_right(self) -> bool:
-        """Let things happen until all has come right; false if it has not in all its time."""
+    def _recovers(self) -> bool:
+        """Let events happen until the members agree. Return false after the time limit."""
         events = self._events
         limit_ns = events.now_ns + liveness_limit_ns(events.options.timing)
         self._limit_steps = events.steps + _LIVENESS_STEPS
@@ -155,7 +158,7 @@ class Healing:
         return False
 
     def _alive(self) -> list[SimulatedMember]:
-        """All members but those whose disk is damaged past repair."""
+        """All members, except those with a disk that cannot be repaired."""
         return [member for member in self._cluster.members if not member.damage]
 
     def _leader(self) -> SimulatedMember | None:
@@ -163,7 +166,7 @@ class Healing:
         return max(leaders, key=lambda m: m.state.module_leadership_term_id, default=None)
 
     def _agree(self, members: list[SimulatedMember]) -> bool:
-        """Whether all is answered, and members serve one leader and have processed the same."""
+        """Whether every request is answered, and ``members`` follow one leader and agree."""
         leader = self._leader()
         if leader is None or not self._cluster.clients.are_answered:
             return False
@@ -183,7 +186,7 @@ class Healing:
         return len(positions) == 1
 
     def _kept_out(self) -> tuple[str, ...]:
-        """The members that HZ3 keeps out; none if anything else is missing."""
+        """Sentences about the members that HZ3 keeps out; none if anything else is wrong."""
         leader, rules = self._leader(), self._events.options.rules
         if leader is None or not rules.is_hardened("HZ3"):
             return ()
@@ -199,7 +202,7 @@ class Healing:
         )
 
     def _compare(self) -> None:
-        """Look at whether services hold the same, and no request was lost or applied twice."""
+        """Check that services have equal contents, and that requests were applied once."""
         found: dict[tuple[int, int], bytes] = {}
         for member in self._alive():
             assert member.node is not None
@@ -221,5 +224,7 @@ class Healing:
             elif member.node is None:
                 given.append(f"{member.id} is down")
             elif is_closed(member.state, Role.LEADER):
-                given.append(f"the module of {member.id} is {member.node.module.state.control}")
+                control = member.node.module.state.control
+                toggle, state = control.toggle.name, control.state.name
+                given.append(f"the module of {member.id} is {state}, its toggle {toggle}")
         return tuple(given)

@@ -1,8 +1,8 @@
-"""What a log holds: for each byte the term in which it was written, or each entry with its end.
+"""The contents of a log, for safety monitors: the term of each byte, or each entry with its end.
 
-A term has one leader and one base, so term and position together name a byte: of bare cores a log
-is a tuple of `Segment`. `EntryLog` follows a recording, entry by entry. Both are a `RecordedLog` to
-safety monitors; what the bytes mean to an application does not belong here.
+A term has one leader and one base, so a term and a position identify a byte. The log of a bare core
+is a tuple of `Segment`. `EntryLog` follows a recording, entry by entry. Safety monitors see both as
+a `RecordedLog`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from canvass.log.messages import leadership_term_of
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: where it ends, the term that wrote it, and the log's checksum there."""
+    """One entry: its end, its term, and the checksum of the log up to its end."""
 
     end: int
     term: int
@@ -39,7 +39,7 @@ class RecordedLog(Protocol):
         ...
 
     def between(self, start: int, end: int) -> Sequence[Entry]:
-        """The entries that end beyond one position and not beyond another."""
+        """The entries that end beyond ``start``, up to ``end``."""
         ...
 
     def agreement(self, other: Self) -> int:
@@ -47,12 +47,12 @@ class RecordedLog(Protocol):
         ...
 
     def extend(self, other: Self, position: int) -> None:
-        """Continue the log up to a position with what another holds beyond its own end."""
+        """Continue the log up to a position with the entries of another log."""
         ...
 
 
 class EntryLog:
-    """A log that can be continued and cut."""
+    """A log as a list of entries, which can be continued and truncated."""
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
@@ -64,12 +64,12 @@ class EntryLog:
         return self._ends[-1] if self._ends else 0
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Put entries at the end."""
+        """Append entries."""
         self._entries += entries
         self._ends += [entry.end for entry in entries]
 
     def cut(self, position: int) -> None:
-        """Drop what lies beyond a position, an entry that it is in the middle of included."""
+        """Drop all entries that end beyond a position."""
         keep = bisect_right(self._ends, position)
         del self._entries[keep:], self._ends[keep:]
 
@@ -85,7 +85,7 @@ class EntryLog:
         return self._entries[bisect_right(self._ends, start) : bisect_right(self._ends, end)]
 
     def agreement(self, other: EntryLog) -> int:
-        """See `RecordedLog`; equal checksums at one position are those of equal prefixes."""
+        """See `RecordedLog`. Equal checksums at a position mean equal logs up to it."""
         shared = min(self.end, other.end)
         if self.at(shared) == other.at(shared) is not None:
             return shared
@@ -97,7 +97,7 @@ class EntryLog:
         self.append(other.between(self.end, position))
 
     def follow(self, recording: Recording, position: int) -> None:
-        """Become what a recording holds up to a position."""
+        """Become a copy of a recording up to a position."""
         self.cut(position)
         while self._entries and recording.checksum(self.end) != self._entries[-1].checksum:
             self.cut(self.end - 1)
@@ -117,8 +117,8 @@ class EntryLog:
 class Segment:
     """Consecutive bytes of one term, from ``start`` to ``end``.
 
-    ``base`` is where the term begins in its leader's log. There stands its NewLeadershipTermEvent,
-    so a segment that starts later does not hold it.
+    ``base`` is where the term begins in its leader's log, with its NewLeadershipTermEvent. A
+    segment that starts later does not have that entry.
     """
 
     term: int
@@ -145,7 +145,7 @@ def cut(log: Log, position: int) -> Log:
 
 
 def append(log: Log, segment: Segment) -> Log:
-    """The log with bytes added at its end; those of its last term are joined to it."""
+    """The log continued with a segment, which is merged with the last one if the term is equal."""
     if segment.start != length(log):
         raise ValueError(f"bytes from {segment.start} do not follow a log up to {length(log)}")
     if segment.start >= segment.end:
@@ -156,7 +156,7 @@ def append(log: Log, segment: Segment) -> Log:
 
 
 def copy(log: Log, source: Log, position: int) -> Log:
-    """The log continued up to a position with what stands in another from its own end on."""
+    """The log continued up to a position with the bytes of another log."""
     for segment in cut(source, position):
         start = length(log)
         if segment.end > start:
@@ -183,13 +183,13 @@ def agreement(a: Log, b: Log) -> int:
 
 
 def checksum(log: Log, position: int) -> int:
-    """64 bits that witness the log up to a position: equal logs have the same."""
+    """A checksum of 64 bits of the log up to a position; equal logs have equal checksums."""
     text = ",".join(f"{part.term}:{part.start}-{part.end}" for part in cut(log, position))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 class SegmentLog:
-    """A log as a safety monitor sees it: each byte ends an entry of its own."""
+    """The log of a bare core as a `RecordedLog`, in which every byte is an entry."""
 
     def __init__(self, log: Log = ()) -> None:
         self.log = log
@@ -207,7 +207,7 @@ class SegmentLog:
         return Entry(position, segment.term, checksum(self.log, position))
 
     def between(self, start: int, end: int) -> Sequence[Entry]:
-        """See `RecordedLog`; of each term the last entry alone."""
+        """See `RecordedLog`. Only the last entry of each term is returned."""
         ends = [part.end for part in cut(self.log, end) if part.end > start]
         return [entry for position in ends if (entry := self.at(position)) is not None]
 

@@ -1,4 +1,4 @@
-"""What is looked at in each step of a simulated cluster: safety, heartbeats, and services."""
+"""The monitors of a simulated cluster: safety, repeated messages, and services."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ _CANVASSING: Final = (ElectionState.CANVASS, ElectionState.NOMINATE)
 
 
 class HeartbeatMonitor:
-    """Asks whether each member repeats its messages in time.
+    """Checks that each member repeats its messages in time.
 
-    The spec is untimed, so a step that sends nothing is always allowed. Only a clock can find a
-    silent member. The monitor looks at the end of each duty cycle of a running process, after a
-    pause or a slow disk has ended.
+    The spec is untimed, so it always allows a member to be silent. Only a clock can find a silent
+    member. The monitor checks at the end of each duty cycle, so not during a pause.
     """
 
     def __init__(self, timing: Timing, count: int) -> None:
@@ -33,7 +32,7 @@ class HeartbeatMonitor:
         self._since_ns = [0] * count
 
     def step(self, i: int, now_ns: int, before: Member, outcome: Outcome) -> None:
-        """Take note of a step of member ``i``: it changes its state, or says what is due."""
+        """Note a step of member ``i`` if it changes the state or sends the message that is due."""
         after = outcome.next
         if after.election_state is not before.election_state or after.role is not before.role:
             self._since_ns[i] = now_ns
@@ -46,14 +45,14 @@ class HeartbeatMonitor:
             self._since_ns[i] = now_ns
 
     def late(self, i: int, now_ns: int, s: Member) -> str:
-        """Say what member ``i`` has not said in time, at the end of a cycle; or nothing."""
+        """A sentence if member ``i`` has not sent its message in time by the end of a cycle."""
         due = self._due(s)
         if due is None or now_ns < self._since_ns[i] + due[1]:
             return ""
         return f"{i} in {s.election_state.value} has sent no {due[0].__name__} for an interval"
 
     def _due(self, s: Member) -> tuple[type[Message], int] | None:
-        """What the state of a member has to repeat, and how often."""
+        """The message that a member must repeat in its state, and the interval; None if none."""
         if self._count == 1 or s.module_state is not ModuleState.ACTIVE:
             return None
         if s.election_state in _CANVASSING:
@@ -65,7 +64,7 @@ class HeartbeatMonitor:
 
 
 class Monitors:
-    """All that looks at the steps of one run.
+    """All monitors of one run.
 
     Attributes
     ----------
@@ -80,7 +79,7 @@ class Monitors:
         self.actions: Counter[str] = Counter()
         self._processed: dict[tuple[int, int], bytes] = {}
         self._logs = [EntryLog() for _ in range(count)]
-        """What each member is known to have recorded."""
+        """The recorded log of each member."""
         self._states = [persistent_member(options.rules) for _ in range(count)]
         self._safety = SafetyMonitor(
             options.rules, self._logs.__getitem__, EntryLog(), self._states
@@ -94,7 +93,7 @@ class Monitors:
     def look(
         self, i: int, action: str, x: Input, before: Member, outcome: Outcome, recording: Recording
     ) -> None:
-        """Check safety after a step, whose effects are done."""
+        """Check safety after a step and its effects."""
         events, after = self._events, outcome.next
         events.steps += 1
         self.actions[action] += 1
@@ -113,24 +112,24 @@ class Monitors:
             events.counts["elections won"] += after.role is Role.LEADER
 
     def look_at_cycle(self, i: int, s: Member) -> None:
-        """Look at what member ``i`` has repeated, at the end of a duty cycle."""
+        """Check the repeated messages of member ``i`` at the end of a duty cycle."""
         lateness = self._heartbeats.late(i, self._events.now_ns, s)
         if lateness:
             self._events.find("PositionIsRepeated", lateness)
 
     def look_at_restart(self, i: int, found: Member, recording: Recording) -> None:
-        """Look at what member ``i`` finds on its disk."""
+        """Check the data that member ``i`` finds on its disk."""
         self._logs[i].follow(recording, recording.end)
         self._report(self._safety.restart(i, self._states[i], found))
 
     def look_at_restored(self, i: int, found: Member, recording: Recording) -> None:
-        """Look at what an operator has put on a new disk of member ``i``."""
+        """Check the data that an operator has put on a new disk of member ``i``."""
         self._states[i] = found
         self._logs[i].follow(recording, recording.end)
         self._report(self._safety.restored(i, found))
 
     def look_at_message(self, service: int, position: int, payload: bytes) -> None:
-        """Look at a message that a service processes."""
+        """Check that all members' services process the same message at a position."""
         first = self._processed.setdefault((service, position), payload)
         self._events.hash(f"{self._events.now_ns} {service} {position}".encode() + payload)
         if first != payload:

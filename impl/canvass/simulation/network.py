@@ -1,9 +1,9 @@
-"""The network of a simulated cluster: which links work, and when what is sent arrives.
+"""The network of a simulated cluster: which links work, and when messages arrive.
 
-A link from one member to another carries two kinds of streams, consensus messages and the log; each
-can be cut alone, and each is a channel of its own, as is what goes from and to a client. What is
-sent into one channel arrives in the order in which it was sent, or not at all. What is not a
-consensus message may arrive once more later: log streams and clients are to stand that.
+A link from one member to another has two channels, for consensus messages and for the log. Each can
+be cut alone. A client has channels too. The messages of one channel arrive in their order, or not
+at all. A message that is not a consensus message may arrive a second time: log streams and clients
+must tolerate this.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Network:
     Parameters
     ----------
     options
-        Of the run.
+        The options of the run.
     fired
-        Counts each fault that has struck.
+        Counts how often each fault has occurred.
     schedule
-        Lets something happen at a time.
+        Schedules an event at a time.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Network:
         """Whether the faults have stopped."""
 
     def cut(self, links: tuple[Cut, ...]) -> None:
-        """Cut links. Each cut is undone by itself."""
+        """Cut links. Each cut needs its own `mend`."""
         self._cuts.update(links)
 
     def mend(self, links: tuple[Cut, ...]) -> None:
@@ -60,16 +60,16 @@ class Network:
         self._cuts.subtract(links)
 
     def heal(self) -> None:
-        """Mend everything; nothing is dropped or late from now on."""
+        """Mend all links. From now on no message is dropped or late."""
         self._cuts.clear()
         self.calm = True
 
     def works(self, sender: int, receiver: int, stream: str) -> bool:
-        """Whether a kind of stream gets from one member to another now."""
+        """Whether the channel of a kind of stream from one member to another works now."""
         return self._cuts[sender, receiver, stream] <= 0
 
     def accepts(self, sender: int, receiver: int) -> bool:
-        """Whether a member's publication to another one is connected, which is up."""
+        """Whether a member's publication to another member, which is up, is connected."""
         return self.works(sender, receiver, CONSENSUS) and self.works(receiver, sender, CONSENSUS)
 
     def send(
@@ -80,7 +80,7 @@ class Network:
         stream: str,
         arrive: Callable[[], object],
     ) -> bool:
-        """Put something on its way; false if it is lost."""
+        """Send a message, which calls ``arrive`` when it arrives. Return false if it is lost."""
         faults, rng = self._options.faults, self._rng
         if stream != CLIENTS and self._cuts[sender, receiver, stream] > 0:
             self._fired["message lost in a cut"] += 1
@@ -102,7 +102,7 @@ class Network:
         return True
 
     def _send_again(self, arrival_ns: int, arrive: Callable[[], object]) -> None:
-        """Let something arrive a second time, if that is drawn; it may be overtaken meanwhile."""
+        """Draw whether a message arrives a second time; later messages may overtake it."""
         rng = self._duplicates
         if rng.random() < self._options.faults.duplicate_probability:
             self._fired["message twice"] += 1

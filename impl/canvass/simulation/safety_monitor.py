@@ -1,8 +1,11 @@
-"""Safety, checked after every step of a simulated member; the cost does not grow with the logs.
+"""The safety properties of ``Properties.tla``, checked after every step of a simulated member.
 
-Each property bears the name that it has in ``Properties.tla``. A property is checked when a step
-changes a variable of it, and reported once. Most follow from how far each log agrees with what was
-ever committed. Nothing is stopped: a scenario of a hazard is to show the violation.
+A property is checked when a step changes one of its variables, so the cost does not grow with the
+logs. It is reported once, and the run continues. Most properties follow from how far each log
+agrees with the committed log.
+
+`canvass.conformance.safety_monitors` has the same properties for whole traces, as columns. The two
+are independent on purpose: `canvass verify` checks what the simulator has recorded.
 """
 
 from __future__ import annotations
@@ -23,12 +26,12 @@ from canvass.simulation.log_contents import RecordedLog
 LogT = TypeVar("LogT", bound=RecordedLog)
 
 Violation: TypeAlias = tuple[str, str]
-"""A property's name, and words about what violates it."""
+"""The name of a property, and a sentence about its violation."""
 
 OF_A_WHOLE_CLUSTER: Final = frozenset(
     {"LogMatching", "LeaderCompleteness", "StateMachineSafety", "CommittedIsDurable"}
 )
-"""The properties that say nothing if some members exist in messages made by hand only."""
+"""The properties that need all members: they mean nothing if a scenario writes messages by hand."""
 PROPERTIES: Final = OF_A_WHOLE_CLUSTER | {
     "CandidateTermMonotonic",
     "CommitBounded",
@@ -47,27 +50,27 @@ _variables: Final = attrgetter(
     "persisted_candidate_term_id",
     "recording_log",
 )
-"""What the properties are about; a vote is another matter."""
+"""The variables of the properties. The properties of votes depend on messages instead."""
 
 
 class SafetyMonitor(Generic[LogT]):
-    """Looks at each step of each member.
+    """Checks each step of each member.
 
     Parameters
     ----------
     rules
-        Of the cluster.
+        The rules of the cluster.
     log
-        Gives the recorded log of a member, as it is now.
+        Returns the recorded log of a member at present.
     committed
-        An empty log. It becomes the longest prefix that any member has ever committed.
+        An empty log. It becomes the longest log that any member has ever committed.
     members
-        The state of each member, as it is now; the caller keeps it so.
+        The present state of each member, which the caller keeps up to date.
 
     Attributes
     ----------
     watched
-        The properties that are reported.
+        The properties that are still checked.
     """
 
     def __init__(
@@ -84,31 +87,31 @@ class SafetyMonitor(Generic[LogT]):
         self._votes: dict[tuple[int, int], int] = {}
 
     def step(self, i: int, action: str, before: Member, outcome: Outcome) -> list[Violation]:
-        """Look at a step of member ``i``, whose effects on its log are done.
+        """Check a step of member ``i`` after its effects on the log.
 
         Returns
         -------
         list
-            Each property that is violated for the first time, with words about it.
+            Each property that is violated for the first time, with a sentence about it.
         """
         if action != "OnRequestVote" and _variables(before) == _variables(outcome.next):
             return []
         return self._first(self._violations(i, action, before, outcome))
 
     def restart(self, i: int, last: Member, found: Member) -> list[Violation]:
-        """Look at what member ``i`` finds on its disk, after the state that it had last."""
+        """Compare the data that member ``i`` finds on its disk with its last state."""
         return self._first(self._forgotten(i, last, found))
 
     def restored(self, i: int, found: Member) -> list[Violation]:
-        """Look at what member ``i`` finds on a new disk that was filled after the loss of its own.
+        """Check the data on the new disk of member ``i``, whose old disk was lost.
 
-        Of its own ballots beyond what is found nobody else has heard: they are no promise any more.
-        Its votes for others are.
+        Its votes for other members are promises that the disk must keep. A vote for itself in a
+        later term is none: no other member has heard of that ballot.
         """
         return self._first(self._lost(i, found))
 
     def _first(self, violations: Iterable[Violation]) -> list[Violation]:
-        """Keep what violates a property that is watched, and watch that no more."""
+        """The violations of properties that were not violated before."""
         found: list[Violation] = []
         for name, words in violations:
             if name in self.watched:
@@ -180,7 +183,7 @@ class SafetyMonitor(Generic[LogT]):
             yield "CommittedIsDurable", f"{holders} of {count} have all that was ever committed"
 
     def _complete(self, i: int, s: Member) -> Iterator[Violation]:
-        """Whether a closed leader has all that older terms committed."""
+        """Check that a closed leader has all entries that older terms committed."""
         if is_closed(s, Role.LEADER):
             agreed = self._log(i).agreement(self.committed)
             for entry in self.committed.between(agreed, self.committed.end)[:1]:
@@ -189,7 +192,7 @@ class SafetyMonitor(Generic[LogT]):
                     yield "LeaderCompleteness", words
 
     def _matching(self, i: int, start: int) -> Iterator[Violation]:
-        """Whether logs that hold the same entry agree below, as far as ``i`` recorded it now."""
+        """Check that logs with the same entry agree below it, for the new entries of ``i``."""
         mine = self._log(i)
         for j in range(len(self._members)):
             other = self._log(j)

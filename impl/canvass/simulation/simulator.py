@@ -1,9 +1,9 @@
-"""The deterministic simulator: whole members, virtual time, and one queue of what happens next.
+"""The deterministic simulator: whole members, virtual time, and one queue of events.
 
-The members are those of `canvass run` (`canvass.node.node`); processes, disks, network and clocks
-are simulated. Everything a run does follows from its options. A run has two phases: first faults
-strike until enough steps are taken, then the faults stop, and all members have to come to serve one
-leader and to agree.
+The members are those of `canvass run` (`canvass.node.node`). Processes, disks, network and clocks
+are simulated. A run follows from its options alone. It has two phases: faults occur until the
+members have taken enough steps; then the faults stop, and all members must follow one leader and
+agree.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from canvass.simulation.options import FAULT_TIMEOUTS, Options
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run came to."""
+    """The result of a run."""
 
     options: Options
     steps: int
     time_ns: int
     digest: str
-    """A hash of the run: every step with its time and what it changed, what services processed and
-    what clients were answered."""
+    """A hash of every step with its time and positions, of the messages that services processed,
+    and of the answers to clients."""
     counts: dict[str, int]
-    """Elections won, requests answered, and each fault that struck."""
+    """Elections won, requests answered, and how often each fault has occurred."""
     actions: dict[str, int]
     """How often each action was taken."""
     findings: tuple[Finding, ...]
     """The violated properties, each once."""
     stuck: tuple[str, ...]
-    """Why the members did not come to serve one leader and to agree after the faults stopped; empty
-    if they did."""
+    """Where each member waits, if they did not follow one leader and agree after the faults; else
+    empty."""
     left_out: tuple[str, ...]
-    """The members that a hardening kept out until a leader was elected anew, which they joined;
-    empty if there were none. See `canvass.simulation.healing`."""
+    """The members that joined only after another election, because of hardening HZ3. See
+    `canvass.simulation.healing`."""
     recovery_ns: int
-    """How long it took from the end of the faults, or -1."""
+    """The time from the end of the faults to the recovery, or -1."""
 
 
 class Simulator:
@@ -52,9 +52,9 @@ class Simulator:
     Parameters
     ----------
     options
-        What the run follows from.
+        The options of the run.
     recorders
-        Of the members; none records nothing.
+        The recorders of the members, or none.
     step
         The protocol core.
     """

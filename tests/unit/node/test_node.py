@@ -119,7 +119,7 @@ def test_a_client_can_ask_for_a_snapshot_that_the_switch_is_ready_for() -> None:
 
     assert [(one.correlation_id, one.response_code.name, one.message) for one in reported] == [
         (1, "OK", ""),
-        (2, "ERROR", "the switch is at SNAPSHOT"),
+        (2, "ERROR", "the control toggle is SNAPSHOT"),
     ]
     assert alone.actions() == ["SNAPSHOT"]
 
