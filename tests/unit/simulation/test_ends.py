@@ -108,3 +108,14 @@ def test_services_that_hold_something_else_at_one_position_are_reported(
     healing._compare()
     (recorded,) = found(simulator.events)
     assert recorded.startswith("StateMachineSafety: service 0 of 2 differs at ")
+
+
+def test_a_stuck_run_names_state_and_toggle_of_the_leaders_module(
+    ended: tuple[Simulator, RunResult],
+) -> None:
+    simulator, _ = ended
+    healing = Healing(simulator.cluster, simulator.faults)
+    healing._limit_steps = 1 << 60
+    (leader,) = [m.id for m in simulator.cluster.members if m.node is not None and m.node.leads]
+
+    assert f"the module of {leader} is ACTIVE, its toggle NEUTRAL" in healing._reasons()
