@@ -1,9 +1,9 @@
-"""A member's archive: everything that it finds again after a restart.
+"""A member's archive: all data that survives a restart.
 
-A step of the protocol may change several files. It is carried out whole or not at all: when there
-is more than one change, what is going to be done is written down first (the *intent*), and a
-recovery that finds it does it again. Beside the recording there are the recording log and the node
-state; their formats are here. `canvass.cluster.recording_log` says what the entries mean.
+A step of the protocol may change several files, all of them or none. If more than one file changes,
+the archive first writes the changes into a file (the *intent*). A recovery that finds the intent
+carries it out again. The formats of recording log and node state are here.
+`canvass.cluster.recording_log` says what the entries mean.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ASIDE: Final = ".new"
 
 
 def replace_file(storage: Storage, name: str, data: bytes) -> None:
-    """Put a file in the place of the one of that name, durably."""
+    """Write a file in place of the old one of that name, durably."""
     aside = name + _ASIDE
     storage.create(aside)
     storage.append(aside, data)
@@ -38,23 +38,23 @@ def replace_file(storage: Storage, name: str, data: bytes) -> None:
 
 
 def write_sealed(storage: Storage, name: str, magic: bytes, data: bytes) -> None:
-    """Put a file with a checksum in the place of the one of that name, durably."""
+    """Write a file with a checksum in place of the old one of that name, durably."""
     replace_file(storage, name, _HEADER.pack(magic, len(data), crc32(data)) + data)
 
 
 def read_sealed(storage: Storage, name: str, magic: bytes) -> bytes | None:
-    """Read a file, or give None if there is none.
+    """Read a file with a checksum. Return None if there is no such file.
 
     Raises
     ------
     DamageError
-        If it is not as it was written.
+        If the data are not those that were written.
     """
     if name not in storage.names():
         return None
     found = storage.read(name, 0, storage.size(name))
     if len(found) < _HEADER.size:
-        raise DamageError(name, 0, f"{len(found)} bytes are no whole header")
+        raise DamageError(name, 0, f"{len(found)} bytes are less than a header")
     begins, length, crc = _HEADER.unpack_from(found)
     data = found[_HEADER.size :]
     if begins != magic:
@@ -65,18 +65,18 @@ def read_sealed(storage: Storage, name: str, magic: bytes) -> bytes | None:
 
 
 def remove_aside(storage: Storage) -> None:
-    """Remove what a crash has left of files that were being written."""
+    """Remove files that were not complete when a process ended."""
     for name in storage.names():
         if name.endswith(_ASIDE):
             storage.remove(name)
 
 
 MODULE_SERVICE_ID: Final = -1
-"""Stands for the consensus module among the services."""
+"""The service id of the consensus module."""
 
 
 class EntryType(IntEnum):
-    """What an entry of the recording log is about."""
+    """The types of entries in the recording log."""
 
     TERM = 0
     SNAPSHOT = 1
@@ -90,7 +90,7 @@ class LogEntry:
     leadership_term_id: int
     term_base_log_position: int
     log_position: int
-    """Of a term, where it ends, or -1; of a snapshot, where it was taken."""
+    """The end of a term, or -1; the position of a snapshot."""
     timestamp: int
     service_id: int
     type: EntryType
@@ -103,7 +103,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """What a member must not forget of its ballots."""
+    """The candidate term of a member, with the end of its log when the term was written."""
 
     candidate_term_id: int = NULL_VALUE
     log_position: int = 0
@@ -112,17 +112,17 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What is to become of the files of a member; what is None stays as it is."""
+    """The changes of a member's files. None means no change."""
 
     node_state: NodeState | None
     truncate_position: int | None
     """Where to truncate the log."""
     entries: tuple[LogEntry, ...] | None
-    """Of the recording log, all of them."""
+    """All entries of the recording log."""
 
     @property
     def count(self) -> int:
-        """How many files change."""
+        """The number of files that change."""
         parts = (self.node_state, self.truncate_position, self.entries)
         return sum(part is not None for part in parts)
 
@@ -199,7 +199,7 @@ _SNAPSHOT_MAGIC: Final = b"CVSNAPSH"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a step changes on disk; what is None stays as it is."""
+    """The changes of a step on disk. None means no change."""
 
     candidate_term_id: int | None = None
     term_entries: tuple[TermEntry, ...] | None = None
@@ -214,7 +214,7 @@ class Snapshot:
     term_base_log_position: int
     log_position: int
     parts: Mapping[int, bytes]
-    """By service id; the consensus module's is -1."""
+    """The parts by service id; that of the consensus module is -1."""
 
 
 class Archive:
@@ -223,20 +223,20 @@ class Archive:
     Parameters
     ----------
     storage
-        Where it is kept.
+        The storage of its files.
     segment_length
         See `canvass.archive.recording.SEGMENT_LENGTH`.
 
     Raises
     ------
     DamageError
-        If something on disk is not what was written there.
+        If data on disk are not those that were written.
     """
 
     def __init__(self, storage: Storage, segment_length: int = SEGMENT_LENGTH) -> None:
         self._storage = storage
         remove_aside(storage)
-        storage.sync_folder()  # Names that a killed process has given may not be durable.
+        storage.sync_folder()  # The last renames of a killed process may not be durable.
         self.recording = Recording(storage, segment_length=segment_length)
         written = read_sealed(storage, RECORDING_LOG, _LOG_MAGIC)
         self.entries = () if written is None else decode_entries(written)
@@ -253,7 +253,7 @@ class Archive:
         return tuple(entry.term for entry in self.entries if entry.type is EntryType.TERM)
 
     def found(self, rules: Rules) -> Member:
-        """The state of the protocol that a restart finds."""
+        """The protocol state that a restart finds."""
         last = self._last_snapshot_entry()
         position = self.recording.end
         candidate_term_id = self.node_state.candidate_term_id
@@ -270,7 +270,7 @@ class Archive:
         )
 
     def change(self, change: Change, timestamp: int) -> None:
-        """Carry out what a step changes on disk, all of it or nothing."""
+        """Carry out the changes of a step on disk, all of them or none."""
         state = entries = None
         if change.candidate_term_id is not None:
             state = NodeState(change.candidate_term_id, self.recording.end, timestamp)
@@ -284,7 +284,7 @@ class Archive:
             self._remove_intent()
 
     def write_snapshot(self, snapshot: Snapshot, timestamp: int) -> None:
-        """Keep a snapshot: first its parts, then the entries that make it count."""
+        """Write a snapshot: first its parts, then its entries in the recording log."""
         position = snapshot.log_position
         for service_id, data in sorted(snapshot.parts.items()):
             name = _snapshot_name(position, service_id)
@@ -315,7 +315,7 @@ class Archive:
         Raises
         ------
         ArchiveError
-            If a part of it is not there.
+            If a part of it is missing.
         """
         last = self._last_snapshot_entry()
         if last is None:
@@ -333,7 +333,7 @@ class Archive:
         )
 
     def close(self) -> None:
-        """Give up the storage."""
+        """Close the storage."""
         self._storage.close()
 
     def _last_snapshot_entry(self) -> LogEntry | None:
@@ -345,7 +345,7 @@ class Archive:
         return max(found, key=lambda entry: entry.log_position, default=None)
 
     def _with_terms(self, terms: tuple[TermEntry, ...], timestamp: int) -> tuple[LogEntry, ...]:
-        """The recording log with other TERM entries; entries that stay keep their timestamps."""
+        """The recording log with new TERM entries. Unchanged entries keep their timestamps."""
         known = {entry.term: entry for entry in self.entries if entry.type is EntryType.TERM}
         kept = tuple(entry for entry in self.entries if entry.type is not EntryType.TERM)
         written = (

@@ -1,6 +1,6 @@
 """The storage of an archive in a folder of the file system.
 
-The one module of the package that opens files. Everything durable is forced to disk with ``fsync``.
+The other modules of the package open no files. Durable data are forced to disk with ``fsync``.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class FileStorage:
     Parameters
     ----------
     folder
-        Made if it is not there.
+        The folder. It is created if it does not exist.
     sync
-        Whether to force data to disk. Off, a crash of the machine can lose what was acknowledged;
-        a crash of the process can not.
+        Whether to force data to disk. Without it, a crash of the machine can lose acknowledged
+        data; a crash of the process cannot.
     lock
-        Whether to hold the folder. Who does not may read, and nothing else.
+        Whether to lock the folder. Without a lock the files can only be read.
 
     Raises
     ------

@@ -1,8 +1,7 @@
-"""A disk in memory that loses, tears and spoils what the contract of `Storage` does not protect.
+"""A disk in memory that can fail in every way that the contract of `Storage` allows.
 
-A crash keeps what was synced. Of what was written since, in sectors, any part may be there; of the
-folder's changes those up to some point, as a journal keeps them. Faults come one at a time and as
-asked: nothing here is left to chance but what the caller draws.
+A crash keeps synced data. Of later data, any sectors may remain; of later changes of the folder,
+those up to some point, as a journal keeps them. The caller chooses each fault.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class _File:
     synced: bytes = b""
 
     def images(self) -> list[bytes]:
-        """What a crash may leave: the sectors in question lost, torn off somewhere, or there."""
+        """The contents that a crash may leave: each unsynced sector lost, torn, or whole."""
         data, synced = bytes(self.data), self.synced
         if data == synced:
             return [synced]
@@ -37,7 +36,7 @@ class _File:
         cuts = {keep, len(data), *range(keep, len(data), max(16, (len(data) - keep) // 16))}
         cuts |= set(range((keep // SECTOR + 1) * SECTOR, len(data), SECTOR))
         found = [synced, *(data[:cut] for cut in sorted(cuts))]
-        # The size is known before the bytes are: zeros stand for what has not been written.
+        # A file system may store the size before the bytes: zeros stand for missing bytes.
         for start in range(keep // SECTOR * SECTOR, len(data), SECTOR):
             first = max(start, keep)
             prefix = data[:first] + bytes(min(start + SECTOR, len(data)) - first)
@@ -51,16 +50,16 @@ class MemoryStorage:
     Parameters
     ----------
     capacity
-        How many bytes there is room for.
+        The capacity in bytes.
 
     Attributes
     ----------
     writes
-        How many operations have changed something.
+        The number of operations that have changed the disk.
     fail_before
         The number of the operation before which `PowerFailure` is raised, or -1.
     power_fails
-        Whether that is an end of the machine; else of the process, and what was written is there.
+        Whether the machine stops then. Otherwise only the process ends, and no data are lost.
     sync_fails
         Whether the next sync fails.
     """
@@ -73,11 +72,11 @@ class MemoryStorage:
         self.sync_fails = False
         self._names: dict[str, _File] = {}
         self._history: list[dict[str, _File]] = [{}]
-        """The folder as it was synced, and after each change since."""
+        """The folder at its last sync, and after each later change."""
 
     @property
     def used(self) -> int:
-        """How many bytes the files have."""
+        """The size of all files in bytes."""
         return sum(len(file.data) for file in self._names.values())
 
     # The port.
@@ -144,12 +143,12 @@ class MemoryStorage:
     # Faults.
 
     def crash(self, rng: random.Random) -> None:
-        """Lose what a crash of the machine may lose, as drawn."""
+        """Draw the contents that a crash of the machine leaves."""
         names = rng.choice(self._history)
         self._restore({name: rng.choice(file.images()) for name, file in names.items()})
 
     def images(self, limit: int = 4096) -> Iterator[MemoryStorage]:
-        """Every disk that a crash now may leave, so many of each folder at most."""
+        """Every disk that a crash may leave now, at most ``limit`` for each state of the folder."""
         for names in self._history:
             choices = [file.images() for file in names.values()]
             for count, contents in enumerate(product(*choices)):
@@ -160,11 +159,11 @@ class MemoryStorage:
                 yield image
 
     def spoil(self, name: str, offset: int, mask: int = 1) -> None:
-        """Let bits of a file rot; what had been synced is as rotten as what is read."""
+        """Flip bits of a file, in the synced data too."""
         self.stray(name, offset, bytes([self._file(name).data[offset] ^ mask]))
 
     def stray(self, name: str, offset: int, data: bytes) -> None:
-        """Let something else stand in a file, as a write that went astray leaves it, synced too."""
+        """Overwrite a part of a file, as a misdirected write does, in the synced data too."""
         file = self._file(name)
         end = offset + len(data)
         file.data[offset:end] = data

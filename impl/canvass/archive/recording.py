@@ -1,8 +1,7 @@
 """The recording of the log: frames in segment files, appended, truncated, replayed and copied.
 
-A position is the offset from the start of the log; a segment is named by the position at which it
-begins, and no frame crosses from one to the next. Everything in a segment that is not the last one
-has been synced.
+A position is the offset from the start of the log. The name of a segment has the position at which
+the segment begins. Each frame lies in one segment. All segments but the last one are synced.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ HEADER: Final = struct.Struct("<iIqQII")
 _CRC_FROM: Final = 8
 _CHAINED: Final = struct.Struct("<Qq")
 MAX_FRAME_LENGTH: Final = 16 << 20
-"""Aeron's greatest message has 16 MiB, too."""
+"""The longest message of Aeron has 16 MiB too."""
 
 assert HEADER.size == FRAME_HEADER_LENGTH
 
@@ -42,7 +41,7 @@ class Frame:
     checksum: int
     """Of the recording up to the end."""
     unsynced: int = 0
-    """How many bytes before it were not synced when it was written."""
+    """The number of bytes before it that were not synced when it was written."""
 
 
 def aligned(length: int) -> int:
@@ -51,7 +50,7 @@ def aligned(length: int) -> int:
 
 
 def chained(checksum: int, position: int, payload: bytes) -> int:
-    """The checksum of a recording that goes on with an entry at a position."""
+    """The checksum of a recording that is continued with an entry at a position."""
     mixed = blake2b(_CHAINED.pack(checksum, position), digest_size=8)
     mixed.update(payload)
     return int.from_bytes(mixed.digest(), "little")
@@ -75,14 +74,14 @@ def encode_frame(frame: Frame) -> bytes:
 
 
 def decode_frame(data: bytes | bytearray, offset: int, position: int) -> Frame | None:
-    """Read the frame that begins at an offset of some bytes, or None if a whole one does not.
+    """Read the frame at an offset of ``data``. Return None if there is no whole frame.
 
     Parameters
     ----------
     data, offset
-        The bytes, and where to begin.
+        The bytes, and the offset of the frame.
     position
-        What the frame has to say of itself.
+        The position that the frame must name as its own.
     """
     if offset + FRAME_HEADER_LENGTH > len(data):
         return None
@@ -99,9 +98,9 @@ def decode_frame(data: bytes | bytearray, offset: int, position: int) -> Frame |
 
 
 SEGMENT_LENGTH: Final = 16 << 20
-"""After so many bytes the next segment begins."""
+"""A segment with so many bytes is followed by a new one."""
 REPLAY_BYTES: Final = 256 << 10
-"""How much a replay reads at a time by default."""
+"""The number of bytes that a replay reads at a time by default."""
 _SEGMENT: Final = re.compile(r"0-(\d+)\.rec")
 
 
@@ -111,30 +110,30 @@ def segment_name(start: int) -> str:
 
 
 def segment_starts(storage: Storage) -> list[int]:
-    """Where the segments begin that are in storage, in order."""
+    """The positions at which the segments in storage begin, in order."""
     matches = (_SEGMENT.fullmatch(name) for name in storage.names())
     return sorted(int(m[1]) for m in matches if m is not None)
 
 
 class Recording:
-    """The recording of the log, recovered from what is in storage.
+    """The recording of the log, recovered from storage.
 
     Parameters
     ----------
     storage
-        Where it is.
+        The storage of its segments.
     segment_length
         See `SEGMENT_LENGTH`.
 
     Attributes
     ----------
     synced_position
-        Up to where a crash loses nothing.
+        The position up to which a crash loses no data.
 
     Raises
     ------
     DamageError
-        If something that had been synced is not as it was written.
+        If synced data are not those that were written.
     """
 
     def __init__(self, storage: Storage, segment_length: int = SEGMENT_LENGTH) -> None:
@@ -147,7 +146,7 @@ class Recording:
 
     @property
     def end(self) -> int:
-        """Where the recording ends, with what is not synced yet."""
+        """The end of the recording, with unsynced entries."""
         return self._ends[-1] if self._ends else 0
 
     def __len__(self) -> int:
@@ -170,7 +169,7 @@ class Recording:
         return position == 0 or self.checksum(position) is not None
 
     def append(self, payload: bytes) -> Frame:
-        """Write an entry at the end; it is durable after the next `sync`."""
+        """Write an entry at the end. The next `sync` makes it durable."""
         position = self.end
         if not self._starts or position - self._starts[-1] >= self._segment_length:
             self._begin_segment(position)
@@ -184,19 +183,19 @@ class Recording:
         return Frame(position, position + len(data), payload, checksum, unsynced)
 
     def extend(self, data: bytes, stop_position: int) -> int:
-        """Write entries that another recording has after the end of this one; say how many.
+        """Continue the recording with frames of another one. Return the number of entries.
 
         Parameters
         ----------
         data
-            Frames of the other recording, see `raw`.
+            Frames of the other recording from the end of this one on, see `raw`.
         stop_position
-            Entries that end beyond are left out.
+            Entries that end beyond this position are left out.
 
         Raises
         ------
         ArchiveError
-            If the bytes are no frames that follow here.
+            If the bytes are not such frames.
         """
         offset = count = 0
         while offset < len(data):
@@ -211,7 +210,7 @@ class Recording:
         return count
 
     def sync(self) -> bool:
-        """Make everything durable; false if it was so already."""
+        """Make all entries durable. Return false if they were durable already."""
         if self.synced_position == self.end:
             return False
         self._storage.sync(segment_name(self._starts[-1]))
@@ -226,7 +225,8 @@ class Recording:
         ArchiveError
             If no entry ends there.
         DamageError
-            If what would be the tail is rotten: only the part to be removed shows this.
+            If the last entries that stay are damaged. Only the part to be removed shows that they
+            were synced.
         """
         if position >= self.end:
             return
@@ -249,7 +249,7 @@ class Recording:
         self.synced_position = self.end
 
     def _look_at_tail(self, position: int) -> None:
-        """See that the entries are sound that a recovery could take for torn, if they were last."""
+        """Check the entries that a recovery could take for a torn write if they were the last."""
         last = bisect_right(self._ends, position) - 1
         if last < 0:
             return
@@ -259,7 +259,7 @@ class Recording:
             pass
 
     def replay(self, position: int, stop_position: int) -> Iterator[Frame]:
-        """Read the entries from one position up to another, at which an entry ends or not."""
+        """Read the entries from ``position`` up to ``stop_position``, which may lie in an entry."""
         while position < stop_position:
             data = self.raw(position, stop_position)
             if not data:
@@ -271,16 +271,16 @@ class Recording:
                 yield frame
 
     def raw(self, position: int, stop_position: int, limit: int = REPLAY_BYTES) -> bytes:
-        """Read frames from a position on as they stand in the file.
+        """Read the bytes of frames from a position on.
 
         Parameters
         ----------
         position
-            Where to begin; nothing is read if no entry ends or the log does not begin there.
+            The end of an entry, or 0. No bytes are read from any other position.
         stop_position
-            Where to end at the latest.
+            The greatest position up to which to read.
         limit
-            How many bytes at most; one frame is read however long it is.
+            The most bytes to read. At least one frame is read, however long it is.
         """
         if position >= min(stop_position, self.end) or not self.is_boundary(position):
             return b""
@@ -298,12 +298,12 @@ class Recording:
         return self._storage.read(segment_name(start), position - start, end - position)
 
     def sound(self, position: int, stop_position: int) -> bytes:
-        """Read frames like `raw`, and look at each.
+        """Read frames like `raw`, and check each of them.
 
         Raises
         ------
         DamageError
-            If one does not read back as it was written.
+            If a frame is damaged.
         """
         data = self.raw(position, stop_position)
         offset = 0
@@ -335,7 +335,7 @@ class Recording:
             self._starts.append(start)
             self._scan(start, is_last=start == starts[-1])
         if starts:
-            # A process that was killed leaves what it has written, synced or not.
+            # A killed process may have written entries without a sync.
             self._storage.sync(segment_name(starts[-1]))
 
     def _scan(self, start: int, *, is_last: bool) -> None:
@@ -355,7 +355,7 @@ class Recording:
             offset = frame.end - start
 
     def _cut_tail(self, name: str, data: bytes, bad: int, start: int, *, is_last: bool) -> None:
-        """Cut a torn tail off, unless it had been synced: a later segment or frame says so."""
+        """Truncate a torn write, unless a later segment or frame shows that it was synced."""
         if not is_last:
             raise DamageError(name, bad, "no whole entry, and the log goes on in another file")
         for offset in range(bad + FRAME_ALIGNMENT, len(data), FRAME_ALIGNMENT):

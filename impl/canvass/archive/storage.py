@@ -1,11 +1,11 @@
-"""What an archive needs of a disk: a flat folder of files to append to, truncate and rename.
+"""The interface of an archive to its disk: a flat folder of files to append, truncate and rename.
 
-Only the port is here, and the errors. `canvass.archive.files` stands on a file system,
-`canvass.archive.memory` on a disk that can fail in every way that this contract allows:
+`canvass.archive.files` implements it with a file system, `canvass.archive.memory` with a disk that
+can fail in every way that this contract allows:
 
-* what was written to a file survives a crash once `Storage.sync` of that file has returned; before,
-  any part of it may be lost, in any order;
-* that a file exists, bears a name or is gone survives once `Storage.sync_folder` has returned.
+* data written to a file survive a crash once `Storage.sync` of that file has returned; before, any
+  part of the data may be lost, in any order;
+* a file that was created, renamed or removed stays so once `Storage.sync_folder` has returned.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Protocol
 
 
 class ArchiveError(Exception):
-    """Something about an archive is not as it must be; the message is one line."""
+    """An archive cannot be read or changed; the message is one line."""
 
 
 class DamageError(ArchiveError):
-    """What is on disk is not what was written there."""
+    """Data on disk are not those that were written."""
 
     def __init__(self, name: str, offset: int, reason: str) -> None:
         super().__init__(f"{name} is damaged at offset {offset}: {reason}")
@@ -28,8 +28,8 @@ class DamageError(ArchiveError):
 class Storage(Protocol):
     """A folder of files. Errors are those of the operating system (`OSError`).
 
-    After an error of `sync` or `sync_folder` the process has to end: what was written before may be
-    lost, though a second call would not say so.
+    After an error of `sync` or `sync_folder` the process must end: data written before may be lost,
+    and a second call would not report this.
     """
 
     def names(self) -> list[str]:
@@ -41,19 +41,19 @@ class Storage(Protocol):
         ...
 
     def read(self, name: str, offset: int, length: int) -> bytes:
-        """Read so many bytes, or less at the end of the file."""
+        """Read ``length`` bytes, or fewer at the end of the file."""
         ...
 
     def create(self, name: str) -> None:
-        """Make an empty file; one that is there is emptied."""
+        """Create an empty file, or empty the file of that name."""
         ...
 
     def append(self, name: str, data: bytes) -> None:
-        """Write at the end of a file."""
+        """Write data at the end of a file."""
         ...
 
     def truncate(self, name: str, size: int) -> None:
-        """Cut a file off."""
+        """Truncate a file to ``size`` bytes."""
         ...
 
     def sync(self, name: str) -> None:
@@ -61,7 +61,7 @@ class Storage(Protocol):
         ...
 
     def rename(self, name: str, new_name: str) -> None:
-        """Give a file another name, in place of the one that has it."""
+        """Rename a file. A file with the new name is replaced."""
         ...
 
     def remove(self, name: str) -> None:
@@ -69,9 +69,9 @@ class Storage(Protocol):
         ...
 
     def sync_folder(self) -> None:
-        """Make the names durable."""
+        """Make the names of the files durable."""
         ...
 
     def close(self) -> None:
-        """Give up what is held open."""
+        """Close all files."""
         ...
