@@ -28,7 +28,7 @@ import msgspec
 from canvass.cluster.quorum import quorum_size
 from canvass.disks.disk import MemberDisk
 from canvass.disks.files import RECORDING_LOG
-from canvass.disks.findings import ALL_MEMBERS, DiskError, Finding, Kind
+from canvass.disks.findings import ALL_MEMBERS, DiskError, Finding, Kind, member_names
 from canvass.disks.layouts import NULL_VALUE
 from canvass.disks.log import RecordedLog, TermRun, agreement, session_messages
 from canvass.disks.small_files import LogEntry
@@ -278,22 +278,38 @@ def _durability(
     unknown = member_count - len(disks)
     for proof in comparison.proofs:
         log = comparison.logs.get(proof.member_id)
-        if log is None or proof.position > log.end:
+        if log is None or not 0 < proof.position <= log.end:
             continue
         holders = comparison.holders(proof.member_id, min(proof.position, log.sound_end))
         if len(holders) >= quorum:
             continue
-        there = ", ".join(map(str, holders))
+        there = member_names(holders)
         text = (
-            f"{proof.text}, so that all before it was committed; it is on {len(holders)} of "
-            f"{member_count} disks only (member {there}), and a quorum is {quorum}"
+            f"{proof.text}, so the entries before {proof.position} were committed; they are on "
+            f"{len(holders)} of {member_count} disks only ({there}), and a quorum is {quorum}"
         )
-        consequence = "an election without these members loses it"
-        kind = Kind.LOST
-        if len(holders) + unknown >= quorum:
-            kind = Kind.MISSING
-            consequence += f"; {unknown} disks were not given"
+        kind, consequence = _loss(len(holders), unknown, quorum)
         yield Finding(kind, proof.member_id, proof.file, proof.offset, text, consequence)
+
+
+def _loss(holders: int, unknown: int, quorum: int) -> tuple[Kind, str]:
+    """The kind and the consequence of entries that fewer disks than a quorum hold.
+
+    Parameters
+    ----------
+    holders
+        How many of the given disks hold the entries.
+    unknown
+        How many disks were not given.
+    """
+    disks = f"{unknown} disk{'' if unknown == 1 else 's'}"
+    if holders + unknown < quorum:
+        elections = "an election without these members loses them"
+        return Kind.LOST, elections if holders else "they are lost"
+    if holders:
+        text = f"an election of members without them loses them; {disks} not given may hold them"
+        return Kind.MISSING, text
+    return Kind.MISSING, f"they are lost, unless the {disks} not given hold them"
 
 
 MAX_LINE: Final = 10_000
@@ -404,19 +420,13 @@ def check_acknowledgements(
     for members, keys in sorted(short.items()):
         keys.sort(key=lambda key: given.lines[key])
         first, number = keys[0], sum(given.entries[key] for key in keys)
-        where = f"on member {', '.join(map(str, members))} only" if members else "on no disk"
+        where = f"on {member_names(members)} only" if members else "on no disk"
         entries = "entry is" if number == 1 else "entries are"
         text = (
             f"{number:,} acknowledged {entries} {where} (the first: session {first[0]}, "
             f"timestamp {first[1]})"
         )
-        if not members:
-            consequence = "they are lost"
-        else:
-            consequence = "an election without these members loses them"
-        kind = Kind.MISSING if len(members) + unknown >= quorum else Kind.LOST
-        if kind is Kind.MISSING:
-            consequence += f"; {unknown} disks were not given"
+        kind, consequence = _loss(len(members), unknown, quorum)
         found.append(Finding(kind, ALL_MEMBERS, given.file, given.lines[first], text, consequence))
     found += _position(given, comparison, quorum, unknown)
     return found
@@ -429,8 +439,7 @@ def _position(
         return
     there = [i for i, log in sorted(comparison.logs.items()) if log.sound_end >= given.log_position]
     if len(there) < quorum:
-        where = f"member {', '.join(map(str, there))} only" if there else "no disk"
-        text = f"the log was acknowledged up to {given.log_position}, and {where} reaches it"
-        kind = Kind.MISSING if len(there) + unknown >= quorum else Kind.LOST
-        consequence = "an election without it loses what clients were answered for"
+        where = f"only the log of {member_names(there)}" if there else "no log"
+        text = f"clients have answers up to {given.log_position}, and {where} reaches that position"
+        kind, consequence = _loss(len(there), unknown, quorum)
         yield Finding(kind, ALL_MEMBERS, given.file, given.log_position_line, text, consequence)

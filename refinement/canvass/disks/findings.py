@@ -1,8 +1,8 @@
-"""What can be wrong with disks: kinds of findings, their verdict, and what cannot be read."""
+"""Findings about disks, their kinds, their verdict, and the error for files that are unreadable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
@@ -13,10 +13,10 @@ ALL_MEMBERS: Final = -1
 
 
 class Kind(str, Enum):
-    """How grave a finding is; the gravest decides the verdict."""
+    """The kind of a finding, the gravest first. The gravest finding decides the verdict."""
 
     LOST = "LOST"
-    """Something that was committed is on no quorum of the disks, or on none of them."""
+    """Committed or acknowledged entries are on fewer disks than a quorum."""
     DIVERGED = "DIVERGED"
     """Two disks hold different entries where the protocol allows one."""
     DAMAGED = "DAMAGED"
@@ -26,7 +26,7 @@ class Kind(str, Enum):
     MISSING = "MISSING"
     """A file is not there, so that something could not be checked."""
     NOTE = "NOTE"
-    """Nothing is wrong with it."""
+    """Nothing is wrong."""
 
 
 SOUND: Final = "SOUND"
@@ -35,7 +35,7 @@ _VERDICTS: Final = {Kind.MISSING: INCOMPLETE, Kind.NOTE: SOUND}
 
 
 class Finding(msgspec.Struct, frozen=True, rename="camel"):
-    """One sentence, with its evidence and what follows from it.
+    """One sentence, with its evidence and its consequence.
 
     ``member_id`` is `ALL_MEMBERS` for a finding about several disks. ``offset`` is a byte of
     ``file``, or -1 for the whole of it.
@@ -59,6 +59,13 @@ def verdict_of(findings: Iterable[Finding]) -> str:
     order = list(Kind)
     gravest = min((order.index(finding.kind) for finding in findings), default=len(order) - 1)
     return _VERDICTS.get(order[gravest], order[gravest].value)
+
+
+def member_names(members: Sequence[int]) -> str:
+    """Name members, such as "member 1" or "members 0 and 2"."""
+    if len(members) == 1:
+        return f"member {members[0]}"
+    return f"members {', '.join(map(str, members[:-1]))} and {members[-1]}"
 
 
 _SHOWN: Final = 300

@@ -1,8 +1,8 @@
-"""Whether one disk is sound in itself: each file, and the files against each other.
+"""Checks of one disk: each file by itself, and the files against each other.
 
-Every finding names the file, the byte and what follows. What the disks of several members say
-together is in `canvass.disks.comparison`. Of a snapshot only the frames and the marker at the
-beginning are looked at; a service's own data are not.
+Every finding names the file, the offset and the consequence. `canvass.disks.comparison` compares
+the disks of several members. Of a snapshot only the frames and the marker at its beginning are
+checked, not the data of the services.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ACTIVE_MS: Final = 10_000
 
 
 def check(disk: MemberDisk, now_ms: int = NULL_VALUE) -> list[Finding]:
-    """All that is found on one disk, in the order of its files.
+    """All findings of one disk, in the order of its files.
 
     Parameters
     ----------
     disk
         The disk.
     now_ms
-        The time, to notice a member that runs; -1 if that does not matter.
+        The current time, with which a running member is noticed; -1 leaves this check out.
     """
     return [
         *disk.findings,
@@ -62,23 +62,23 @@ def _recording_log(disk: MemberDisk) -> Iterator[Finding]:
         yield disk.finding(Kind.NOTE, RECORDING_LOG, -1, text, consequence)
     rest = disk.recording_log_rest
     if rest:
-        text = f"the last {rest} bytes are no whole entry"
-        consequence = "the member does not read them; what they said is gone"
+        text = f"the last {rest} bytes are not a whole entry"
+        consequence = "the member does not read them: their entry is lost"
         offset = disk.recording_log_end
         yield disk.finding(Kind.DAMAGED, RECORDING_LOG, offset, text, consequence)
     for entry in entries:
         if entry.type == "TERM" and not entry.is_valid:
             text = f"the entry of term {entry.leadership_term_id} is marked invalid"
             consequence = (
-                "no release does that: the member takes its log for one of an older term, and "
-                "cannot append a snapshot of that term"
+                "no release marks TERM entries: the member assumes that its log ends in an older "
+                "term, and cannot append a snapshot of that term"
             )
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
     ids = {entry.recording_id for entry in disk.terms}
     for entry in disk.terms:
         if entry.recording_id < 0 or entry.recording_id != min(ids):
-            text = f"term {entry.leadership_term_id} is of recording {entry.recording_id}"
-            consequence = "the member does not start: all terms are of one recording"
+            text = f"term {entry.leadership_term_id} has recording id {entry.recording_id}"
+            consequence = "the member does not start: all terms must have one recording id"
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
 
 
@@ -93,20 +93,22 @@ def _terms(disk: MemberDisk) -> Iterator[Finding]:
         term, next_term = entry.leadership_term_id, following.leadership_term_id
         base, end = following.term_base_log_position, entry.log_position
         if next_term == term:
-            text = f"term {term} is there twice, at offsets {entry.offset} and {following.offset}"
-            yield _at(disk, Kind.DAMAGED, following, text, "which one counts is chance")
+            text = f"term {term} has two entries, at offsets {entry.offset} and {following.offset}"
+            yield _at(disk, Kind.DAMAGED, following, text, "either of them may be used")
         elif next_term > term + 1:
             text = f"terms {term + 1} to {next_term - 1} have no entry"
-            consequence = "a member whose log ends in one of them gets no answer from this leader"
+            consequence = (
+                "as leader, this member does not answer members whose logs end in these terms"
+            )
             yield _at(disk, Kind.DAMAGED, following, text, consequence)
         elif end == NULL_VALUE:
             text = f"term {term} is open, though term {next_term} follows"
-            consequence = "this leader does not say to where a member may replicate that term"
+            consequence = "as leader, this member does not announce where that term ends"
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
         elif end != base:
             text = f"term {term} ends at {end} and term {next_term} begins at {base}"
             consequence = (
-                "members that replicate from this leader truncate or stop at the wrong place"
+                "members that copy the log of this member truncate it or stop at a wrong position"
             )
             yield _at(disk, Kind.DAMAGED, following, text, consequence)
 
@@ -196,7 +198,7 @@ def _snapshot_recordings(
             f"no segment of recording {ids} is there: the snapshot at {entry.log_position} could "
             "not be read"
         )
-        consequence = "if the disk lacks it, too, and not only this copy: " + _NOT_LOADED
+        consequence = "if the disk itself lacks these segments: " + _NOT_LOADED
         yield disk.finding(Kind.MISSING, CATALOG, recording.offset, text, consequence)
 
 

@@ -24,7 +24,15 @@ from canvass.disks.comparison import (
 )
 from canvass.disks.disk import MemberDisk, load
 from canvass.disks.files import find_members
-from canvass.disks.findings import INCOMPLETE, SOUND, DiskError, Finding, Kind, verdict_of
+from canvass.disks.findings import (
+    INCOMPLETE,
+    SOUND,
+    DiskError,
+    Finding,
+    Kind,
+    member_names,
+    verdict_of,
+)
 from canvass.disks.layouts import FIRST_150_SCHEMA, NULL_VALUE, RELEASES
 from canvass.disks.outlook import Leadership, Outlook, explore
 from canvass.disks.soundness import check
@@ -35,13 +43,6 @@ class Option(msgspec.Struct, frozen=True, rename="camel"):
 
     action: str
     consequence: str
-
-
-def _named(members: Sequence[int]) -> str:
-    shown = ", ".join(map(str, members[:-1]))
-    if len(members) == 1:
-        return f"member {members[0]}"
-    return f"members {shown} and {members[-1]}"
 
 
 def options(
@@ -91,24 +92,24 @@ def _start(outlook: Outlook) -> Iterator[Option]:
     useful = [key for key in safe if not set(key) & set(outlook.never_join)] or safe
     if not risky:
         yield Option(
-            f"Start {_named(useful[0])}",
+            f"Start {member_names(useful[0])}",
             "whoever leads, nothing is truncated that was or may have been committed",
         )
         return
     for key in useful[:1]:
         leaders = [one.leader_member_id for one in winners[key]]
         yield Option(
-            f"Start {_named(key)} first, and the others when a leader serves",
-            f"{_named(leaders)} can win among these; nothing that was or may have been committed "
-            "is truncated",
+            f"Start {member_names(key)} first, and the others when a leader serves",
+            f"{member_names(leaders)} can win among these; nothing that was or may have been "
+            "committed is truncated",
         )
     for key, bad in risky.items():
         if any(set(other) < set(key) for other in risky):
             continue
         yield Option(
-            f"Do not start {_named(key)} without the others"
+            f"Do not start {member_names(key)} without the others"
             if len(key) < outlook.member_count
-            else f"Do not start {_named(key)} all at once",
+            else f"Do not start {member_names(key)} all at once",
             "; ".join(_loss(one) for one in bad[:2]),
         )
 
@@ -139,7 +140,11 @@ def _unstartable(
                 for i in comparison.logs
                 if i != disk.member_id and comparison.agreement(i, disk.member_id) >= log.last_frame
             ]
-            held = f"{_named(others)} have the log up to there" if others else "no other has it"
+            held = (
+                f"the log up to there is also on the disk of {member_names(others)}"
+                if others
+                else "no other disk holds this frame"
+            )
             yield Option(
                 f"Run `ArchiveTool verify` on the archive of member {disk.member_id}",
                 f"it truncates the last frame: the log ends at {log.last_frame} then, not at "
@@ -160,7 +165,7 @@ def _stuck(disks: Sequence[MemberDisk], outlook: Outlook) -> Iterator[Option]:
         source = by_id.get(leaders[0]) if leaders else None
         starts = source.log.start if source is not None and source.log is not None else 0
         yield Option(
-            f"Stop {_named([leaders[0]])}, and copy its archive and cluster folders to member {i}",
+            f"Stop member {leaders[0]}, and copy its archive and cluster folders to member {i}",
             f"what only member {i} holds is gone then: keep its folders; keep the higher of the "
             "two candidate terms (node-state.dat)",
         )
@@ -186,7 +191,11 @@ def _damaged(disks: Sequence[MemberDisk], comparison: Comparison) -> Iterator[Op
             and comparison.agreement(i, disk.member_id) >= log.sound_end
             and comparison.logs[i].sound_end >= until
         ]
-        where = f"{_named(others)} hold these positions" if others else "no other disk holds it"
+        where = (
+            f"these positions are on the disk of {member_names(others)}"
+            if others
+            else "no other disk holds these positions"
+        )
         yield Option(
             f"Treat the disk of member {disk.member_id} as lost from {log.sound_end} on "
             f"(--assume-lost {disk.member_id} shows what follows)",
@@ -211,8 +220,8 @@ def _empty(outlook: Outlook, with_empty: Outlook | None) -> Iterator[Option]:
     if new:
         smallest = min(new, key=len)
         yield Option(
-            f"Do not start {_named(lost)} with an empty disk before a leader serves",
-            f"its vote makes {_named(smallest)} a quorum: "
+            f"Do not start {member_names(lost)} with an empty disk before a leader serves",
+            f"its vote makes {member_names(smallest)} a quorum: "
             + "; ".join(_loss(one) for one in bad if smallest in one.quorums),
         )
     stuck = {
@@ -229,7 +238,7 @@ def _empty(outlook: Outlook, with_empty: Outlook | None) -> Iterator[Option]:
         )
     if not new and not stuck:
         yield Option(
-            f"Start {_named(lost)} with an empty disk when a leader serves",
+            f"Start {member_names(lost)} with an empty disk when a leader serves",
             "it replays the whole log; it may vote again in a term in which it has voted "
             "(its candidate term is gone)",
         )

@@ -253,3 +253,15 @@ def test_a_follower_whose_replay_ends_in_an_older_term_truncates_the_damage(tmp_
 
     assert quorums(verdict)[2] == []
     assert verdict.outlook.never_join == {}
+
+
+def test_a_term_opened_at_0_proves_no_entry_committed(tmp_path: Path) -> None:
+    """There is nothing before position 0 that the members without a disk here could lose."""
+    disks = write_disks(tmp_path, [disk_of(0, [Term(0, 0, (A,))])])
+
+    verdict = assess(disks, member_count=3)
+
+    assert [one.text for one in verdict.findings if one.kind is Kind.MISSING] == [
+        "no folder of member 1 was given",
+        "no folder of member 2 was given",
+    ]

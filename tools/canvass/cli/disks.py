@@ -112,7 +112,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
         yield from ("  " + line for line in _outlook(verdict.with_empty))
     yield f"  ({verdict.outlook.bounds})"
     yield ""
-    yield "4. What can be done? (nothing is done by itself)"
+    yield "4. What can be done? (canvass changes nothing)"
     for option in verdict.options:
         yield f"  * {option.action}:"
         yield f"      {option.consequence}"
@@ -164,13 +164,14 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _logs(verdict: Verdict) -> Iterator[str]:
+    after = "Beyond that member" if len(verdict.logs) > 1 else "Member"
     if len(verdict.logs) > 1:
         yield f"  All logs are the same up to {verdict.common_position}."
     for log in verdict.logs:
         for tail in log.beyond_common[-SHOWN:]:
             led = f", led by member {tail.leader_member_id}" if tail.leader_member_id >= 0 else ""
             yield (
-                f"  Beyond that member {log.member_id} holds {tail.start} to {tail.end} of "
+                f"  {after} {log.member_id} holds {tail.start} to {tail.end} of "
                 f"term {tail.leadership_term_id}{led}."
             )
     if verdict.committed is not None:
@@ -192,7 +193,7 @@ def _outlook(outlook: Outlook) -> Iterator[str]:
     for i, why in outlook.never_join.items():
         yield f"  member {i} can never join: {why}"
     if not any(one.quorums for one in outlook.leaderships):
-        yield "  Nobody can lead with these disks."
+        yield "  No member can lead with these disks."
 
 
 def _leadership(one: Leadership, outlook: Outlook) -> Iterator[str]:
