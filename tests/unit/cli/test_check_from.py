@@ -50,6 +50,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--steps", "3"], "--steps requires --from"),
         (["--property", "LogMatching"], "--property requires --from"),
         (["--from", "RUN", "--export", "far.svg"], "far.svg: a picture is of a run over time"),
+        (
+            ["--from", "RUN", "--every", "1s", "--export", "none/far.svg"],
+            "none/far.svg: there is no such folder to write to",
+        ),
+        (
+            ["--from", "RUN", "--export", "none/loss.json"],
+            "none/loss.json: there is no such folder to write to",
+        ),
     ],
 )
 def test_a_moment_that_there_is_not_is_one_line(

@@ -252,8 +252,12 @@ def _check_words(wanted: str, every: str | None, export_to: Path | None) -> None
 
     if wanted not in PROPERTIES:
         raise CommandError(f"--property {wanted} is none of {', '.join(PROPERTIES)}")
-    if every is None and export_to is not None and _is_picture(export_to):
+    if export_to is None:
+        return
+    if every is None and _is_picture(export_to):
         raise CommandError(f"{export_to}: a picture is of a run over time; add --every")
+    if export_to.suffix and not export_to.absolute().parent.is_dir():
+        raise CommandError(f"{export_to}: there is no such folder to write to")
 
 
 def _time(report: MomentReport) -> str:
