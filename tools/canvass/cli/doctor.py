@@ -23,34 +23,34 @@ from canvass.cli.output import EXIT_ERROR, EXIT_OK, Format, emit, result_console
 _ADDED_SINCE_2_15: Final = (
     "the arguments of actions in traces and state graphs, the names of violated temporal properties"
 )
-"""What canvass says more of with a newer jar; verdicts and counts are the same."""
+"""Details that canvass shows only with a newer jar; verdicts and counts are the same."""
 _BANNER_TIMEOUT_S: Final = 60
 _BANNER: Final = re.compile(r"^TLC2 Version (.+)$", re.MULTILINE)
 _EXTRAS: Final = {"spark": ("pyspark", "pandas"), "browse": ("starlette", "uvicorn")}
 
 
 class Status(str, Enum):
-    """What a finding means for the use of canvass."""
+    """Meaning of a finding for the use of canvass."""
 
     OK = "ok"
     ABSENT = "absent"
-    """An optional part is not installed; nothing else suffers."""
+    """An optional part is not installed; all others work."""
     PROBLEM = "problem"
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that was looked at.
+    """The state of one prerequisite.
 
     Parameters
     ----------
     subject
-        What was looked at.
+        Name of the prerequisite.
     status
-        How it is.
+        Its status.
     detail
-        What was found.
+        Its version and place, or the problem.
     fix
-        What to do about it; empty when there is nothing to do.
+        How to mend the problem; empty without a problem.
     facts
         The parts of `detail` for a machine.
     """
@@ -63,24 +63,24 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What ``canvass doctor`` says."""
+    """The result of ``canvass doctor``."""
 
     ok: bool
     findings: tuple[Finding, ...]
 
 
 def examine(jar: Path | None = None) -> Report:
-    """Look at everything that canvass needs.
+    """Check everything that canvass needs.
 
     Parameters
     ----------
     jar
-        The ``tla2tools.jar`` to look at; null for the one that would be used.
+        The ``tla2tools.jar`` to check; None for the one that canvass would use.
 
     Returns
     -------
     Report
-        Findings in the order of dependence: what comes first can be the reason of what follows.
+        The findings in order of dependence: a problem can be the cause of later ones.
     """
     findings = (_canvass(), _python(), *_java_and_tlc(jar), _spec(), _known_steps(), *_extras())
     return Report(all(finding.status is not Status.PROBLEM for finding in findings), findings)
@@ -134,7 +134,7 @@ def _java_and_tlc(jar: Path | None) -> Iterator[Finding]:
 
 
 def _tlc(java: Path, jar: Path) -> Finding:
-    """Ask the jar for its version: it prints a banner before it complains of a missing module."""
+    """Get the version from the jar: TLC prints a banner before the error about a missing module."""
     from canvass.tlc.programs import clean_environment
 
     fix = "set CANVASS_TLA2TOOLS to another tla2tools.jar, or unset it to use the packaged one"
@@ -167,7 +167,7 @@ def _spec() -> Finding:
     def describe() -> str:
         return f"{len(load_manifest().models)} models in {spec_root()}"
 
-    return _or_problem("spec", describe, fix="install canvass again, or mend the named file")
+    return _or_problem("spec", describe, fix="install canvass again, or repair the named file")
 
 
 def _known_steps() -> Finding:
@@ -210,7 +210,7 @@ def _extras() -> Iterator[Finding]:
 
 
 def _problem(subject: str, error: Exception) -> Finding:
-    """Take an error of ours apart: its text ends in the fix, after the last colon and space."""
+    """Split an error of ``canvass.tlc``: the fix follows the last colon of its text."""
     reason, separator, fix = str(error).rpartition(": ")
     if not separator:
         reason, fix = fix, ""

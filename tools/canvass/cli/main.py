@@ -1,8 +1,8 @@
-"""The entry point: the list of command modules, and how every command ends.
+"""The entry point: the list of command modules, and the end of every command.
 
-A command module has ``register(app)`` and imports what is heavy (Spark, numba, pyarrow) only inside
+A command module has ``register(app)``. It imports heavy packages (Spark, numba, pyarrow) only in
 its functions, so that ``canvass --help`` stays instant. It raises ``typer.Exit(code)`` for an exit
-code, and lets errors rise to here: an exception defined in ``canvass`` is shown as its one line.
+code, and does not catch other errors: here an exception defined in ``canvass`` becomes one line.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ COMMAND_MODULES = {
 }
 """The sub-commands, in the order of ``canvass --help``, and the modules that register them."""
 MAX_SIZE_DIGITS: Final = 4
-"""Of the terminal's size in the environment: a larger one is no terminal's, and is not used."""
+"""Most digits of ``COLUMNS`` and ``LINES``: larger values are ignored."""
 
 
 class _InOrder(TyperGroup):
-    """Lists commands and groups of commands together; Typer has the groups last."""
+    """Lists commands and groups of commands in one order; Typer lists groups last."""
 
     def list_commands(self, _: object) -> list[str]:
-        """Give the names in their order."""
+        """Give the names in the order of ``COMMAND_MODULES``."""
         return [name for name in COMMAND_MODULES if name in self.commands]
 
 
@@ -87,7 +87,7 @@ def build_app(first_word: str = "") -> typer.Typer:
 
 
 def _fill_paragraphs(app: typer.Typer) -> None:
-    """Let the help of each command break its lines where the terminal ends, not the docstring."""
+    """Join the lines of each docstring's paragraphs, as the terminal breaks lines."""
     for command in app.registered_commands:
         paragraphs = (inspect.getdoc(command.callback) or "").split("\n\n")
         command.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
@@ -110,12 +110,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments
-        The words after ``canvass``; null for those of this process.
+        The words after ``canvass``; None for those of this process.
 
     Returns
     -------
     int
-        The exit code. Total: no command's exception leaves this function, whatever it is.
+        The exit code. No exception of a command leaves this function.
     """
     words = sys.argv[1:] if arguments is None else arguments
     for name in ("COLUMNS", "LINES"):
@@ -128,18 +128,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
         complain("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader of stdout has gone, as `| head` does; the flush at exit must not say so again.
+        # The reader of stdout has gone, as `| head` does; the flush at exit must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_CLOSED_PIPE
     except SystemExit as ended:
-        # Typer ends with 1 if the reader of stdout goes while it writes: as if a check had failed.
+        # Typer exits with 1 if the reader of stdout goes away. A failed check has the same code.
         if ended.code == 1:
             return EXIT_CLOSED_PIPE
         return ended.code if isinstance(ended.code, int) else EXIT_ERROR
     except Exception as error:  # noqa: BLE001 - the one place where errors become lines
         return _explain(error)
     if code == EXIT_INTERRUPTED:
-        complain("interrupted")  # Typer has made the exit code of the interrupt, and no line.
+        complain("interrupted")  # Typer has set the exit code, but written no line.
     return code if isinstance(code, int) else 0
 
 
@@ -153,15 +153,15 @@ def _explain(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    usage = getattr(error, "format_message", None)  # What typer raises for a wrong command line.
+    usage = getattr(error, "format_message", None)  # An error of typer: a wrong command line.
     if callable(usage):
-        if usage():  # Nothing is said when there was no command: then the help has been shown.
+        if usage():  # Empty without a command: then typer has shown the help.
             command = getattr(getattr(error, "ctx", None), "command_path", "canvass")
             complain(f"{usage()} (see `{command} --help`)")
     elif type(error).__module__.partition(".")[0] == "canvass":
         complain(str(error))
     elif isinstance(error, OSError) and error.strerror:
-        # Of a copy the file that is read comes first, also if the other one could not be written.
+        # For a copy, both files: it is unknown which one failed.
         places = [str(one) for one in (error.filename, error.filename2) if one is not None]
         complain(": ".join(filter(None, [" -> ".join(places), error.strerror])))
     else:

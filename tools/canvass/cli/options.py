@@ -1,7 +1,7 @@
-"""What several commands read from the command line: shared options, and what a path is.
+"""Options and kinds of paths that several commands share.
 
-An option has one type, one help text and one reader. What is at a path follows from names alone; no
-file is opened. A path that a command cannot take is refused with the command that can.
+An option has one type, one help text and one parser. The kind of a path follows from file names; no
+file is opened. A command that cannot use a path names the command that can.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="PROPERTY=TIME",
-        help="A timeout of the cluster, by the name of Aeron's property. Default: of run.json or"
-        " config.json, else measured in the logs, else Aeron's own.",
+        help="Timeout of the cluster, by the name of Aeron's property. Default: run.json or"
+        " config.json, else measured in the logs, else Aeron's default.",
     ),
 ]
 
@@ -55,16 +55,16 @@ _EVENT: Final = re.compile(r"(\d{1,2})[:/](\d{1,18})", re.ASCII)
 
 
 def named_step(text: str) -> tuple[int, int] | None:
-    """Read the name of an event, ``MEMBER:STEP``: the member's id, and its step; None for others.
+    """Parse the name of an event, ``MEMBER:STEP``, into member and step; None for another text.
 
-    ``MEMBER/STEP``, as ``canvass check --from`` once had it, names the same event.
+    ``MEMBER/STEP``, the earlier form of ``canvass check --from``, is accepted, too.
     """
     match = _EVENT.fullmatch(text)
     return None if match is None else (int(match[1]), int(match[2]))
 
 
 class Revision(str, Enum):
-    """The protocol that the members of a cluster of ours run."""
+    """Protocol revision of a simulated or local cluster."""
 
     R149 = "1.49"
     R150 = "1.50"
@@ -72,12 +72,12 @@ class Revision(str, Enum):
 
 
 def read_settings(texts: Iterable[str] | None) -> dict[str, int]:
-    """Read what `Settings` gives: nanoseconds by the name of the property.
+    """Parse the values of ``--set``: nanoseconds, by the name of the property.
 
     Raises
     ------
     CommandError
-        If a text is no setting.
+        If a text is not ``PROPERTY=TIME``.
     """
     from canvass.traces.timeouts import SettingFault, parse_setting
 
@@ -94,7 +94,7 @@ _IMPORT: Final = (
 
 
 class Kind(Enum):
-    """What is at a path; the value says why a command refuses it, and which command is meant."""
+    """The kind of a path; its value is the reason for a refusal, with the right command."""
 
     ABSENT = "there is no such file or folder"
     BROKEN_LINK = "a link to {link}, which cannot be opened"
@@ -102,13 +102,13 @@ class Kind(Enum):
     RUN = "a recorded run: `canvass verify {path}` checks it"
     RUN_FILE = "a file of a run: name its folder, `{command} {folder}`"
     LOGS = _IMPORT.format("{path}")
-    """A folder of event logs of one cluster."""
+    """A folder with the event logs of one cluster."""
     LOG_FILE = _IMPORT.format("{folder}")
     LOG_FOLDERS = (
         "folders of event logs of Aeron: `canvass batch verify {path} --out my-report` imports and"
         " checks all of them, `canvass import aeron {first} --out my-run` imports one"
     )
-    """A folder of which each subfolder has event logs."""
+    """A folder whose subfolders all have event logs."""
     DATA_SET = "a Parquet file of runs: `canvass verify {path}` checks it"
     REPORT = "a report of `canvass batch verify`, not a run: `canvass browse {path}` shows it"
     GRAPH = (
@@ -116,7 +116,7 @@ class Kind(Enum):
         " `canvass graph stats {path}` describes it"
     )
     RUN_FOLDERS = "a folder of runs: name one of them, such as `{command} {first}`"
-    """A folder of which each subfolder is a run."""
+    """A folder whose subfolders are all runs."""
     FOLDER = "a folder"
     FILE = "a file that is no Parquet data set: name a run folder, a folder of run folders, or one"
 
@@ -126,7 +126,7 @@ _FILE_OF: Final = {
     "manifest.json": Kind.GRAPH,
     "summary.json": Kind.REPORT,
 }
-"""The file by which a folder is known."""
+"""The file that identifies a folder of each kind."""
 _FOLDERS: Final = {Kind.LOG_FOLDERS, Kind.RUN_FOLDERS}
 _NEITHER: Final = {
     *(Kind.ABSENT, Kind.BROKEN_LINK, Kind.SPECIAL, Kind.REPORT, Kind.GRAPH, Kind.LOG_FOLDERS),
@@ -137,7 +137,7 @@ _NO_LOG: Final = _NEITHER | {Kind.RUN, Kind.DATA_SET}
 
 
 def kind_of(path: Path) -> Kind:
-    """Tell what is at a path."""
+    """Give the kind of a path."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -181,7 +181,7 @@ def _names(folder: Path) -> set[str]:
     try:
         return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     except OSError:
-        return set()  # Its reader says what is wrong with it.
+        return set()  # Its reader reports the error.
 
 
 def _folders(path: Path) -> list[Path]:
@@ -194,16 +194,16 @@ def need_runs(paths: Iterable[Path], command: str, *, logs: bool = False) -> Non
     Parameters
     ----------
     paths
-        As the command line names them.
+        Paths of the command line.
     command
-        The command that they were given to, such as ``canvass verify``.
+        The command of that line, such as ``canvass verify``.
     logs
-        Whether it takes event logs of Aeron, too.
+        Whether the command also accepts event logs of Aeron.
 
     Raises
     ------
     CommandError
-        For the first path that cannot hold runs, with the command that is meant for it.
+        For the first path that cannot hold runs, with the right command for that path.
     """
     _refuse(paths, _NO_RUN - ({Kind.LOGS, Kind.LOG_FOLDERS} if logs else set()), command)
 
@@ -214,7 +214,7 @@ def need_logs(paths: Iterable[Path]) -> None:
     Raises
     ------
     CommandError
-        For the first path that cannot, with the command that is meant for it.
+        For the first path that cannot, with the right command for that path.
     """
     _refuse(paths, _NO_LOG, "canvass verify")
 
@@ -225,18 +225,18 @@ def need_run_or_logs(path: Path) -> None:
     Raises
     ------
     CommandError
-        If it cannot, with the command that is meant for it.
+        If it cannot, with the right command for that path.
     """
     _refuse([path], _NEITHER | {Kind.RUN_FOLDERS, Kind.DATA_SET}, "canvass explain")
 
 
 def need_disks(paths: Iterable[Path]) -> None:
-    """Check that paths are not something else than folders of members.
+    """Check that paths can be folders of members' disks.
 
     Raises
     ------
     CommandError
-        For the first path that is, with the command that is meant for it.
+        For the first path that cannot, with the right command for that path.
     """
     _refuse(paths, {Kind.RUN, Kind.RUN_FILE, Kind.LOG_FILE, Kind.REPORT}, "canvass verify")
 

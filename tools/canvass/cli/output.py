@@ -1,7 +1,7 @@
-"""What all commands say alike: exit codes, formats, the error line, consoles, lanes on a terminal,
-and progress on stderr: one line that changes on a terminal, plain lines elsewhere.
+"""Output of all commands: exit codes, formats, error lines, consoles, lanes, and progress.
 
-Nothing here knows any command.
+Progress goes to stderr: one changing line on a terminal, plain lines elsewhere. No command is known
+here.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ if TYPE_CHECKING:
 
 EXIT_OK: Final = 0
 EXIT_UNEXPECTED: Final = 1
-"""The work was done, and its result is not what it should be."""
+"""The command did its work; the result is not the expected one."""
 EXIT_ERROR: Final = 2
-"""The work could not be done, or there was none."""
+"""The command could not do its work, or had nothing to do."""
 EXIT_INTERRUPTED: Final = 130
 """Ctrl-C: 128 + SIGINT."""
 EXIT_CLOSED_PIPE: Final = 141
-"""The reader of stdout has gone, as ``| head`` does: 128 + SIGPIPE."""
+"""The reader of stdout has closed it, as ``| head`` does: 128 + SIGPIPE."""
 
 
 class Format(str, Enum):
-    """How a result is written to stdout."""
+    """Form of a result on stdout."""
 
     HUMAN = "human"
     JSON = "json"
 
 
 class CommandError(Exception):
-    """A command cannot do what it was asked to; the message is one line."""
+    """A command cannot do its work; the message is one line."""
 
 
 def complain(message: str) -> None:
-    """Write one error line to stderr, whatever line breaks the message has."""
+    """Write a message to stderr as one line."""
     print(f"canvass: {' '.join(message.split())}", file=sys.stderr)
 
 
 def text_of(path: Path) -> str:
-    """Read a file of text that the user has written.
+    """Read a text file of the user.
 
     Raises
     ------
     CommandError
-        If it is not text.
+        If the file is not UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8")
@@ -88,13 +88,13 @@ def emit(
     Parameters
     ----------
     output
-        The form: `Format`, or an enum of more forms.
+        The form: a `Format`, or a member of an enum with more forms.
     document
-        The result as a typed value, or what makes it; it is the JSON document.
+        The result as a typed value, or a function that returns it; it becomes the JSON document.
     show
         Writes the result for a person.
     others
-        By the name of a form, such as ``junit``, what makes its text.
+        For further forms, such as ``junit``, a function that returns the text.
     """
     if output.value == Format.JSON.value:
         write_json(document() if callable(document) else document)
@@ -105,28 +105,28 @@ def emit(
 
 
 def progress_console() -> Console:
-    """Return the console for progress: stderr, plain when that is no terminal."""
+    """Return the console for progress: stderr, plain unless it is a terminal."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
 
 
 def result_console() -> Console:
-    """Return the console for results: stdout, plain and never wrapped when that is no terminal."""
+    """Return the console for results: stdout, plain and never wrapped unless it is a terminal."""
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def say(text: str) -> None:
-    """Write one line for a person; what is in it cannot steer the terminal."""
+    """Write one line to stdout, with control characters escaped."""
     from canvass.lanes.model import visible
 
     result_console().print(visible(text))
 
 
 PIPE_WIDTH: Final = 120
-"""Columns of lanes in a pipe or a file, unless ``COLUMNS`` gives another number."""
+"""Width of lanes in a pipe or a file, in columns, unless ``COLUMNS`` has another number."""
 _STYLES: Final = {
     "": "",
     "dim": "dim",
@@ -138,7 +138,7 @@ _STYLES: Final = {
 
 
 def lane_width() -> int:
-    """Give the columns that lanes may take."""
+    """Give the width for lanes, in columns."""
     console = result_console()
     if console.is_terminal:
         return console.width
@@ -159,7 +159,7 @@ def glyphs() -> Glyphs:
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Write lines; in a pipe without any style, and one write for many: a run may have millions."""
+    """Write lines, styled on a terminal. In a pipe, up to 1,000 lines are one write."""
     console = result_console()
     if console.is_terminal and not console.no_color:
         from rich.text import Text
@@ -176,13 +176,13 @@ _LOOK_S: Final = 1.0
 
 
 class Stages:
-    """Shows which stage a command is in, from entering to leaving the ``with`` block.
+    """Shows the stage of a command, from entering to leaving the ``with`` block.
 
     Parameters
     ----------
     each
-        Whether each stage has a line where there is no terminal. Without it, a command that is done
-        within ten seconds writes nothing.
+        Whether each stage gets a line if stderr is not a terminal. Otherwise a line is written
+        every ten seconds.
     """
 
     _plain_period_s = 10.0
@@ -211,11 +211,11 @@ class Stages:
             self._status.stop()
 
     def detail(self, words: str | Callable[[float], str]) -> None:
-        """Say how far the stage is: in words, or by what makes words of the seconds so far."""
+        """Set the progress of the stage: words, or a function from the seconds so far to words."""
         self._detail = words
 
     def stage(self, what: str) -> None:
-        """Begin a stage, of which no detail is known yet."""
+        """Begin a stage, without a detail."""
         self._detail = ""
         self._stage = what
         if self._each or self._status is not None:
@@ -242,16 +242,16 @@ class Stages:
 
 
 class CheckProgress(Stages):
-    """Shows how far TLC is with one model, from entering to leaving the ``with`` block.
+    """Shows the progress of TLC on a model, from entering to leaving the ``with`` block.
 
-    Where there is no terminal, each figure that TLC gives is a line.
+    If stderr is not a terminal, each progress report of TLC becomes a line.
 
     Parameters
     ----------
     number, total
-        Which model it is, from 1, of how many.
+        The number of the model, from 1, and the number of models.
     model
-        Its name.
+        Name of the model.
     """
 
     _plain_period_s = math.inf
@@ -262,11 +262,11 @@ class CheckProgress(Stages):
         self._last: Progress | None = None
 
     def on_event(self, event: Event) -> None:
-        """Show what TLC says about how far it is; pass over everything else."""
+        """Show a progress report of TLC; ignore all other events."""
         from canvass.tlc.events import InitialStates, Progress
 
         if isinstance(event, Progress) and event != self._last:
-            self._last = event  # TLC says the last one twice.
+            self._last = event  # TLC prints the last one twice.
             self.detail(self._numbers(event))
             if self._status is None:
                 complain(f"{self._stage}: {self._detail}")
@@ -283,6 +283,6 @@ class CheckProgress(Stages):
             parts.append(f"depth {event.depth}")
         if event.traces is not None:
             parts.append(f"{event.traces:,} behaviours")
-        # TLC's own rate is that of its last minute, and wrong before the first has passed.
+        # TLC's own rate is that of the last minute, and wrong during the first one.
         per_s = event.generated / max(time.monotonic() - self._began_s, 0.001)
         return ", ".join([*parts, f"{per_s:,.0f}/s"])
