@@ -1,8 +1,7 @@
 """Write the page's TypeScript types from the Structs of `canvass.browser.api`.
 
-Run it as ``python tools/generate_api_types.py``. A change of what the server says begins in the
-Structs. With
-``--check`` nothing is written, and the exit code says whether the file is current.
+Usage: ``python tools/generate_api_types.py``. To change an answer of the server, change its Struct
+and run the script again. ``--check`` writes nothing; exit code 1 says that the file is not current.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from canvass.browser import api, api_runs
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "tools/canvass/browser/ui/src/api/types.ts"
 _HEAD: Final = """\
-// What the server says: one interface for each Struct of canvass.browser.api, by the same name.
+// The server's answers: one interface for each Struct of canvass.browser.api, with the same name.
 // Written by tools/generate_api_types.py; change the Structs instead.
 
 /** A plain JSON value: states, inputs and messages come as trees of these. */
@@ -46,11 +45,11 @@ _ALIASES: Final = {"Kind": api.Kind}
 
 
 def main() -> int:
-    """Write the file, or compare it."""
+    """Write the file; with ``--check``, compare it."""
     text = render()
     if "--check" in sys.argv[1:]:
         current = TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text
-        print("current" if current else f"{TARGET} is not what canvass.browser.api says")
+        print("current" if current else f"{TARGET} is older than canvass.browser.api")
         return 0 if current else 1
     TARGET.parent.mkdir(parents=True, exist_ok=True)
     TARGET.write_text(text, encoding="utf-8")
@@ -65,7 +64,7 @@ def render() -> str:
 
 
 def structs() -> Iterator[type[msgspec.Struct]]:
-    """Give the Structs in the order in which they are defined or named first."""
+    """Give the Structs in the order of their definitions or first imports."""
     found: dict[type[msgspec.Struct], None] = {}
     for module in (api_runs, api):
         for value in vars(module).values():

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from canvass.browser import api
-from canvass.browser.neighbourhood import HEIGHT, WIDTH
+from canvass.browser.layout import HEIGHT, WIDTH
 from canvass.conformance.diagnose import load
 from canvass.conformance.steps import example_of
 from canvass.graph.artifact import MemberView, open_graph, open_keys

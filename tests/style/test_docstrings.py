@@ -22,10 +22,10 @@ BEGINNING = re.compile(r"(What|Of|Who|Whose|Whom|Those|Such|Whether what|That)\b
 def docstrings(source: str) -> Iterator[str]:
     """Give all docstrings of a module: also those of attributes, below their assignments."""
     for node in ast.walk(ast.parse(source)):
-        match node:
-            # An expression alone in a line whose value is a text is a docstring.
-            case ast.Expr(value=ast.Constant(value=str(text))):
-                yield text
+        # A text that is a statement of its own is a docstring.
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.value
 
 
 def beginnings(source: str) -> Counter[str]:

@@ -82,7 +82,7 @@ def test_a_run_is_compared_with_a_counterexample_election_by_election(
     assert ours is not None
     expect(first).to_contain_text(f"member {ours.member} leads term {ours.term}")
     expect(page.locator('[data-compared-member="2"] h3')).to_have_text(
-        "Member 2: 1 change of the election state alike, then"
+        "Member 2: 1 change of the election state equal, then"
     )
     # Where the sides part, their election states differ, or one has no further one.
     for one in answer.members:
@@ -97,14 +97,14 @@ def test_leaders_of_the_first_state_are_named_by_term_and_have_no_election(
 ) -> None:
     run, _, begun = compared.ids
     page = open_page(f"/run/{run}?view=compare", at=compared)
-    expect(page.locator(".compared")).to_contain_text("the first step that differs")
+    expect(page.locator(".compared")).to_contain_text("the first step of each member that differs")
     page.locator(".compared select").select_option(begun)
     for row, (member, term) in enumerate([(1, 4), (0, 5)], 1):
         expect(page.locator(f'[data-compared-election="{row}"]')).to_contain_text(
             f"member {member} leads term {term}; leads from the first state, led for 2 states"
         )
     heading = page.locator('[data-compared-member="0"] h3')
-    expect(heading).to_have_text("Member 0: from its first change of the election state on")
+    expect(heading).to_have_text("Member 0: the first change of the election state differs")
 
 
 def test_what_a_property_says_stands_once_beside_its_name(open_page: Open, compared: Asked) -> None:

@@ -60,7 +60,7 @@ def test_runs_are_found_by_text_and_by_verdict(open_page: Open, many: Asked) -> 
     expect(page.locator("[data-total='1']")).to_be_visible()
     page.get_by_role("button", name="all runs").click()
     expect(page.locator(f"[data-total='{MANY}']")).to_be_visible()
-    expect(page.get_by_label("Name, place or reason has")).to_have_value("")
+    expect(page.get_by_label("Text in name, place or reason")).to_have_value("")
 
 
 def test_the_file_that_a_browser_is_given_leads_to_the_page(new_context: Any, many: Asked) -> None:

@@ -247,7 +247,7 @@ def test_runs_of_another_size_are_not_taken_for_runs_that_are_not_open(
     with serving([small_graph, good_run], files=page_files()) as running:
         page = open_page(f"/graph/{running.ids[0]}?view=coverage", at=running)
         expect(page.locator(".view")).to_contain_text("No open run fits this graph.")
-        expect(page.locator(".view")).to_contain_text("of a cluster of the same size")
+        expect(page.locator(".view")).to_contain_text("with the same number of members")
 
 
 def test_a_link_survives_a_rebuild_of_the_graph(open_page: Open, server: Asked, ids: Ids) -> None:

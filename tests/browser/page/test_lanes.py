@@ -113,7 +113,7 @@ def test_events_that_are_alike_are_one_and_say_how_many(
     assert folded.total + folded.hidden == whole
     assert folded.total < whole / 4
     page = open_page(f"/run/{ids['sample']}?at=2000&view=lanes")
-    alike = page.get_by_role("button", name="Alike as one")
+    alike = page.get_by_role("button", name="Grouped")
     expect(alike).to_have_attribute("aria-pressed", "true")
     chosen = page.locator(".event.is-chosen")
     expect(chosen).to_have_attribute("data-event", str(folded.chosen))

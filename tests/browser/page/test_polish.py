@@ -158,3 +158,11 @@ def test_what_tlc_printed_of_a_hazard_has_lanes_the_election_and_the_story(
         expect(canvass.locator("td").nth(2)).to_have_text("member 2")
         page.get_by_role("tab", name="The hazard").click()
         expect(page.locator('[data-hazard="HZ1"] h3')).to_contain_text("HZ1")
+
+
+def test_a_link_to_a_view_that_a_counterexample_does_not_have_shows_its_first_view(
+    open_page: Open, ids: Ids
+) -> None:
+    page = open_page(f"/counterexample/{ids['counterexample']}?view=story")
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Lanes")
+    expect(page.locator("svg.lanes .event").first).to_be_visible()

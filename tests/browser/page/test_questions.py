@@ -125,7 +125,7 @@ def test_what_differs_between_two_runs(reader: Read, ids: Ids) -> None:
     one.choose(one.page.locator(".compared select"), ids["bad"])
     expect(one.page.locator('[data-compared-election="1"]')).to_contain_text("leads term")
     member = one.page.locator('[data-compared-member="0"]')
-    expect(member).to_contain_text("alike, then")
+    expect(member).to_contain_text("equal, then")
     expect(member.locator("[data-field]").first).to_be_visible()
 
 

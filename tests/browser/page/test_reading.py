@@ -32,6 +32,14 @@ IN_SIGHT = """() => {
 }"""
 """Whether the whole width of the chosen event is in the window."""
 
+SCROLLS_INSIDE = """() => {
+  const find = document.querySelector(".find");
+  const view = document.querySelector("main .view").getBoundingClientRect();
+  return find.getBoundingClientRect().bottom <= view.bottom + 1
+    && ["auto", "scroll"].includes(getComputedStyle(find).overflowY);
+}"""
+"""Whether the fields, however many, stay inside of the view."""
+
 SEEN = """() => document.querySelector("main .view").getBoundingClientRect().height"""
 """How high the view is."""
 
@@ -135,6 +143,11 @@ PLACES = {
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, ids: Ids) -> str:
     return PLACES[str(request.param)].format(**ids)
+
+
+def show(page: Page, route: str) -> None:
+    """Follow a link within the page."""
+    page.evaluate("(route) => { location.hash = route }", f"#{route}")
 
 
 def settled(page: Page) -> None:
@@ -293,3 +306,21 @@ def test_on_a_phone_the_members_are_listed_below_the_election(open_page: Open, i
     assert members.evaluate("(one) => one.clientHeight") <= 1
     page.set_viewport_size({"width": 390, "height": 844})
     assert members.evaluate("(one) => one.clientHeight") > 40
+
+
+def test_on_a_phone_a_graph_opens_at_the_top_of_the_page(open_page: Open, ids: Ids) -> None:
+    page = open_page("/")
+    page.set_viewport_size({"width": 390, "height": 844})
+    show(page, f"/graph/{ids['graph']}")
+    expect(page.locator(".steps .is-chosen")).to_have_count(1)
+    settled(page)
+    assert page.evaluate("window.scrollY") == 0
+
+
+def test_on_a_phone_the_fields_of_a_predicate_scroll_inside_the_view(
+    open_page: Open, ids: Ids
+) -> None:
+    page = open_page(f"/graph/{ids['graph']}?view=find")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".find .fitting .chip").first).to_be_visible()
+    assert page.evaluate(SCROLLS_INSIDE)

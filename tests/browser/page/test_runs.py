@@ -185,7 +185,7 @@ def test_a_run_opens_on_the_properties_that_its_verdict_does_not_cover(
         expect(page.locator(".verdict-line")).to_contain_text("that was checked holds")
         limits = page.locator("[data-limits]")
         expect(limits.locator("h3")).to_have_text("Not a full check")
-        expect(limits.locator("li").first).to_have_text("AppliedWithinCommitted")
+        expect(limits.locator("code").first).to_have_text("AppliedWithinCommitted")
 
 
 def test_a_divergence_has_observed_beside_allowed(open_page: Open, server: Asked, ids: Ids) -> None:

@@ -8,11 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from canvass.browser.counterexamples import (
-    CounterexampleError,
-    plain,
-    read_counterexample,
-)
+from canvass.browser.counterexamples import CounterexampleError, plain, read_counterexample
 from canvass.cli.counterexample import Counterexample, Step
 from canvass.tlc import Outcome, TraceState, Violation
 from canvass.tlc.changes import state_changes

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from canvass.browser.app import SEEDS, Change, overview, stored_edges
-from canvass.browser.neighbourhood import HEIGHT, WIDTH
+from canvass.browser.layout import HEIGHT, WIDTH
 from canvass.cluster.member import ElectionState
 from canvass.graph.artifact import Graph
 from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX

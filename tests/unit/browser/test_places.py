@@ -8,7 +8,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.browser.neighbourhood import HEIGHT, TALLEST, WIDTH, Pair, layers_from, place
+from canvass.browser.layout import HEIGHT, TALLEST, WIDTH, Pair, layers_from, place
 
 Drawn = tuple[int, list[Pair], list[int]]
 

@@ -1,10 +1,11 @@
 """``canvass browse``: a page on state graphs, runs, reports and counterexamples, and its server.
 
-`opening` makes sources of paths and `sources` keeps them; `app` has the table of routes,
-`graph_routes` and `run_routes` say whom each asks. `api` is the only definition of what the server
-says, and `limits` of how much. `guard` keeps strangers out. The page is built from ``ui/``.
+`opening` turns paths into sources, `sources` keeps them. `app` has the table of routes;
+`graph_routes` and `run_routes` read the arguments of each question and answer it. `api` defines the
+form of all answers, `limits` their size. `guard` refuses requests that are not the page's. The page
+is built from ``ui/``.
 
-What flows: requests of one browser in; trees, texts and places to draw them at out. The package
-knows all other packages but `canvass.cli`. It must not decide anything about a model or a run, and
-must not change a file.
+Requests of one browser come in; trees, texts and their places in a drawing go out. The package must
+not decide anything about a model or a run, and must not change a file. `canvass.cli` starts it and
+is not known here.
 """

@@ -1,8 +1,8 @@
-"""What the server says, as Structs: the only definition of the page's data, under one name.
+"""The server's answers, as Structs: the only definition of the page's data, under one name.
 
-Here is what is said of graphs, reports and counterexamples; the rest is in `api_runs`.
-``tools/generate_api_types.py`` writes the page's TypeScript types from them. No value is computed
-here, and nothing here knows where a value comes from.
+Answers about graphs, reports and counterexamples are here; those about runs are in `api_runs`.
+``tools/generate_api_types.py`` writes the page's TypeScript types from them. Nothing is computed
+here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class OverviewState(Data, frozen=True):
     x: float
     y: float
     phase: str
-    """Whose state it is: ``start``, ``candidate``, ``leader``, ``follower`` or ``outside``."""
+    """Part of the election: ``start``, ``candidate``, ``leader``, ``follower`` or ``outside``."""
 
 
 class OverviewEdge(Data, frozen=True):
@@ -33,7 +33,7 @@ class OverviewEdge(Data, frozen=True):
     target: str
     actions: tuple[str, ...]
     seeds: bool
-    """Whether the published state diagram of Aeron's election has it."""
+    """Whether the published state diagram of Aeron's election has this change."""
 
 
 class Overview(Data, frozen=True):
@@ -44,7 +44,7 @@ class Overview(Data, frozen=True):
 
 
 class ActionCount(Data, frozen=True):
-    """How many edges have an action."""
+    """The number of edges with one action."""
 
     name: str
     count: int
@@ -59,13 +59,13 @@ class GraphInfo(Data, frozen=True):
     states: int
     edges: int
     complete: bool | None
-    """Null if nobody knows."""
+    """Whether TLC explored all states within the model's bounds; null if that is unknown."""
     initial: tuple[str, ...]
     actions: tuple[ActionCount, ...]
     fields: tuple[str, ...]
-    """What predicates and projections may name."""
+    """The names that predicates and projections may use."""
     drawn_states: int
-    """How many states are drawn around one at most: a larger ``limit`` is refused."""
+    """The most states that are drawn around a state: a larger ``limit`` is refused."""
     detail: dict[str, str]
 
 
@@ -84,11 +84,11 @@ class OutEdge(Data, frozen=True):
     target: str
     target_label: str
     words: str
-    """Who does what with which message, in a graph of a cluster; else the action."""
+    """In a graph of a cluster: member, action and messages; else the action alone."""
     given: Any
-    """What the step consumes, as a tree."""
+    """The input of the step, as a tree."""
     sends: Any
-    """What it sends, as a tree."""
+    """The messages that the step sends, as a tree."""
     changes: tuple[Change, ...]
 
 
@@ -128,11 +128,11 @@ class Node(Data, frozen=True):
     initial: bool
     expanded: bool
     more: int
-    """Edges to and from states that are not drawn."""
+    """Edges to and from states outside of the drawing."""
     election_state: str | UnsetType = UNSET
-    """Of a member; in a graph of a cluster, of the member that differs from the centre."""
+    """Election state of the member; in a graph of a cluster, of the member named in ``sign``."""
     sign: str | UnsetType = UNSET
-    """In a graph of a cluster, the member that differs from the centre."""
+    """In a graph of a cluster: the first member whose state is not that of the centre."""
 
 
 class Edge(Data, frozen=True):
@@ -144,12 +144,12 @@ class Edge(Data, frozen=True):
     action: str
     loop: bool
     count: int
-    """Steps that differ only in what they consume or send; ``id`` is the first of them."""
+    """Steps that differ only in input and sends; ``id`` is the first of them."""
     words: str
 
 
 class LeftOut(Data, frozen=True):
-    """What there is and is not drawn."""
+    """Numbers of states and edges outside of the drawing."""
 
     states: int
     edges: int
@@ -165,12 +165,12 @@ class Around(Data, frozen=True):
 
 
 class Found(Data, frozen=True):
-    """States that a predicate holds in."""
+    """The states in which a predicate holds."""
 
     count: int
     shown: tuple[StateRef, ...]
     hints: tuple[str, ...]
-    """If there are none: what the predicate names and no state has."""
+    """If there are none: names and values of the predicate that occur in no state."""
 
 
 class Hop(Data, frozen=True):
@@ -193,7 +193,7 @@ class PathView(Data, frozen=True):
 
 
 class QuotientNode(Data, frozen=True):
-    """States for which an expression has one value."""
+    """The states for which an expression has one value."""
 
     key: str
     count: int
@@ -203,7 +203,7 @@ class QuotientNode(Data, frozen=True):
 
 
 class QuotientEdge(Data, frozen=True):
-    """Steps of one action between two such sets of states."""
+    """Steps of one action from the states of one node to those of another."""
 
     source: str
     target: str
@@ -212,18 +212,18 @@ class QuotientEdge(Data, frozen=True):
 
 
 class Projection(Data, frozen=True):
-    """A graph seen through an expression."""
+    """A graph projected onto an expression: one node for each of its values."""
 
     by: str
     nodes: tuple[QuotientNode, ...]
     edges: tuple[QuotientEdge, ...]
     left_out: LeftOut
     left_out_classes: int
-    """Values of the expression, the rarest ones, that are not among the nodes."""
+    """The number of rarest values of the expression that have no node."""
 
 
 class Component(Data, frozen=True):
-    """States that all lead to one another."""
+    """A strongly connected component: each state leads to each other one."""
 
     size: int
     example: str
@@ -240,23 +240,23 @@ class Components(Data, frozen=True):
 
 
 class ActionCoverage(Data, frozen=True):
-    """How many steps of an action were taken."""
+    """How many distinct steps of an action were taken."""
 
     name: str
     covered: int
     total: int
-    """Steps that the graphs have of it; 0 if there is no graph."""
+    """Distinct steps of the action in the graphs; 0 without a graph."""
     events: int
 
 
 class SimulatedStep(Data, frozen=True):
-    """A simulated run that takes a step, and where."""
+    """Where a simulated run takes a step."""
 
     seed: int
     member: int
     step: int
     command: str
-    """Does the run again, and records it."""
+    """Simulates the run again and records it."""
 
 
 class UntakenStep(Data, frozen=True):
@@ -275,12 +275,14 @@ class UntakenStep(Data, frozen=True):
 
 
 class Untaken(Data, frozen=True):
-    """Steps of an action that no run takes: those of simulated runs first, then the nearest."""
+    """Steps of an action that no run takes. Those that a simulated run takes come first, then the
+    nearest to an initial state.
+    """
 
     action: str
     count: int
     simulated_runs: int
-    """Simulated runs that were searched so far."""
+    """Simulated runs searched so far."""
     searching: bool
     shown: tuple[UntakenStep, ...]
 
@@ -301,7 +303,7 @@ class GraphCoverage(Data, frozen=True):
 
 
 class ReportCluster(Data, frozen=True):
-    """Divergences that are alike."""
+    """Divergences of one class and action."""
 
     signature: str
     divergence_class: str
@@ -309,7 +311,7 @@ class ReportCluster(Data, frozen=True):
     count: int
     runs: int
     example: str | None
-    """Id of the run as a source; null if it is no longer there."""
+    """Id of the run as a source; null if the run is gone."""
     example_run_id: str
     member: int
     step: int
@@ -321,7 +323,7 @@ class ReportRun(Data, frozen=True):
 
     run_id: str
     verdict: str
-    """``UNCHECKED`` of a run of a corpus that was not opened yet."""
+    """``UNCHECKED`` for a run of a corpus that the page has not opened."""
     events: int | None
     """Null until they are counted."""
     reason: str
@@ -386,11 +388,11 @@ class CounterexampleView(Data, frozen=True):
     claim: str
     explanation: tuple[str, ...]
     loop: int | None
-    """Number of the state that the behaviour goes back to."""
+    """Number of the state to which the behaviour returns; null without a loop."""
     stuttering: bool
     states: tuple[CounterexampleState, ...]
     states_total: int
     lanes: Lanes | None
-    """Null if the states are not those of a cluster."""
+    """Null unless the states are those of a cluster."""
     hazards: tuple[str, ...]
-    """Hazards with a page of their own that the model shows."""
+    """Hazards that the model shows and that have a page."""

@@ -1,6 +1,6 @@
-"""What all answers have in common, and what is said of runs and of what happened in them.
+"""The common part of all answers, and the answers about runs.
 
-The page's code and the other modules know these Structs as those of `canvass.browser.api`.
+Other modules import these Structs from `canvass.browser.api`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Kind = Literal["graph", "run", "corpus", "report", "counterexample"]
 
 
 class Data(Struct, frozen=True, rename="camel"):
-    """A part of an answer; fields are in camel case on the wire."""
+    """A part of an answer; its JSON has the fields in camel case."""
 
 
 class Problem(Data, frozen=True):
-    """Why a request has no answer."""
+    """The error of a request."""
 
     code: str
     message: str
     column: int | UnsetType = UNSET
-    """Place in the expression that was asked for, from 1."""
+    """Place of the error in an expression, from 1."""
 
 
 class Failure(Data, frozen=True):
@@ -38,7 +38,7 @@ class Failure(Data, frozen=True):
 
 
 class SourceInfo(Data, frozen=True):
-    """Something that was opened."""
+    """An opened source: a graph, run, corpus, report or counterexample."""
 
     id: str
     kind: Kind
@@ -47,7 +47,7 @@ class SourceInfo(Data, frozen=True):
 
 
 class Session(Data, frozen=True):
-    """What there is to look at."""
+    """All opened sources."""
 
     opened: str
     """Id of the source to show first; empty if there is none."""
@@ -63,22 +63,22 @@ class MemberInfo(Data, frozen=True):
 
 
 class Receipt(Data, frozen=True):
-    """A message that was received and that nobody sent, beside the nearest one that was sent."""
+    """A received message that no member sent, and the nearest message that was sent."""
 
     received: str
     nearest: str
     nearest_event: int | None
     rows: tuple[Difference, ...]
-    """Fields in which they differ: ``observed`` as received, ``allowed`` as sent."""
+    """Fields in which the two differ: ``observed`` as received, ``allowed`` as sent."""
 
 
 class MemberLevel(Data, frozen=True):
-    """Where a member stood at the step that breaks a promise."""
+    """State of a member after the step that violates a safety property."""
 
     member: int
     state: str
     log_end: str
-    """Where its recorded log ends."""
+    """The position at which its recorded log ends."""
     terms: str
     """The terms of its log, with their first positions."""
     committed: str
@@ -94,7 +94,7 @@ class TextBlock(Data, frozen=True):
 
 
 class HazardPage(Data, frozen=True):
-    """What is known of a hazard of the protocol."""
+    """The project's page on a hazard of the protocol."""
 
     name: str
     title: str
@@ -102,7 +102,7 @@ class HazardPage(Data, frozen=True):
 
 
 class Divergence(Data, frozen=True):
-    """Where a run leaves what is allowed, and what helps to understand it."""
+    """The first divergence of a run, with its explanation."""
 
     member: int
     step: int
@@ -110,28 +110,28 @@ class Divergence(Data, frozen=True):
     """Its place in the causal order."""
     kind: str
     name: str
-    """The action or the property."""
+    """The action or the safety property."""
     message: str
     about: str
-    """What the kind means, in a few words."""
+    """The meaning of the kind, in a few words."""
     changed: tuple[Difference, ...]
     expected: tuple[tuple[Difference, ...], ...]
-    """For each outcome that the spec allows, where it differs; the nearest first."""
+    """For each outcome that the spec allows, the fields that differ; the nearest outcome first."""
     enabled: tuple[str, ...]
     failing: tuple[str, ...]
-    """Parts of the guard that keep the action from being enabled."""
+    """Conjuncts of the action's guard that are false."""
     operator: Operator | None
     receipt: Receipt | None
     levels: tuple[MemberLevel, ...]
     hazards: tuple[str, ...]
-    """Hazards with a page of their own that lead to this."""
+    """Hazards that lead to this divergence and that have a page."""
     note: str
     place: str
     commands: tuple[str, ...]
 
 
 class Finding(Data, frozen=True):
-    """One more thing that is wrong with a run, or missing from it."""
+    """A divergence of a run, or a part that is missing."""
 
     kind: str
     name: str
@@ -148,10 +148,10 @@ class RunView(Data, frozen=True):
     title: str
     revision: str
     verdict: str | None
-    """Null while it is checked, or when it could not be."""
+    """Null while the run is checked, or if it could not be checked."""
     checking: bool
     note: str
-    """Why there is no verdict, or no explanation."""
+    """Why there is no verdict or explanation; of a run without divergence, what is missing."""
     not_asked: tuple[str, ...]
     """Safety properties that were not checked, as steps or the start of the run are unknown."""
     asked_in_part: tuple[str, ...]
@@ -163,28 +163,28 @@ class RunView(Data, frozen=True):
 
 
 class LaneEvent(model.LaneEvent, frozen=True, kw_only=True):
-    """One event of one lane, with its place in the run."""
+    """An event of a lane, with its place in the run."""
 
     number: int
-    """Its place among the events that are drawn."""
+    """Its place among the drawn events."""
     election_state: str = ""
-    """Of the member of a run after the event."""
+    """Election state of the member after the event."""
     time: str = ""
-    """When it happened, in seconds of the member's own clock."""
+    """Time of the event, in seconds of the member's own clock."""
     since: str = ""
-    """How much later than the step before of the same member."""
+    """Time since the previous step of the member."""
     place: str = ""
-    """The line of a log that shows it."""
+    """File and line of the log that show the event."""
     origin: str = ""
     """``OBSERVED`` or ``INFERRED`` in a run that was imported from logs, else empty."""
     event: int = -1
-    """Its place in the causal order of all events; -1 if the diagram is of no run."""
+    """Its place in the causal order of the run; -1 in a counterexample."""
     alike: str = ""
-    """Which further events of the member it stands for, if it does."""
+    """The further events of the member that this box stands for, in words; may be empty."""
 
 
 class Lanes(Data, frozen=True):
-    """A window of a diagram of lanes."""
+    """A window of swim lanes."""
 
     lanes: tuple[str, ...]
     events: tuple[LaneEvent, ...]
@@ -193,33 +193,33 @@ class Lanes(Data, frozen=True):
     after: int
     total: int
     chosen: int = -1
-    """The event that stands for the one asked for, by its number; -1 if none was."""
+    """Number of the drawn event that stands for the requested one; -1 if none was requested."""
     hidden: int = 0
-    """Events that are not drawn."""
+    """Events without a box of their own."""
 
 
 class InGraph(Data, frozen=True):
-    """Where a step lies in a state graph, up to the numbering of terms, positions and peers."""
+    """The edge of a state graph that has the canonical form of a step."""
 
     id: str
     source: str
     target: str
     edge: int
     drawn_edge: int
-    """The edge that stands for it in a drawing."""
+    """The edge that a drawing has for it."""
 
 
 class SourceLine(Data, frozen=True):
-    """The lines of a log that a step accounts for."""
+    """The lines of a log that a step prints."""
 
     place: str
     """File and line."""
     lines: tuple[str, ...]
-    """The lines themselves; none if the log was not found."""
+    """The text of the lines; empty if the log was not found."""
     left_out: int
-    """Lines that are not here."""
+    """Further lines that the answer does not contain."""
     observed: tuple[str, ...]
-    """Fields of the event that the lines show; the others are inferred."""
+    """Fields of the event that the lines show; all other fields are inferred."""
     reason: str
 
 
@@ -242,45 +242,45 @@ class StepView(Data, frozen=True):
     changes: tuple[Change, ...]
     graph: InGraph | None
     graph_pending: bool
-    """Whether the graph is still being made ready to be searched: ask again for ``graph``."""
+    """Whether the index of the graph is not ready yet: ask again for ``graph``."""
     divergence: str
-    """What is wrong at this step, if something is."""
+    """The divergence at this step, in words; empty if there is none."""
 
 
 class Stretch(Data, frozen=True):
-    """Events of one member in a row for which a predicate holds."""
+    """Consecutive events for which a predicate holds."""
 
     member: int
     event: int
-    """The place of the first in the causal order."""
+    """Place of the first one in the causal order."""
     last_event: int
     step: int
     action: str
     time: str
     lasted: str
-    """From the first to the last event, by the member's own clock."""
+    """Time from the first to the last event."""
     events: int
     label: str
     """The state after the first."""
 
 
 class RunFound(Data, frozen=True):
-    """What was found in a run."""
+    """The events of a run for which a predicate holds."""
 
     count: int
     """Stretches."""
     events: int
     shown: tuple[Stretch, ...]
     hints: tuple[str, ...]
-    """If there are none: what the predicate names and no state has."""
+    """If there are none: names and values of the predicate that occur in no state."""
     fields: tuple[str, ...]
-    """What a predicate may name."""
+    """The names that a predicate may use."""
     actions: tuple[str, ...]
-    """What ``action`` may be."""
+    """The values of the field ``action``."""
 
 
 class NextChange(Data, frozen=True):
-    """Where a field changes next."""
+    """The next event that changes a field; null if there is none."""
 
     event: int | None
 
@@ -297,20 +297,20 @@ class ComparedStep(Data, frozen=True):
 
 
 class ComparedMember(Data, frozen=True):
-    """Where a member does in one run what it does not do in another one."""
+    """The first step of a member that differs between two runs."""
 
     member: int
     same: int
-    """Steps, or changes of the election state, that agree, from the first one on."""
+    """Number of steps, or of changes of the election state, before the first that differs."""
     left: ComparedStep | None
-    """The first one that differs; null if the run has no further step of the member."""
+    """The first step that differs; null if this run has no further step of the member."""
     right: ComparedStep | None
     changes: tuple[Change, ...]
-    """Fields after it: ``before`` of the one run, ``after`` of the other."""
+    """Fields that differ after it: ``before`` in the left run, ``after`` in the right run."""
 
 
 class MemberAt(Data, frozen=True):
-    """Where a member is at some place of the causal order."""
+    """State of a member after an event."""
 
     member: int
     election_state: str
@@ -320,11 +320,11 @@ class MemberAt(Data, frozen=True):
     status: str
     """``DOWN`` between its last event and a restart, ``ENDED`` after its last event; else empty."""
     leads: int | None
-    """The term that it leads."""
+    """The term that the member leads; null if it does not lead."""
 
 
 class MembersAt(Data, frozen=True):
-    """Where the members are."""
+    """States of all members after an event."""
 
     at: int
     total: int
@@ -332,7 +332,7 @@ class MembersAt(Data, frozen=True):
 
 
 class Segment(Data, frozen=True):
-    """A member's election state from one event on, to the next segment of the member."""
+    """A member's election state, from an event to the member's next segment."""
 
     start: int
     """Place in the causal order."""
@@ -344,31 +344,31 @@ class Segment(Data, frozen=True):
 
 
 class LeaderBand(Data, frozen=True):
-    """A term in which a member led; its times are those of its own clock."""
+    """A leadership of a member; times are those of its own clock."""
 
     member: int
     term: int
     start: int
-    """Place in the causal order at which its election was closed."""
+    """Place in the causal order of the event that closed its election."""
     end: int
-    """The place after the last one at which it led."""
+    """The place after its last event as leader."""
     lasted: str
     election_start: int
-    """Where its own election began."""
+    """Place of the first event of its election."""
     election: str
-    """How long its own election took."""
+    """Duration of its election."""
 
 
 class TimeMark(Data, frozen=True):
-    """What the clock showed at a place."""
+    """The time at a place of the causal order."""
 
     number: int
     time: str
-    """Seconds of the clock of the member whose event stands there."""
+    """Seconds, by the clock of the member that has the event."""
 
 
 class ComparedElection(Data, frozen=True):
-    """The elections of one number of two runs."""
+    """The elections with the same number in two runs."""
 
     number: int
     left: LeaderBand | None
@@ -376,10 +376,10 @@ class ComparedElection(Data, frozen=True):
 
 
 class Comparison(Data, frozen=True):
-    """Two runs beside each other, or a run and a counterexample."""
+    """The comparison of two runs, or of a run and a counterexample."""
 
     by: str
-    """What is compared of each member: every ``step``, or changes of its ``election state``."""
+    """Unit of comparison: ``step``, or ``election state`` for its changes."""
     elections: tuple[ComparedElection, ...]
     members: tuple[ComparedMember, ...]
 
@@ -392,7 +392,7 @@ class MemberStrip(Data, frozen=True):
 
 
 class StripMark(Data, frozen=True):
-    """An event that is out of the ordinary."""
+    """A restart, a fault, a gap or a divergence."""
 
     number: int
     member: int
@@ -401,7 +401,7 @@ class StripMark(Data, frozen=True):
 
 
 class RunStrip(Data, frozen=True):
-    """A whole run at a glance."""
+    """Election states, leaderships and marks of a whole run."""
 
     total: int
     members: tuple[MemberStrip, ...]
@@ -409,7 +409,7 @@ class RunStrip(Data, frozen=True):
     bands: tuple[LeaderBand, ...]
     times: tuple[TimeMark, ...]
     left_out: int
-    """Segments and marks that are not here, the last ones."""
+    """Number of segments and marks at the end that the answer does not contain."""
 
 
 class EvidenceLine(Data, frozen=True):
@@ -419,11 +419,11 @@ class EvidenceLine(Data, frozen=True):
     places: str
     """Files and lines that show it."""
     event: int | None
-    """The place of the last of them in the order of causes."""
+    """Place of the last of these lines in the causal order."""
 
 
 class LeadershipRow(Data, frozen=True):
-    """Who led a term, and when; times are seconds of the leader's clock, ``?`` if unknown."""
+    """A leadership; times are seconds of the leader's clock, ``?`` if unknown."""
 
     term: int
     leader: int | None
@@ -439,14 +439,14 @@ class BallotRow(Data, frozen=True):
     candidate: int
     term: int
     yes: tuple[int, ...]
-    """Members that voted for the candidate, without itself."""
+    """Members that granted their vote, without the candidate."""
     no: tuple[int, ...]
     none: tuple[int, ...]
-    """Members of which no line shows an answer."""
+    """Members whose answer no line shows."""
     outcome: str
     sentence: EvidenceLine
     reasons: tuple[EvidenceLine, ...]
-    """Of a ballot that was not won, why votes were not given."""
+    """If the ballot was not won: why members did not grant their votes."""
 
 
 class ElectionRow(Data, frozen=True):
@@ -457,7 +457,7 @@ class ElectionRow(Data, frozen=True):
     leader: int | None
     took: str
     first_event: int | None
-    """The place of the first step of the first member that looked for a leader."""
+    """Place of the first step of the election in the causal order."""
     trigger: EvidenceLine
     slowest: EvidenceLine
     ballots: tuple[BallotRow, ...]
@@ -465,7 +465,7 @@ class ElectionRow(Data, frozen=True):
 
 
 class StuckRow(Data, frozen=True):
-    """A member that does not get on, and the condition that it waits for."""
+    """A stuck member, and the condition for which it waits."""
 
     member: int
     state: str
@@ -475,7 +475,7 @@ class StuckRow(Data, frozen=True):
 
 
 class RiskRow(Data, frozen=True):
-    """Something that was at risk."""
+    """A near miss or another risk."""
 
     kind: str
     severity: str
@@ -484,7 +484,7 @@ class RiskRow(Data, frozen=True):
 
 
 class ExplanationView(Data, frozen=True):
-    """What happened in a run, as `canvass explain` says it; the last ones of each are listed."""
+    """The explanation of a run by `canvass explain`; of long lists, the last rows."""
 
     summary: str
     leaderships: tuple[LeadershipRow, ...]
@@ -494,4 +494,4 @@ class ExplanationView(Data, frozen=True):
     sessions: tuple[EvidenceLine, ...]
     missing: tuple[EvidenceLine, ...]
     left_out: int
-    """Leaderships, elections and further lines before these."""
+    """Number of rows before these that the answer does not contain."""

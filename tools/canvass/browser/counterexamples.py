@@ -1,7 +1,7 @@
-"""A counterexample of TLC, read from a file: states as trees, and lanes if it is a cluster's.
+"""A counterexample of TLC, read from a file: states as trees, and lanes if it is of a cluster.
 
-Three forms are read: the two that ``canvass check --export`` writes, its own JSON and ITF, which
-other tools write too; and the text that TLC prints.
+Three formats are read: canvass's own JSON and ITF, which ``canvass check --export`` writes (other
+tools write ITF, too); and the text that TLC prints.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from canvass.browser import api
-from canvass.browser.hazards import hazards_in
+from canvass.browser.explanations import hazards_in
 from canvass.browser.labels import tree_changes
 from canvass.browser.limits import LISTED, bounded
 from canvass.browser.runs import lanes_of
@@ -33,15 +33,15 @@ from canvass.tlc.convert import to_itf_value
 from canvass.tlc.printed import PrintedError, read_printed
 
 _MODEL: Final = re.compile(r"\bMCHazard(\d|10)(?!\d)")
-"""Models of hazards have their numbers."""
+"""The name of a model that shows a hazard has the hazard's number."""
 MAX_DIGITS: Final = 4_300
-"""Of an integer: what Python turns into a number without a limit being raised."""
+"""Most digits of an integer: Python's default limit."""
 MAX_BYTES: Final = 256 << 20
-"""Of a file: a state of the cluster takes some 10 kB, so that this holds some 25,000."""
+"""Largest file: with 10 kB for a state of a cluster, it has 25,000 states."""
 
 
 class CounterexampleError(Exception):
-    """A file is no counterexample; the message is one line."""
+    """A file is not a counterexample; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Counterexample:
     states: tuple[dict[str, Any], ...]
 
     def view(self, source_id: str) -> api.CounterexampleView:
-        """Give everything of it."""
+        """Describe the counterexample for the page."""
         diagram = cluster_diagram(self.states, self.actions, self.claim)
         shown = self.states[:LISTED]
         before: Sequence[dict[str, Any] | None] = (None, *shown[:-1])
@@ -87,12 +87,12 @@ class Counterexample:
 
 
 def read_counterexample(path: Path) -> Counterexample:
-    """Read a file: JSON by its name, else what TLC printed.
+    """Read a file: ``*.json`` as JSON, any other as text that TLC printed.
 
     Raises
     ------
     CounterexampleError
-        If it is no counterexample.
+        If the file is not a counterexample.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -156,7 +156,7 @@ def _itf(document: Mapping[str, Any], path: Path) -> Counterexample:
 
 
 def _printed(path: Path) -> Counterexample:
-    """Read what TLC printed; its errors have the line."""
+    """Read text that TLC printed; errors name the line."""
     try:
         with path.open(encoding="utf-8-sig") as lines:
             found = read_printed(lines)
@@ -183,7 +183,7 @@ def _printed(path: Path) -> Counterexample:
 
 
 def _plain_action(action: str, diagram: Diagram | None) -> str:
-    """Name an action of the cluster as its member's: the spec puts a word before it."""
+    """Give the member's action for an action of the cluster, such as ``Canvass``."""
     return action if diagram is None else action_title(action)
 
 
@@ -203,7 +203,7 @@ def _state(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Give a value of ITF as a plain tree: sequences and sets as lists, functions by argument."""
+    """Convert a value of ITF: sequences and sets become lists, functions become mappings."""
     if isinstance(value, list):
         return [plain(one) for one in value]
     if not isinstance(value, dict):
@@ -234,7 +234,7 @@ def _big_integer(text: Any) -> int:
 
 
 def acting(before: dict[str, Any] | None, after: dict[str, Any], action: str) -> str:
-    """Say whose step of a cluster it was."""
+    """Name the member that takes a step of a cluster; empty for other models."""
     if before is None or not (is_cluster(before) and is_cluster(after)):
         return ""
     return f"member {acting_member(before, after, action)}"

@@ -1,14 +1,19 @@
-"""What happened in a run, for the page: the answers of `canvass explain` with the events they name.
+"""Explanations on the page: of a run by `canvass explain`, and of a hazard by its page in the docs.
 
-Nothing is found out here; see `canvass.explanation`.
+Sentences get the events to which their evidence leads. `canvass.explanation` finds the sentences;
+``docs/findings`` has the pages on hazards.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Final, TypeVar
 
 from canvass.browser import api
+from canvass.browser.questions import not_found
 from canvass.browser.runs import OpenRun
 from canvass.explanation.elections import ElectionReport
 from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns
@@ -19,28 +24,37 @@ from canvass.explanation.report import Explanation, explain
 from canvass.traces.counts import counted
 
 MAX_ROWS: Final = 100
-"""Of each table."""
+"""Most rows of each table."""
 MAX_BALLOTS: Final = 20
-"""Of each election."""
+"""Most ballots of each election."""
+
+_HERE: Final = Path(__file__).resolve().parent
+_FOLDERS: Final = (_HERE / "findings", _HERE.parents[2] / "docs" / "findings")
+"""The folder of the pages in a wheel, and in a checkout."""
+_NAME: Final = re.compile(r"\b(?:HZ\d{1,2}|L-[A-E])\b")
+_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 _T = TypeVar("_T")
 _NO_LINE: Final = api.EvidenceLine("", "", None)
 
 
 class _Rows:
-    """Sentences of one run, with the places of the events that they rest on."""
+    """Makes rows of an explanation, with the places of the events in its evidence."""
 
     def __init__(self, opened: OpenRun) -> None:
         self._opened = opened
         self.left_out = 0
 
     def last(self, rows: Sequence[_T], most: int = MAX_ROWS) -> Sequence[_T]:
-        """Give the last ones, and count what is left out."""
+        """Give the last ``most`` rows, and count the others as left out."""
         self.left_out += max(0, len(rows) - most)
         return rows[-most:]
 
     def _event(self, evidence: Sequence[Evidence]) -> int | None:
-        """Give the event of the last line; of a run the line of a stream is that of an event."""
+        """Give the place of the last event in the evidence; None without one.
+
+        Line ``n`` of a member's stream is the member's event ``n``.
+        """
         for one in reversed(evidence):
             places = self._opened.places[one.member_id]
             if 0 < one.line <= len(places):
@@ -48,27 +62,27 @@ class _Rows:
         return None
 
     def _place(self, one: Evidence) -> str:
-        """Name a line; of a run that was imported, the line of the log that shows the event."""
+        """Name a line of evidence; for an imported run, the line of the event log."""
         rows = self._opened.member_rows[one.member_id]
         if not 0 < one.line <= len(rows):
             return str(one)
         return self._opened.when(int(rows[one.line - 1])).place or str(one)
 
     def line(self, text: str, evidence: Sequence[Evidence]) -> api.EvidenceLine:
-        """Give a text with its evidence."""
+        """Join a text with its evidence."""
         places = ", ".join(dict.fromkeys(map(self._place, evidence)))
         return api.EvidenceLine(text, places, self._event(evidence))
 
     def sentence(self, one: Sentence) -> api.EvidenceLine:
-        """Give a sentence."""
+        """Convert a sentence."""
         return self.line(one.text, one.evidence)
 
     def sentences(self, several: Iterable[Sentence]) -> tuple[api.EvidenceLine, ...]:
-        """Give the last of some sentences."""
+        """Convert sentences, the last ones of many."""
         return tuple(map(self.sentence, self.last(tuple(several))))
 
     def leadership(self, row: Leadership) -> api.LeadershipRow:
-        """Give a row of who led when."""
+        """Convert a leadership."""
         lasted = "?"
         if row.from_ns is not None and row.until_ns is not None:
             lasted = shown_ns(row.until_ns - row.from_ns)
@@ -82,7 +96,7 @@ class _Rows:
         )
 
     def election(self, one: ElectionReport) -> api.ElectionRow:
-        """Give a row of the elections."""
+        """Convert an election."""
         return api.ElectionRow(
             number=one.number,
             term=one.leadership_term_id,
@@ -96,7 +110,7 @@ class _Rows:
         )
 
     def ballot(self, one: BallotReport) -> api.BallotRow:
-        """Give a ballot."""
+        """Convert a ballot."""
         voters: dict[bool | None, tuple[int, ...]] = {
             granted: tuple(vote.voter_member_id for vote in one.votes if vote.granted is granted)
             for granted in (True, False, None)
@@ -114,7 +128,7 @@ class _Rows:
         )
 
     def _trigger(self, one: ElectionReport) -> api.EvidenceLine:
-        """Say why the member began that was the first to look for a leader."""
+        """Give the cause for which the first member of the election looked for a leader."""
         if not one.causes:
             return _NO_LINE
         first = one.phases[0].member_id if one.phases else None
@@ -128,14 +142,14 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
     Raises
     ------
     TraceError
-        If it is none.
+        If it is not a trace.
     """
     timeline, states, _ = read(opened.path)
     return view_of(explain(timeline, states), opened)
 
 
 def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
-    """Give an explanation as the page shows it."""
+    """Convert an explanation for the page."""
     rows = _Rows(opened)
     span, without = (
         shown_ns(ns) for ns in (found.end_ns - found.begin_ns, found.without_leader_ns)
@@ -161,3 +175,65 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
         missing=rows.sentences(found.missing),
         left_out=rows.left_out,
     )
+
+
+def hazards_in(*texts: str) -> tuple[str, ...]:
+    """List the hazards that the texts name, if they have a page."""
+    names = dict.fromkeys(name for text in texts for name in _NAME.findall(text))
+    return tuple(name for name in names if _file(name) is not None)
+
+
+@cache
+def hazard_page(name: str) -> api.HazardPage:
+    """Read the page on a hazard.
+
+    Raises
+    ------
+    Refusal
+        If the hazard has no page.
+    """
+    file = _file(name)
+    if file is None:
+        raise not_found("there is no page on that hazard")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    title = lines[0].lstrip("# ")
+    return api.HazardPage(name=name, title=title, blocks=tuple(_blocks(lines[1:])))
+
+
+def _file(name: str) -> Path | None:
+    if not _NAME.fullmatch(name):
+        return None
+    return next((f / f"{name}.md" for f in _FOLDERS if (f / f"{name}.md").is_file()), None)
+
+
+def _blocks(lines: list[str]) -> list[api.TextBlock]:
+    """Split Markdown into headings, paragraphs and code."""
+    found: list[api.TextBlock] = []
+    part: list[str] = []
+    fenced = False
+
+    def close(kind: str) -> None:
+        text = "\n".join(part) if kind == "code" else _plain(" ".join(part))
+        if text.strip():
+            found.append(api.TextBlock(kind=kind, text=text))
+        part.clear()
+
+    for line in lines:
+        if line.startswith("```"):
+            close("code" if fenced else "paragraph")
+            fenced = not fenced
+        elif fenced:
+            part.append(line)
+        elif line.startswith("#"):
+            close("paragraph")
+            found.append(api.TextBlock(kind="heading", text=_plain(line.lstrip("# "))))
+        elif not line.strip():
+            close("paragraph")
+        else:
+            part.append(line.strip())
+    close("code" if fenced else "paragraph")
+    return found
+
+
+def _plain(text: str) -> str:
+    return _LINK.sub(r"\1", text).replace("**", "").replace("`", "")

@@ -1,7 +1,7 @@
-"""Files for other tools: a part of a graph, a path, a part of a run.
+"""Files for other tools: a part of a graph, a path, a window of a run.
 
-`canvass.graph.export` and `canvass.traces.rewrite` write the formats; here is which part, and under
-which name it is saved.
+`canvass.graph.export` and `canvass.traces.rewrite` write the formats. Here the part is chosen, and
+the name of the file.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import msgspec
 from starlette.responses import Response
 
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.guard import bad_request
 from canvass.browser.limits import EXPORTED_STATES
+from canvass.browser.questions import bad_request
 from canvass.browser.runs import OpenRun
 from canvass.graph.export import to_dot, to_graphml, to_itf, to_json
 from canvass.graph.walks import Hop
@@ -28,13 +28,13 @@ FORMATS: Final = {
     "itf": ("itf.json", "application/json"),
     "json": ("json", "application/json"),
 }
-"""For each format the end of a file's name, and its media type."""
+"""The end of the file's name and the media type of each format."""
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _NAME_CHARS: Final = 60
 
 
 def saved(name: str, form: str, content: bytes | str) -> Response:
-    """Give a file to be saved, under a name that is safe everywhere."""
+    """Answer with a file to save; its name has only characters that every system accepts."""
     end, media_type = FORMATS[form]
     stem = _UNFIT.sub("-", name).strip("-.")[:_NAME_CHARS] or "canvass"
     headers = {"Content-Disposition": f'attachment; filename="{stem}.{end}"'}
@@ -42,12 +42,12 @@ def saved(name: str, form: str, content: bytes | str) -> Response:
 
 
 def checked_format(form: str, allowed: Collection[str] = tuple(FORMATS)) -> str:
-    """Give a format back.
+    """Give ``form`` if it is allowed.
 
     Raises
     ------
     Refusal
-        If it is none.
+        If it is not one of the allowed formats.
     """
     if form not in allowed:
         raise bad_request(f"format is one of {', '.join(allowed)}")
@@ -64,16 +64,16 @@ def export_part(
     graph
         The graph.
     form
-        One of `FORMATS` but ITF, which is for paths.
+        One of `FORMATS`, except ITF: that is for paths.
     rows
-        The states; None for all, if there are not too many.
+        The states; None for all states.
     actions
-        Whose edges are wanted; all if there are none.
+        Only edges of these actions are written; without any, all edges.
 
     Raises
     ------
     Refusal
-        If there are too many states, or ITF is asked for.
+        If there are more than `EXPORTED_STATES` states, or the format is ITF.
     """
     view = graph.view
     if form == "itf":
@@ -93,7 +93,7 @@ def export_part(
 
 
 def export_path(graph: OpenGraph, form: str, start: int, hops: Collection[Hop]) -> Response:
-    """Write a path: its states and steps, in ITF as a behaviour."""
+    """Write the states and steps of a path; ITF has them as a behaviour."""
     view = graph.view
     if form != "itf":
         return export_part(graph, form, [start, *(hop.target for hop in hops)], ())
@@ -102,7 +102,7 @@ def export_path(graph: OpenGraph, form: str, start: int, hops: Collection[Hop]) 
 
 
 def export_run(opened: OpenRun, start: int, count: int) -> Response:
-    """Write some events of a run, in the order of causes, as a behaviour in ITF."""
+    """Write a window of a run's events, in causal order, as a behaviour in ITF."""
 
     def events() -> Iterator[tuple[int, Event]]:
         columns = opened.loaded.columns

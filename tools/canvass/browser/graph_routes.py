@@ -1,7 +1,7 @@
-"""Questions about state graphs: what each one takes, and the answer to it.
+"""Questions about state graphs: their arguments and answers.
 
-The questions are asked of `canvass.graph`; what they find is named and laid out here. Which steps
-of a graph the opened runs take is counted once for each graph.
+`canvass.graph` finds states, paths and components; here they get labels and places. The steps that
+the open runs take are counted once for each graph.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.exports import checked_format, export_part, export_path
-from canvass.browser.graphs import OpenGraph
-from canvass.browser.guard import Answer, Arguments, Question, Refusal, bad_request
+from canvass.browser.graphs import Extent, OpenGraph, draw, drawn_edges, find_near
 from canvass.browser.labels import edge_words, labels_of
+from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import (
     DEPTH,
     DRAWN_EDGES,
@@ -27,7 +27,7 @@ from canvass.browser.limits import (
     shortened,
 )
 from canvass.browser.member_steps import MemberSteps, Taken
-from canvass.browser.neighbourhood import Extent, draw, drawn_edges, find_near, layers_from, place
+from canvass.browser.questions import Answer, Arguments, Question, Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, Store
 from canvass.conformance.batch import Batch
 from canvass.conformance.diagnose import LoadedRun, load
@@ -39,12 +39,12 @@ from canvass.traces.layout import ACTION_NAMES
 
 
 class Coverages:
-    """Counts by graph.
+    """Counts of the steps that the open runs take, for each graph.
 
     Parameters
     ----------
     store
-        What was opened.
+        The opened sources.
     """
 
     def __init__(self, store: Store) -> None:
@@ -53,12 +53,12 @@ class Coverages:
         self._found: dict[str, Lazy[Taken]] = {}
 
     def taken(self, graph_id: str) -> tuple[MemberSteps, Taken]:
-        """Give the steps of a graph, and how often the runs that are open take each of them.
+        """Give the steps of a graph, and how often the open runs take each of them.
 
         Raises
         ------
         Refusal
-            If the graph is not open, or not of a member.
+            If the graph is not open, or not a member graph.
         """
         graph: OpenGraph = self._store.content("graph", graph_id)
         steps = graph.steps
@@ -80,7 +80,7 @@ def _batches(sources: list[Source], steps: MemberSteps) -> Iterator[Batch]:
 
 
 def _loaded(source: Source) -> LoadedRun | None:
-    """Read a run; none if it cannot be read, which its own view tells."""
+    """Read a run; None if it cannot be read: the run's own page says why."""
     try:
         if source.content.made or source.imported:
             loaded: LoadedRun = source.content.get().opened.loaded
@@ -91,9 +91,9 @@ def _loaded(source: Source) -> LoadedRun | None:
 
 
 KEY_CHARS: Final = 200
-"""Of the name of a class: every edge repeats it."""
+"""Longest name of a node of a projection: every edge repeats it."""
 LARGEST: Final = 50
-"""Components that are listed: the others are smaller."""
+"""Components that are listed, the largest ones."""
 EXTENT: Final = ("depth", "limit", "actions", "include")
 EXPORT: Final = ("format", "around", "path", "from", "to", "where", *EXTENT)
 
@@ -110,23 +110,23 @@ class GraphRoutes:
         return graph
 
     def info(self, arguments: Arguments) -> Answer:
-        """Say what there is."""
+        """Describe the graph."""
         return self._graph(arguments).info(arguments.part("graph"))
 
     def state(self, arguments: Arguments) -> Answer:
-        """Give everything of one state."""
+        """Describe one state."""
         graph = self._graph(arguments)
         return graph.state(
             graph.row(arguments.part("state")), arguments.number("limit", 50, LISTED)
         )
 
     def around(self, arguments: Arguments) -> Answer:
-        """Lay out the part around a state."""
+        """Draw the states around a state."""
         graph = self._graph(arguments)
         return draw(graph, graph.row(arguments.part("state")), _extent(graph, arguments))
 
     def coverage(self, arguments: Arguments) -> Answer:
-        """Say how much of the graph runs take, and which of the drawn edges."""
+        """Count the steps of the graph that runs take, and those of the drawn edges."""
         steps, taken = self._coverages.taken(arguments.part("graph"))
         if not arguments.text("around"):
             return steps.coverage(taken)
@@ -185,13 +185,13 @@ class GraphRoutes:
         )
 
     def project(self, arguments: Arguments) -> Answer:
-        """See the graph through an expression."""
+        """Project the graph onto an expression."""
         graph, by = self._graph(arguments), arguments.required("by")
         actions = arguments.names("actions")
         found = project(graph.view, by, actions or None, limit=QUOTIENT_NODES)
         pairs = sorted({(one.source, one.target) for one in found.edges})
         placed = place(layers_from(len(found.keys), pairs, _roots(graph, found)), pairs)
-        # A class may be too long to name: its number keeps two of them apart.
+        # Long names are shortened; a number distinguishes two with the same beginning.
         keys = [shortened(label, KEY_CHARS) for label in found.labels]
         keys = [key if keys.count(key) == 1 else f"{key} #{k}" for k, key in enumerate(keys)]
         shown, cut = found.edges[:DRAWN_EDGES], found.edges[DRAWN_EDGES:]
@@ -224,7 +224,7 @@ class GraphRoutes:
         )
 
     def export(self, arguments: Arguments) -> Answer:
-        """Give a file of the part around a state, of a path, or of the whole graph."""
+        """Write a file with the states around a state, a path, or the whole graph."""
         graph = self._graph(arguments)
         form = checked_format(arguments.required("format"))
         actions = arguments.names("actions")
@@ -255,7 +255,7 @@ class GraphRoutes:
 
 
 def _extent(graph: OpenGraph, arguments: Arguments) -> Extent:
-    """Read how much is drawn around a state."""
+    """Read the size of a drawing from the arguments."""
     include = arguments.text("include")
     return Extent(
         depth=arguments.number("depth", 2, DEPTH),
@@ -268,7 +268,10 @@ def _extent(graph: OpenGraph, arguments: Arguments) -> Extent:
 def _path(
     graph: OpenGraph, start: str, end: str, where: str, actions: Collection[str]
 ) -> tuple[Sequence[Hop], int]:
-    """Find a shortest path to a state, or to what is to hold in one; and the state it begins in."""
+    """Find a shortest path to a state, or to the nearest one in which a predicate holds.
+
+    The second value is the state in which the path begins.
+    """
     if bool(end) == bool(where):
         raise bad_request("a path needs to=STATE or where=EXPRESSION, and not both")
     targets: NDArray[np.int32] = (
@@ -286,7 +289,7 @@ def _path(
 
 
 def _roots(graph: OpenGraph, found: Quotient) -> list[int]:
-    """Give the classes of the initial states; the largest class if none of them is kept."""
+    """Give the nodes of a projection with initial states; the largest node if there are none."""
     classes = np.unique(found.class_of[graph.view.initial])
     roots: list[int] = classes[classes >= 0].tolist()
     return roots or ([0] if len(found.keys) else [])

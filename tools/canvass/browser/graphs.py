@@ -1,29 +1,50 @@
-"""A state graph, opened, and what the page asks of it.
+"""A state graph, opened: its states, and the part around a state, laid out for the page.
 
-Answers cost what they show: nothing here makes an object for every state or edge of the graph. The
-questions themselves are those of `canvass.graph`.
+The cost of an answer depends on the size of the answer, not of the graph: nothing here makes an
+object for every state or edge. `canvass.graph` answers the questions; states get names and places
+here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.guard import Refusal, not_found
-from canvass.browser.labels import edge_words, label_of, labels_of, tree_changes
-from canvass.browser.limits import DRAWN_STATES, LISTED, bounded
+from canvass.browser.labels import (
+    distinct_labels,
+    edge_words,
+    label_of,
+    labels_of,
+    moved_member,
+    near_label,
+    tree_changes,
+)
+from canvass.browser.layout import place
+from canvass.browser.limits import DRAWN_EDGES, DRAWN_STATES, LISTED, bounded
 from canvass.browser.member_steps import MemberSteps
+from canvass.browser.questions import Refusal, not_found
 from canvass.browser.sources import Lazy
 from canvass.graph import GraphError
 from canvass.graph.artifact import MemberView
 from canvass.graph.open import open_view
 from canvass.graph.view import EdgeView, StateGraph
-from canvass.graph.walks import Components, components
+from canvass.graph.walks import (
+    Arrow,
+    Components,
+    Neighbourhood,
+    around,
+    arrows_among,
+    components,
+)
+from canvass.lanes.of_counterexample import is_cluster
 
 
 class OpenGraph:
@@ -32,12 +53,12 @@ class OpenGraph:
     Parameters
     ----------
     folder
-        Of the graph, of either kind.
+        The folder of the graph, of either kind.
 
     Raises
     ------
     GraphError
-        If there is none, or it is damaged.
+        If the folder has no graph, or the graph is damaged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,12 +72,12 @@ class OpenGraph:
 
     @property
     def steps(self) -> MemberSteps | None:
-        """The canonical steps of the graph; none of a graph that is not of a member.
+        """The canonical steps of a member graph; None for another graph.
 
         Raises
         ------
         Refusal
-            If its table of steps cannot be read.
+            If the table of steps cannot be read.
         """
         try:
             return self._steps.get()
@@ -64,14 +85,14 @@ class OpenGraph:
             raise Refusal(422, "unreadable", str(error)) from None
 
     def row(self, state: str) -> int:
-        """Find a state by its id or the beginning of it.
+        """Find a state by its id or the beginning of its id.
 
         Raises
         ------
         Refusal
-            If there is no such state.
+            If no state has such an id.
         GraphError
-            If there are several.
+            If several states have such an id.
         """
         row = self.view.find(state)
         if row is None:
@@ -79,13 +100,13 @@ class OpenGraph:
         return row
 
     def labels(self, rows: Iterable[int]) -> dict[int, str]:
-        """Name states for a person, each by another name."""
+        """Label states, each differently."""
         return labels_of({row: self.view.tree(row) for row in rows})
 
     # --- the graph, and one state -----------------------------------------------------------------
 
     def info(self, source_id: str) -> api.GraphInfo:
-        """Say what there is."""
+        """Describe the graph."""
         view = self.view
         return api.GraphInfo(
             id=source_id,
@@ -102,11 +123,11 @@ class OpenGraph:
         )
 
     def state(self, row: int, limit: int) -> api.StateView:
-        """Give everything of one state, and its neighbours up to a limit each way."""
+        """Describe a state, with up to ``limit`` steps that leave it, and as many that enter it."""
         view = self.view
         tree = view.tree(row)
         first, last = int(view.out_offsets[row]), int(view.out_offsets[row + 1])
-        # Steps that lead back to the state come last: most of a member's do, and change nothing.
+        # Steps back to the same state come last: they change nothing, and most steps are so.
         order = np.argsort(view.out_target[first:last] == row, kind="stable")[:limit]
         leaving = [view.edge(int(one)) for one in view.out_edge[first + order]]
         start, end = int(view.in_offsets[row]), int(view.in_offsets[row + 1])
@@ -162,3 +183,181 @@ def _text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(str(one) for one in islice(value, LISTED))
     return "" if value is None else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The size of a drawing around a state.
+
+    Parameters
+    ----------
+    depth
+        The most steps from that state.
+    limit
+        The most states.
+    actions
+        Only edges of these actions count; without any, all edges.
+    include
+        A state that is drawn beyond ``limit``, if an edge connects it with a drawn state.
+    """
+
+    depth: int
+    limit: int
+    actions: tuple[str, ...] = ()
+    include: int | None = None
+
+
+def find_near(graph: OpenGraph, row: int, extent: Extent) -> Neighbourhood:
+    """Find the states near a state, and the edges among them.
+
+    Raises
+    ------
+    GraphError
+        If the graph has no action with a name of ``extent.actions``.
+    """
+    view, actions = graph.view, extent.actions or None
+    found = around(view, row, extent.depth, extent.limit, actions)
+    extra = extent.include
+    if extra is None or extra in found.rows:
+        return found
+    rows = np.append(found.rows, np.int32(extra))
+    arrows = arrows_among(view, rows, actions)
+    beside = {one.source for one in arrows if one.target == extra} - {extra}
+    beside |= {one.target for one in arrows if one.source == extra} - {extra}
+    if not beside:
+        return found
+    layer_of = dict(zip(found.rows.tolist(), found.layers.tolist(), strict=True))
+    led_to = [one.source for one in arrows if one.target == extra and one.source != extra]
+    layer = 1 + min(layer_of[one] for one in led_to) if led_to else -1
+    more = found.more - np.isin(found.rows, list(beside))
+    return replace(
+        found,
+        rows=rows,
+        layers=np.append(found.layers, np.int32(layer)),
+        more=np.append(more, np.int32(_hidden(graph, extra, rows, actions))).astype(np.int32),
+        arrows=arrows,
+        left_out_states=max(0, found.left_out_states - 1),
+        left_out_edges=max(0, found.left_out_edges - _count(arrows, extra)),
+    )
+
+
+def _count(arrows: Collection[Arrow], row: int) -> int:
+    return sum(one.count for one in arrows if row in (one.source, one.target))
+
+
+def _hidden(
+    graph: OpenGraph, row: int, shown: NDArray[np.int32], actions: Collection[str] | None
+) -> int:
+    """Count the neighbours of a state that are not shown."""
+    beside = around(graph.view, row, 1, 1, actions)
+    return int(beside.more[0]) - int(np.isin(_neighbours(graph, row, actions), shown).sum())
+
+
+def _neighbours(graph: OpenGraph, row: int, actions: Collection[str] | None) -> NDArray[np.int32]:
+    view = graph.view
+    codes = [view.actions.index(name) for name in actions or view.actions]
+    leaving = slice(int(view.out_offsets[row]), int(view.out_offsets[row + 1]))
+    entering = slice(int(view.in_offsets[row]), int(view.in_offsets[row + 1]))
+    ends = np.concatenate(
+        [
+            view.out_target[leaving][np.isin(view.out_action[leaving], codes)],
+            view.in_source[entering][np.isin(view.in_action[entering], codes)],
+        ]
+    )
+    return np.setdiff1d(ends, [row]).astype(np.int32)
+
+
+def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
+    """Draw the states near a state."""
+    near = find_near(graph, row, extent)
+    rows = near.rows.tolist()
+    number = {one: place_of for place_of, one in enumerate(rows)}
+    pairs = [(number[one.source], number[one.target]) for one in near.arrows]
+    lowest = int(near.layers.min())
+    placed = place([int(one) - lowest for one in near.layers.tolist()], pairs)
+    trees = {one: graph.view.tree(one) for one in rows}
+    named = {one: near_label(tree, trees[row]) for one, tree in trees.items() if one != row}
+    labels = distinct_labels(named, trees) | {row: label_of(trees[row])}
+    nodes = tuple(
+        _node(
+            graph,
+            one,
+            labels[one],
+            trees[one],
+            None if one == row else trees[row],
+            spot,
+            int(near.more[k]),
+        )
+        for k, (one, *spot) in enumerate(zip(rows, placed.x, placed.y, strict=True))
+    )
+    shown, cut = near.arrows[:DRAWN_EDGES], near.arrows[DRAWN_EDGES:]
+    view = graph.view
+    return api.Around(
+        root=view.id_of(row),
+        nodes=nodes,
+        edges=tuple(
+            api.Edge(
+                id=one.edge,
+                source=view.id_of(one.source),
+                target=view.id_of(one.target),
+                action=one.action,
+                loop=one.source == one.target,
+                count=one.count,
+                words=edge_words(trees[one.source], trees[one.target], one.action),
+            )
+            for one in shown
+        ),
+        left_out=api.LeftOut(
+            states=near.left_out_states,
+            edges=near.left_out_edges + sum(one.count for one in cut),
+        ),
+    )
+
+
+def _node(
+    graph: OpenGraph,
+    row: int,
+    label: str,
+    tree: dict[str, Any],
+    centre: dict[str, Any] | None,
+    spot: Sequence[float],
+    more: int,
+) -> api.Node:
+    """Describe a drawn state; ``centre`` is the state in the middle, None for that one."""
+    x, y = spot
+    sign: str | msgspec.UnsetType = msgspec.UNSET
+    shown: Any = tree
+    if is_cluster(tree):
+        name = None if centre is None else moved_member(tree, centre)
+        sign, shown = name or "", tree["member"].get(name, {})
+    election = shown.get("electionState") if graph.view.kind == "member" or sign else None
+    return api.Node(
+        id=graph.view.id_of(row),
+        label=label,
+        x=x,
+        y=y,
+        initial=graph.view.is_initial(row),
+        expanded=bool(graph.view.expanded[row]),
+        more=more,
+        election_state=election if isinstance(election, str) else msgspec.UNSET,
+        sign=sign,
+    )
+
+
+def drawn_edges(graph: OpenGraph, row: int, extent: Extent) -> list[tuple[int, list[int]]]:
+    """Give each edge that `draw` draws, with all edges for which it stands."""
+    near = find_near(graph, row, extent)
+    return [
+        (one.edge, edges_of(graph, one.source, one.target, one.action))
+        for one in near.arrows[:DRAWN_EDGES]
+    ]
+
+
+def edges_of(graph: OpenGraph, source: int, target: int, action: str) -> list[int]:
+    """Give all edges of an action between two states; a drawing has the lowest one."""
+    view = graph.view
+    leaving = slice(int(view.out_offsets[source]), int(view.out_offsets[source + 1]))
+    code = view.actions.index(action)
+    same = (view.out_target[leaving] == target) & (view.out_action[leaving] == code)
+    found: list[int] = np.sort(view.out_edge[leaving][same]).tolist()
+    return found

@@ -1,33 +1,35 @@
-"""Who may ask: method, host, origin, token and size of a request are looked at before its path is.
+"""Access to the server: its socket, its connections, and the conditions of each request.
 
-An ASGI application around another one. It also puts the headers on every answer, and turns what the
-inner one raises into one line. It knows no route but that those below ``/api/`` need the token. A
-browser is sent here without the token on its command line, which others may read: a file that only
-its owner can read leads on to the address, and the browser is given the file's name. Last comes
-what a request asks for: parts of its path and its query, checked and bounded.
+The server listens on this machine only. uvicorn's protocol gets a deadline for every request and a
+limit of connections. An ASGI application around another one checks method, host, origin, token and
+size of a request before its path; it also puts the headers on every answer, and turns an error of
+the inner application into one line. A browser is sent here without the token on its command line,
+which others may read: a file that only its owner can read leads on to the address.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-import re
+import secrets
+import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
+from itertools import count
 from pathlib import Path
-from typing import Any, Final, TypeAlias
-from urllib.parse import parse_qsl
+from typing import Any, Final
 
-import msgspec
-from starlette.responses import Response
+import h11
+import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from canvass.browser import api
-from canvass.browser.api import Failure, Problem
-from canvass.browser.limits import HEAD_BYTES, QUERY_CHARS, VALUE_CHARS, encoded
+from canvass.browser.limits import BACKLOG, CONNECTIONS, HEAD_BYTES, SECONDS
+from canvass.browser.questions import Refusal, bad_request
 
 TOKEN_HEADER: Final = b"x-canvass-token"
 API: Final = "/api/"
@@ -49,56 +51,21 @@ HEADERS: Final[Sequence[tuple[bytes, bytes]]] = (
 """On every answer."""
 
 OWN_SITE: Final = frozenset({b"same-origin", b"none"})
-"""Values of ``Sec-Fetch-Site`` of the page's own requests, and of an address that was typed."""
-
-
-class Refusal(Exception):
-    """A request gets no answer but an error.
-
-    Parameters
-    ----------
-    status
-        Of HTTP.
-    code, message
-        For the page and for a person.
-    column
-        Place in an expression, from 1.
-    """
-
-    def __init__(self, status: int, code: str, message: str, column: int | None = None) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message, self.column = status, code, message, column
-
-    def response(self) -> Response:
-        """Give the answer."""
-        column = msgspec.UNSET if self.column is None else self.column
-        body = Failure(error=Problem(code=self.code, message=self.message, column=column))
-        headers = {"allow": "GET"} if self.status == 405 else None
-        return Response(encoded(body), self.status, headers, media_type="application/json")
-
-
-def not_found(what: str) -> Refusal:
-    """Say that there is no such thing."""
-    return Refusal(404, "not-found", what)
-
-
-def bad_request(message: str) -> Refusal:
-    """Say what is wrong with a request."""
-    return Refusal(400, "bad-request", message)
+"""``Sec-Fetch-Site`` of the page's own requests, and of an address that the user typed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a request must show.
+    """The conditions that a request must meet.
 
     Parameters
     ----------
     port
-        Where the server listens.
+        The port on which the server listens.
     token
-        The secret of this server.
+        The secret that each request to the API must carry.
     arrival
-        Another one, of the file that sends a browser here; empty if there is no such file.
+        The secret of the file that sends a browser here; empty without such a file.
     """
 
     port: int
@@ -107,26 +74,26 @@ class Access:
 
     @property
     def hosts(self) -> frozenset[bytes]:
-        """The names under which the server is asked, exactly."""
+        """The values of ``Host`` that are accepted."""
         found = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
         if self.port == 80:
             found |= {"127.0.0.1", "localhost"}  # Browsers leave out the default port.
         return frozenset(name.encode() for name in found)
 
     def check(self, scope: Scope) -> None:
-        """Look at a request before its path is.
+        """Check everything about a request but its path.
 
         Raises
         ------
         Refusal
-            If it is not the page's, or more than a question.
+            If the request does not come from the page, or is more than a question.
         """
         if scope["method"] != "GET":
             raise Refusal(405, "method", "only GET is answered")
         if scope["http_version"] not in VERSIONS:
             raise Refusal(400, "version", "HTTP/1.1 is spoken here")
         headers = scope["headers"]
-        # The protocol counts what comes in pieces only; a head that came at once is counted here.
+        # h11 limits only a head that comes in pieces; one that came at once is measured here.
         size = len(scope["raw_path"]) + len(scope["query_string"])
         if size + sum(len(name) + len(value) + 4 for name, value in headers) > HEAD_BYTES:
             raise Refusal(431, "head", f"the head of a request has at most {HEAD_BYTES} bytes")
@@ -147,10 +114,10 @@ class Access:
             self._check_token(headers)
 
     def _arrives(self, scope: Scope) -> bool:
-        """Whether a browser is sent here by the file of `leading_to`.
+        """Tell whether the file of `leading_to` sent the browser here.
 
-        To the browser that file is another site. Who goes its way has its secret, goes with the
-        whole window, and gets the page without any data.
+        For the browser, that file is another site. The request must carry the secret of the file
+        and fill the whole window; it gets the page without any data.
         """
         headers = scope["headers"]
         way = tuple(_only(headers, name) for name in (b"sec-fetch-mode", b"sec-fetch-dest"))
@@ -176,7 +143,7 @@ def _only(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
 
 
 class Guard:
-    """The application that lets through what `Access` allows."""
+    """An ASGI application that passes on the requests that ``access`` allows."""
 
     def __init__(self, inner: ASGIApp, access: Access) -> None:
         self._inner = inner
@@ -213,41 +180,13 @@ class Guard:
 
 
 def tell_fault(error: BaseException) -> None:
-    """Write one line about a fault to stderr, whatever is in it."""
+    """Write one line about a bug to stderr; control characters of the error are escaped."""
     text = ascii(str(error))[1:-1][:500]
     print(
         f"canvass: this is a bug in canvass: {type(error).__name__}: {text}",
         file=sys.stderr,
         flush=True,
     )
-
-
-def read_arguments(scope: Scope, known: Iterable[str]) -> dict[str, str]:
-    """Give the query of a request as a mapping.
-
-    Raises
-    ------
-    Refusal
-        If it has a name that is not known or twice there, or is no text.
-    """
-    try:
-        pairs = parse_qsl(
-            scope["query_string"].decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=bool(scope["query_string"]),
-            errors="strict",
-            max_num_fields=32,
-        )
-    except ValueError:
-        raise bad_request("the query cannot be read") from None
-    wanted, found = set(known), dict[str, Any]()
-    for name, value in pairs:
-        if name not in wanted:
-            raise bad_request(f"the query has no {ascii(name)[:60]} here")
-        if name in found:
-            raise bad_request(f"the query has {name} twice")
-        found[name] = value
-    return found
 
 
 _PAGE: Final = """<!doctype html>
@@ -261,12 +200,14 @@ _PAGE: Final = """<!doctype html>
 
 @contextmanager
 def leading_to(address: str) -> Iterator[str]:
-    """Give the address of a file that leads to another address; it is removed in the end.
+    """Write a file that sends a browser to ``address``, and give the file's own address.
+
+    The file is readable by its owner only, and is removed at the end of the ``with`` block.
 
     Parameters
     ----------
     address
-        With its key.
+        The address of the page, with its key.
     """
     # The folder is made for its owner alone, and so is the file, whatever the umask is.
     with tempfile.TemporaryDirectory(prefix="canvass-browse-") as folder:
@@ -276,100 +217,146 @@ def leading_to(address: str) -> Iterator[str]:
         yield path.as_uri()
 
 
-_NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
-_LONG: Final = frozenset({"where", "by", "actions"})
+LOOPBACK: Final = "127.0.0.1"
+_ARRIVALS: Final = count()
+TOKEN_BYTES: Final = 16
+"""128 bits."""
 
 
-class Arguments:
-    """The arguments of one request.
+class ListenError(Exception):
+    """The server cannot listen on the port; the message is one line."""
 
-    Parameters
-    ----------
-    scope
-        Of the request, with the parts of its path.
-    known
-        Names that the query may have.
+
+def make_token() -> str:
+    """Draw a random secret of `TOKEN_BYTES` bytes that can stand in an address."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def listen(port: int) -> socket.socket:
+    """Open a socket on ``port`` of this machine's loopback interface.
 
     Raises
     ------
-    Refusal
-        If the query has others, or one that is too long.
+    ListenError
+        If the port is taken, or the user may not listen on it.
     """
+    opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((LOOPBACK, port))
+        opened.listen(BACKLOG)  # A browser may connect before the event loop runs.
+    except OSError as error:
+        opened.close()
+        raise ListenError(f"port {port}: {error.strerror}; --port 0 takes a free one") from None
+    return opened
 
-    def __init__(self, scope: Scope, known: Iterable[str]) -> None:
-        self._path: dict[str, str] = scope.get("path_params", {})
-        self._query = read_arguments(scope, known)
-        for name, value in (*self._path.items(), *self._query.items()):
-            limit = QUERY_CHARS if name in _LONG else VALUE_CHARS
-            if len(value) > limit:
-                raise bad_request(f"{name} is longer than {limit} characters")
 
-    def part(self, name: str) -> str:
-        """Give a part of the path."""
-        return self._path[name]
+class Protocol(H11Protocol):
+    """One connection: it is closed if a request or its answer takes longer than ``seconds``."""
 
-    def number_in_path(self, name: str) -> int:
-        """Give a part of the path that is a number.
+    seconds = SECONDS
 
-        Raises
-        ------
-        Refusal
-            If it is none.
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._number = next(_ARRIVALS)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Accept a connection.
+
+        If there are too many, the oldest one without an open request is closed. If all others have
+        an open request, that is the new one.
         """
-        return _number(name, self._path[name])
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            every = (one for one in self.connections if isinstance(one, Protocol))
+            idle = [one for one in every if not one._is_answering()]
+            oldest = min(idle, key=lambda one: one._number)
+            self.connections.discard(oldest)
+            oldest.transport.abort()
+        if self in self.connections:
+            self._arm()
 
-    def text(self, name: str) -> str:
-        """Give an argument, empty if it is not there."""
-        return self._query.get(name, "")
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadline."""
+        self._disarm()
+        super().connection_lost(exc)
 
-    def required(self, name: str) -> str:
-        """Give an argument.
+    def data_received(self, data: bytes) -> None:
+        """Read bytes; the deadline holds until the request is complete."""
+        super().data_received(data)
+        if self._is_answering() and not self.flow.write_paused:
+            self._disarm()
 
-        Raises
-        ------
-        Refusal
-            If it is not there or empty.
-        """
-        if not self._query.get(name):
-            raise bad_request(f"the query needs {name}=")
-        return self._query[name]
+    def pause_writing(self) -> None:
+        """Start the deadline while the browser does not read the answer."""
+        super().pause_writing()
+        self._arm()
 
-    def number(self, name: str, default: int, most: int, least: int = 0) -> int:
-        """Give a number of the query.
+    def resume_writing(self) -> None:
+        """Stop the deadline when the browser reads the answer again."""
+        super().resume_writing()
+        if self._is_answering():
+            self._disarm()
 
-        Raises
-        ------
-        Refusal
-            If it is none, or out of its bounds.
-        """
-        if name not in self._query:
-            return default
-        value = _number(name, self._query[name])
-        if not least <= value <= most:
-            raise bad_request(f"{name} is from {least} to {most}")
-        return value
+    def on_response_complete(self) -> None:
+        """Start the deadline for the next request, and for reading this answer."""
+        if not self.transport.is_closing() or self.transport.get_write_buffer_size():
+            self._arm()
+        super().on_response_complete()
 
-    def names(self, name: str) -> tuple[str, ...]:
-        """Give a list of names, separated by commas; empty if it is not there."""
-        return tuple(dict.fromkeys(one for one in self.text(name).split(",") if one))
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are no HTTP request."""
+        body = msg.encode("ascii")
+        status = 431 if self._too_long() else 400
+        headers = [
+            (b"content-type", b"text/plain; charset=utf-8"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+            *HEADERS,
+        ]
+        response = h11.Response(status_code=status, headers=headers)
+        for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _is_answering(self) -> bool:
+        cycle: Any = self.cycle  # None before the first request, whatever uvicorn declares.
+        return cycle is not None and not cycle.response_complete
+
+    def _too_long(self) -> bool:
+        return len(self.conn.trailing_data[0]) > HEAD_BYTES
+
+    def _arm(self) -> None:
+        self._disarm()
+        self._deadline = self.loop.call_later(self.seconds, self._expire)
+
+    def _disarm(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _expire(self) -> None:
+        self.transport.abort()
 
 
-Answer: TypeAlias = api.Data | Response
-Ask: TypeAlias = Callable[[Arguments], Answer]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A route of the table."""
-
-    path: str
-    """Below ``/api``; parts in braces are ids and numbers."""
-    known: Sequence[str]
-    """Names that the query may have."""
-    ask: Ask
-
-
-def _number(name: str, text: str) -> int:
-    if not _NUMBER.fullmatch(text):
-        raise bad_request(f"{name} is a number")
-    return int(text)
+def make_server(application: ASGIApp) -> uvicorn.Server:
+    """Make a server that logs nothing and trusts no proxy headers."""
+    config = uvicorn.Config(
+        application,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_keep_alive=int(SECONDS),
+        timeout_graceful_shutdown=1,
+        backlog=BACKLOG,
+    )
+    return uvicorn.Server(config)

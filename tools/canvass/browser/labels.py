@@ -1,7 +1,7 @@
-"""What a state is called in a drawing, in what two states differ, and who did what in a step.
+"""Labels of states, differences of states, and descriptions of steps, as texts for a person.
 
-Texts of trees of plain JSON values; nothing here knows where they come from. A state of a whole
-cluster is a tree with the variables ``member`` and ``channel`` of `Cluster.tla`.
+States are trees of plain JSON values. The state of a whole cluster has the variables ``member`` and
+``channel`` of `Cluster.tla`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_SENDS: Final = 3
 
 
 def member_words(member: Tree) -> str:
-    """Say where a member is: its election state, or what it does after the election."""
+    """Describe a member: its election state, or after the election its role; with the term."""
     if member.get("moduleState") == "CLOSED":
         return "not running"
     state = str(member.get("electionState", "?"))
@@ -43,14 +43,14 @@ def member_words(member: Tree) -> str:
 
 
 def cluster_words(state: Tree) -> str:
-    """Say where the members are, and how many messages are on their way."""
+    """Describe all members, and count the messages in flight."""
     members = [f"{name} {member_words(one)}" for name, one in state["member"].items()]
     flying = sum(len(queue) for queues in state["channel"].values() for queue in queues.values())
     return " · ".join(members) + (f", {flying} in flight" if flying else "")
 
 
 def difference_words(state: Tree, centre: Tree) -> str:
-    """Say only where the members are that are elsewhere than in another state."""
+    """Describe the members and channels that differ from those of ``centre``."""
     members, others = state["member"], centre["member"]
     found = [
         f"{name} {member_words(one)}"
@@ -71,7 +71,7 @@ def difference_words(state: Tree, centre: Tree) -> str:
 
 
 def moved_member(state: Tree, centre: Tree) -> str | None:
-    """Name the first member that is elsewhere than in another state, or has changed."""
+    """Name the first member whose description differs from ``centre``, or whose state does."""
     members, others = state["member"], centre["member"]
     for same in (lambda a, b: member_words(a) == member_words(b), lambda a, b: a == b):
         for name, one in members.items():
@@ -81,7 +81,7 @@ def moved_member(state: Tree, centre: Tree) -> str | None:
 
 
 def step_words(before: Tree, after: Tree, action: str) -> str:
-    """Say who did what with which message."""
+    """Describe a step of a cluster: member, action, message received and messages sent."""
     moves = list(moved(before["channel"], after["channel"]))
     name = action_name(action)
     if action.startswith(LOSE):
@@ -106,13 +106,13 @@ def _type(message: Any) -> str:
 
 
 MAX_CHANGES: Final = 200
-"""Of one step: a member's state has some 60 fields."""
+"""Most changes of one step in an answer: a member's state has some 60 fields."""
 _PARTS: Final = 3
 _DIFFERENCES: Final = 2
 
 
 def label_of(tree: dict[str, Any]) -> str:
-    """Name a state by what tells most about it: of a member its election state, term and log."""
+    """Label a state: a member by election state, term and position, another by its first fields."""
     if is_cluster(tree):
         return shortened(cluster_words(tree), LABEL_CHARS)
     if "electionState" in tree:
@@ -123,7 +123,7 @@ def label_of(tree: dict[str, Any]) -> str:
             name = "not running"
         term, position = tree.get("leadershipTermId"), tree.get("appendPosition")
         if tree["electionState"] == "CLOSED" and term == -1:
-            # What an election works with is gone; the module and the disk have it.
+            # The election is over: the module has the term, the disk the position.
             term, position = tree.get("moduleLeadershipTermId"), tree.get("recordedPosition")
         return shortened(f"{name} t{term} p{position}", LABEL_CHARS)
     parts = [f"{key}={value_text(value)}" for key, value in list(tree.items())[:_PARTS]]
@@ -132,7 +132,7 @@ def label_of(tree: dict[str, Any]) -> str:
 
 
 def near_label(tree: dict[str, Any], centre: dict[str, Any]) -> str:
-    """Name a state beside another one by what differs there."""
+    """Label a state by its differences from ``centre``."""
     if is_cluster(tree) and is_cluster(centre):
         return shortened(difference_words(tree, centre), LABEL_CHARS)
     label = label_of(tree)
@@ -145,16 +145,16 @@ def near_label(tree: dict[str, Any], centre: dict[str, Any]) -> str:
 
 
 def labels_of(trees: Mapping[int, dict[str, Any]]) -> dict[int, str]:
-    """Name states so that no two that differ have the same name, but for ends of long values."""
+    """Label states; different states get different labels, unless long values are shortened."""
     return distinct_labels({row: label_of(tree) for row, tree in trees.items()}, trees)
 
 
 def distinct_labels(
     labels: Mapping[int, str], trees: Mapping[int, dict[str, Any]]
 ) -> dict[int, str]:
-    """Add to names that several states share the fields in which these states differ.
+    """Add fields to a label that several states share, until the labels differ.
 
-    Fields are added until a state differs from all others. Fields that split most come first.
+    The field that separates most states comes first.
     """
     found, alike = dict(labels), defaultdict[str, list[int]](list)
     for row, label in labels.items():
@@ -164,7 +164,7 @@ def distinct_labels(
             continue
         values = {row: dict(_leaves("", trees[row])) for row in rows}
         paths = list(dict.fromkeys(path for one in values.values() for path in one))
-        parts = dict.fromkeys(rows, 0)  # Rows with the same number are alike so far.
+        parts = dict.fromkeys(rows, 0)  # Rows with one number still share a label.
         words: dict[int, list[str]] = {row: [] for row in rows}
         while paths:
             splits = {
@@ -172,7 +172,7 @@ def distinct_labels(
                 for path in paths
             }
             sizes = Counter(parts.values())
-            # What splits nothing now splits nothing later.
+            # A field that separates no states now separates none later.
             paths = [path for path in paths if len(splits[path]) > len(sizes)]
             if not paths:
                 break
@@ -189,7 +189,7 @@ def distinct_labels(
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Give the values of a tree with their places; lists of plain values are values."""
+    """Give the paths and values of a tree; a list of plain values is one value."""
     if isinstance(value, dict):
         for name, one in value.items():
             yield from _leaves(part_path(path, str(name)), one)
@@ -201,14 +201,14 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def edge_words(before: dict[str, Any], after: dict[str, Any], action: str) -> str:
-    """Say who did what in a step of a cluster; of any other graph the action says it."""
+    """Describe a step of a cluster; for other graphs, give the action."""
     if is_cluster(before) and is_cluster(after):
         return shortened(step_words(before, after, action), LABEL_CHARS)
     return action
 
 
 def tree_changes(before: Any, after: Any) -> tuple[Change, ...]:
-    """Say in which fields two trees differ."""
+    """List the fields in which two trees differ, `MAX_CHANGES` at most."""
     found: list[Change] = []
     for path, old, new in field_changes(before, after):
         if len(found) == MAX_CHANGES:

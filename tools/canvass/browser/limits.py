@@ -1,7 +1,4 @@
-"""How much of anything the server takes and gives, each number with its reason.
-
-Numbers, and how an answer is written within them.
-"""
+"""Limits of requests and answers, each with its reason; and answers written within them."""
 
 from __future__ import annotations
 
@@ -10,44 +7,44 @@ from typing import Any, Final
 import msgspec
 
 HEAD_BYTES: Final = 16 * 1024
-"""Of a request: browsers send less than 2 KiB, and a predicate in the query is at most 4 KiB."""
+"""Largest head of a request: browsers send less than 2 KiB, a predicate has at most 4 KiB."""
 CONNECTIONS: Final = 32
-"""At once: a browser opens six, and several tabs share them."""
+"""Most open connections: a browser opens six, and several tabs share them."""
 BACKLOG: Final = 1024
-"""Connections that the system holds until the server takes them, so that a rush refuses nobody."""
+"""Connections that the system queues: a burst of requests must not be refused."""
 SECONDS: Final = 10.0
-"""For a whole request to come in, for an idle connection, and for an answer to be taken."""
+"""Longest time to receive a request, to keep an idle connection, and to send an answer."""
 WORKERS: Final = 4
-"""Requests answered at once: more would only wait for the same two cores."""
+"""Requests answered in parallel: more would only compete for the same cores."""
 
 QUERY_CHARS: Final = 4096
-"""Of an expression: the longest that a person writes is a few hundred."""
+"""Longest expression: people write a few hundred characters at most."""
 VALUE_CHARS: Final = 512
-"""Of any other value in a request: the longest is a state's id or a list of all actions."""
+"""Longest other value in a request: the longest in use is a list of all actions."""
 
 TEXT_CHARS: Final = 4096
-"""Of a text in an answer: a line of the spec or a message has fewer; what is longer is no text for
-a person."""
+"""Longest text in an answer: lines of the spec and messages have fewer characters."""
 LABEL_CHARS: Final = 120
 TREE_ITEMS: Final = 2000
-"""Of one list or mapping in a tree: more cannot be looked through."""
+"""Most items of one list or mapping in a tree: a person looks through no more."""
 TREE_DEPTH: Final = 48
 
 DRAWN_STATES: Final = 1000
-"""At most, around a state: a browser draws ten times as many, a person sees nothing in them."""
+"""Most states drawn around a state: a browser can draw ten times as many, a person cannot read
+them."""
 DRAWN_EDGES: Final = 5000
 EXPORTED_STATES: Final = 5000
-"""Of a file that is saved from the page: what a browser takes at once."""
+"""Most states in a file that is saved from the page."""
 LANE_EVENTS: Final = 1000
 LISTED: Final = 1000
 CHOICES: Final = 100
-"""Runs of a corpus that are listed one by one; of more, there are pages."""
+"""Most runs of a corpus that are listed as sources of their own; larger corpora have pages."""
 QUOTIENT_NODES: Final = 500
 DEPTH: Final = 16
 
 
 def shortened(text: str, limit: int = TEXT_CHARS) -> str:
-    """Give a text of at most about ``limit`` characters that says how much was cut off.
+    """Shorten a text to about ``limit`` characters; its end says how many are left out.
 
     Lone surrogates, which JSON in UTF-8 cannot hold, become question marks.
     """
@@ -58,9 +55,10 @@ def shortened(text: str, limit: int = TEXT_CHARS) -> str:
 
 
 def bounded(value: Any, depth: int = TREE_DEPTH) -> Any:
-    """Give a tree of plain JSON values whose lists and depth have bounds; `encoded` bounds texts.
+    """Make plain JSON values of a tree, with at most `TREE_ITEMS` items in each list and mapping.
 
-    What was cut off is said where it was. Integers that JavaScript cannot hold become texts.
+    A text replaces the further items, and values below ``depth`` levels. Integers that JavaScript
+    cannot represent become texts. `encoded` shortens long texts.
     """
     if value is None or isinstance(value, (str, bool, float)):
         return value
@@ -84,13 +82,13 @@ def bounded(value: Any, depth: int = TREE_DEPTH) -> Any:
 
 
 def encoded(answer: msgspec.Struct) -> bytes:
-    """Write an answer; of a text that is too long, the beginning and how much is missing."""
+    """Write an answer as JSON; each text is shortened to `TEXT_CHARS` characters."""
     try:
         found = msgspec.json.encode(answer)
     except UnicodeEncodeError:
         pass  # A lone surrogate.
     else:
-        # Few answers have a long text; only these are written twice.
+        # Few answers have a long text; only these are encoded twice.
         if max(map(len, found.replace(rb"\"", b"__").split(b'"'))) <= TEXT_CHARS:
             return found
     return msgspec.json.encode(_shortened(msgspec.to_builtins(answer)))

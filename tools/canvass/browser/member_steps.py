@@ -1,8 +1,8 @@
-"""Steps of runs in the state graph of a member: where each one lies, and which edges runs take.
+"""Steps of runs in a member graph: the edge of each step, and the coverage of the graph.
 
-A step of a run is an edge of a graph if their canonical forms are equal: they are then the same up
-to the numbering of terms, positions and peers. Simulated runs are searched for steps that no other
-run takes, once, seed by seed, within bounds. Nothing here says whether a step is allowed.
+A step of a run is an edge of the graph if both have the same canonical form: they differ only in
+the numbering of terms, positions and peers. A search simulates runs, seed by seed and within
+bounds, to find steps that no open run takes. `canvass.conformance` decides which steps are allowed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,33 +25,30 @@ from canvass.browser.limits import bounded
 from canvass.browser.sources import Lazy
 from canvass.cluster.rules import REVISIONS, Rules
 from canvass.conformance.batch import Batch
-from canvass.conformance.diagnose import LoadedRun
+from canvass.conformance.diagnose import LoadedRun, load
 from canvass.conformance.steps import StepChecker, example_of
 from canvass.graph.artifact import Graph, MemberView, open_keys
 from canvass.graph.edge_keys import keys_of_edges
 from canvass.steps.distinct import KeyTable
 from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
 
-if TYPE_CHECKING:
-    from canvass.conformance.diagnose import LoadedRun
-
 MAX_RUNS: Final = 40
 MAX_SECONDS: Final = 60.0
 STEPS: Final = 2_000
-"""Of each run before its faults stop."""
+"""Steps of each simulated run before its faults stop."""
 
-Steps = Callable[["LoadedRun"], dict[int, tuple[int, int]]]
+Steps = Callable[[LoadedRun], dict[int, tuple[int, int]]]
 
 
 class SimulatedSearch:
-    """The first simulated run that takes each canonical step of a graph.
+    """A search for the first simulated run that takes each canonical step of a graph.
 
     Parameters
     ----------
     rules
-        Of the members of the graph.
+        The rules of the graph's members.
     steps
-        Gives the canonical steps of the graph that a run takes, each with member and step.
+        Gives the canonical steps that a run takes, each with the first member and step.
     """
 
     def __init__(self, rules: Rules, steps: Steps) -> None:
@@ -64,7 +61,7 @@ class SimulatedSearch:
         self.found: dict[int, api.SimulatedStep] = {}
 
     def begin(self) -> None:
-        """Begin to search, unless that was begun."""
+        """Start the search in a thread, unless it has started."""
         with self._lock:
             if not self._begun:
                 self._begun = True
@@ -81,7 +78,6 @@ class SimulatedSearch:
             self.done = True
 
     def _run(self, revision: str, seed: int) -> None:
-        from canvass.conformance.diagnose import load
         from canvass.selftest.simulation_series import record_run, replay_command, run_id_of
         from canvass.simulation.options import PROFILES, Options
 
@@ -98,7 +94,7 @@ class SimulatedSearch:
 
 
 def revision_of(rules: Rules) -> str:
-    """Give the name under which members with some rules are simulated; empty if none is."""
+    """Give the revision that has these rules in the simulation; empty if none has."""
     names = (*REVISIONS, "hardened")
     same = (one for one in names if Rules.of(one, rules.member_count) == rules)
     return next(same, "")
@@ -106,7 +102,7 @@ def revision_of(rules: Rules) -> str:
 
 _CHUNK: Final = 1 << 17
 _LIKE: Final = [STATE_INDEX[name] for name in ("election_state", "role", "module_state")]
-"""Columns by which a person tells where a member is."""
+"""Columns that show a person in which part of the protocol a member is."""
 
 
 class MemberSteps:
@@ -123,10 +119,10 @@ class MemberSteps:
         self._keys: KeyTable = open_keys(view.folder)
         self.rules: Rules = view.graph.rules
         self._class_of_key = np.full(len(view.graph.target), NONE, dtype=np.int64)
-        """For an edge that stands for its canonical form in the table: its place there."""
+        """For an edge in the table of keys, its place in the table; `NONE` for other edges."""
         self._class_of_key[self._keys.edges] = np.arange(len(self._keys))
         self.classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
-        """For each edge its canonical step, by its place in the table of keys."""
+        """For each edge, the place of its canonical step in the table of keys."""
         self._distances: Lazy[NDArray[np.int64]] = Lazy(self._measure)
         self._simulated = SimulatedSearch(self.rules, self._taken_first)
         self._by_class: NDArray[np.int64] | None = None
@@ -135,18 +131,18 @@ class MemberSteps:
 
     @property
     def ready(self) -> bool:
-        """Whether steps are found at once; else `begin` makes it so."""
+        """Whether all edges have their canonical steps; `begin` starts that."""
         return self.classes.made
 
     def begin(self) -> None:
-        """Begin to canonicalise all edges, so that steps are found."""
+        """Start to canonicalise all edges in a thread, unless that has started."""
         with self._lock:
             if not self._begun:
                 self._begun = True
                 threading.Thread(target=self.classes.get, daemon=True).start()
 
     def fits(self, rules: Rules) -> bool:
-        """Whether runs under some rules can have steps of the graph."""
+        """Tell whether runs under ``rules`` can have steps of the graph."""
         return (rules.member_count, rules.revision, rules.hardening) == (
             self.rules.member_count,
             self.rules.revision,
@@ -154,7 +150,7 @@ class MemberSteps:
         )
 
     def place(self, loaded: LoadedRun, row: int) -> tuple[int, int, int] | None:
-        """Find a step of a run: edge, source and target here; None if it is not in the graph."""
+        """Find the edge of a run's step, with its source and target; None if the graph has none."""
         if int(loaded.states.before[row]) < 0:
             return None
         example = example_of(loaded.step(row), loaded.run.rules)
@@ -171,10 +167,11 @@ class MemberSteps:
         return edge, source, target
 
     def _most_like(self, known: int, loaded: LoadedRun, row: int) -> int:
-        """Give of the edges with one canonical form the first between states like those of a run.
+        """Among the edges with one canonical form, give the first one that resembles a run's step.
 
-        A canonical form leaves out what the action neither reads nor changes, so that such an edge
-        may lie elsewhere in the election.
+        A canonical form has no fields that the action neither reads nor changes, so the edges can
+        belong to different parts of the election. The states of the chosen edge have the run's
+        election state, role and module state, if an edge has them.
         """
         alike = self._edges_alike(known)
         graph, states = self._view.graph, loaded.states
@@ -185,7 +182,7 @@ class MemberSteps:
         return int(alike[np.argmax(same)]) if same.any() else known
 
     def _edges_alike(self, edge: int) -> NDArray[np.int64]:
-        """Give all edges with the canonical form of an edge."""
+        """Give all edges that have the canonical form of ``edge``."""
         classes = self.classes.get()
         if self._by_class is None:
             self._by_class = np.argsort(classes, kind="stable")
@@ -196,7 +193,7 @@ class MemberSteps:
     # --- coverage ---------------------------------------------------------------------------------
 
     def take(self, batches: Iterable[Batch]) -> Taken:
-        """Count how often events take each canonical step."""
+        """Count the events that take each canonical step."""
         counts = np.zeros(len(self._keys), dtype=np.int64)
         taken = Taken(counts)
         for batch in batches:
@@ -221,7 +218,7 @@ class MemberSteps:
         return classes
 
     def _taken_first(self, loaded: LoadedRun) -> dict[int, tuple[int, int]]:
-        """Give the canonical steps that a run takes, with the member and step of the first."""
+        """Give the canonical steps that a run takes, each with its first member and step."""
         checker = StepChecker()
         numbers = checker.check(loaded.batch).numbers
         known, rows = np.unique(numbers, return_index=True)
@@ -235,7 +232,10 @@ class MemberSteps:
     def untaken(
         self, counts: NDArray[np.int64], action: str, most: int, *, simulate: bool = False
     ) -> api.Untaken:
-        """List the steps of an action that no event takes; search simulated runs if asked to."""
+        """List the steps of an action that no event takes.
+
+        With ``simulate``, a search for simulated runs that take them starts.
+        """
         if simulate:
             self._simulated.begin()
         searching = simulate and not self._simulated.done
@@ -276,7 +276,7 @@ class MemberSteps:
         )
 
     def _measure(self) -> NDArray[np.int64]:
-        """Count the steps from the initial states to each state, -1 where none leads."""
+        """Give the distance of each state from the initial states; `NONE` if it is unreachable."""
         view, size = self._view, self._view.state_count
         edges = (np.ones(len(view.out_target)), view.out_target, view.out_offsets)
         matrix = csr_array(edges, shape=(size, size))
@@ -293,7 +293,10 @@ class MemberSteps:
     def coverage(
         self, taken: Taken, drawn: Sequence[tuple[int, Sequence[int]]] = ()
     ) -> api.GraphCoverage:
-        """Say how much of the graph was taken, and how often each drawn edge, with its like."""
+        """Report the coverage of the graph, and the events of each drawn edge.
+
+        ``drawn`` has the drawn edges, each with all edges for which it stands.
+        """
         graph, counts = self._view.graph, taken.counts
         action = graph.input_action[graph.input[np.asarray(self._keys.edges)]]
         kinds = len(ACTION_NAMES)
@@ -301,7 +304,7 @@ class MemberSteps:
         covered = np.bincount(action[counts > 0], minlength=kinds).tolist()
         events = np.bincount(action, weights=counts, minlength=kinds).tolist()
         alike = np.array([edge for _, each in drawn for edge in each], dtype=np.int64)
-        # All edges are canonicalised in the background: these few need not wait for that.
+        # These few edges need not wait until all edges are canonicalised in the background.
         classes = self.classes.get()[alike] if self.ready else self._find(alike)
         ends = np.cumsum([len(each) for _, each in drawn])
         often = [int(counts[np.unique(own)].sum()) for own in np.split(classes, ends)[: len(drawn)]]
@@ -324,11 +327,11 @@ class MemberSteps:
 
 @dataclass
 class Taken:
-    """Which canonical steps of a graph some runs take, and how often."""
+    """How often runs take each canonical step of a graph."""
 
     counts: NDArray[np.int64]
-    """Events by canonical step."""
+    """The number of events for each canonical step."""
     runs: int = 0
     events: int = 0
     outside: int = 0
-    """Events whose steps the graph does not have."""
+    """Events whose step is not in the graph."""

@@ -1,7 +1,7 @@
-"""From what a command line names to sources: what kind of thing a path is, found by what is in it.
+"""The sources of the paths on the command line. The content of a path decides its kind.
 
-Nothing is read here but what tells the kind; the rest is read when the page asks for it, the first
-run and the first graph in the background.
+Only as much is read as decides the kind. The rest is read when the page asks for it; the first run
+and the first graph are read in the background.
 """
 
 from __future__ import annotations
@@ -12,58 +12,65 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from canvass.browser.counterexamples import CounterexampleError, read_counterexample
+from canvass.browser.graphs import OpenGraph
 from canvass.browser.limits import CHOICES
+from canvass.browser.reports import OpenCorpus, OpenReport
 from canvass.browser.sources import Lazy, Source, Store, shown
-
-if TYPE_CHECKING:
-    from canvass.browser.verdicts import Checker, RunSource
+from canvass.browser.verdicts import Checker, RunSource
+from canvass.conformance.check import make_lookup
+from canvass.conformance.step_lookup import default_cache
+from canvass.corpus.plan import UnitKind, list_units
+from canvass.graph import GraphError
+from canvass.graph.build import cache_folder, load_model
+from canvass.graph.walks import shortest_path
+from canvass.traces.errors import TraceError
+from canvass.traces.parquet import DatasetFile
+from canvass.traces.schema import RUN_ID_PATTERN
 
 _HERE: Final = Path(__file__).resolve().parent
 _PACKAGED_SAMPLE: Final = _HERE / "sample" / "b-leader-killed"
 _CHECKOUT_SAMPLE: Final = _HERE.parents[2] / "samples" / "aeron" / "b-leader-killed"
 SAMPLE_GRAPHS: Final = ("MCMemberGraph3", "MCMemberGraph2", "MCMemberGraph1")
-"""Models whose graphs are opened beside the sample, the first that the user's cache has."""
+"""The first of these models whose graph is in the user's cache is opened beside the sample."""
 
 
 class OpenError(Exception):
-    """There is nothing to look at where the command line says; the message is one line."""
+    """A path has nothing to show; the message is one line."""
 
 
 class Opener:
-    """Makes sources of paths, and keeps the folder of what it imports.
+    """Makes sources of paths; imports event logs into a temporary folder.
 
     Parameters
     ----------
     checker
-        Who finds the verdicts on runs.
+        Checks the runs.
     """
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._refused: dict[Path, Exception] = {}
-        """What stands in a corpus and is no run, with the reason."""
+        """Paths within a corpus that are no runs, with the reason."""
 
     def close(self) -> None:
-        """Remove what was imported."""
+        """Remove the imported runs."""
         if self._scratch is not None:
             self._scratch.cleanup()
 
     def open_all(self, paths: Sequence[Path]) -> Iterator[Source]:
-        """Give the sources of all paths, or samples if there are none.
+        """Give the sources of all paths; without a path, those of `samples`.
 
-        What cannot be opened is a source that says why.
+        A path that cannot be opened becomes a source that says why.
 
         Raises
         ------
         OpenError, TraceError, CounterexampleError
-            If nothing can be opened: what is wrong with the first path.
+            If no path can be opened: the error of the first one.
         """
-        from canvass.browser.counterexamples import CounterexampleError
-        from canvass.traces.errors import TraceError
-
         if not paths:
             yield from self.samples()
         errors: list[Exception] = []
@@ -84,15 +91,15 @@ class Opener:
         Raises
         ------
         OpenError
-            If there is nothing to look at.
+            If the path does not exist or has no run.
         TraceError
-            If it looks like a corpus and is none.
+            If a folder is neither a run nor a corpus.
         CounterexampleError
-            If it is a file that is neither a data set nor a counterexample.
+            If a file is neither a data set nor a counterexample.
         """
         if path.is_file() and path.suffix != ".parquet":
             source = counterexample_source(path)
-            source.content.get()  # What it is only its content tells.
+            source.content.get()  # Only the content tells whether it is one.
             yield source
         elif not path.exists():
             if path.is_symlink():
@@ -108,8 +115,6 @@ class Opener:
             yield from self._corpus(path)
 
     def _corpus(self, path: Path) -> Iterator[Source]:
-        from canvass.corpus.plan import UnitKind, list_units
-
         found: list[tuple[Path, str]] = []
         for unit in list_units([path]):
             if unit.kind is UnitKind.FILE:
@@ -128,10 +133,7 @@ class Opener:
                 yield self.source_of(place, run_id)
 
     def _runs_of(self, file: Path) -> list[tuple[Path, str]]:
-        """Give the runs of a file of a data set; the file itself if it is none."""
-        from canvass.traces.errors import TraceError
-        from canvass.traces.parquet import DatasetFile
-
+        """Give the runs of a data set file; for another file, the file itself with a refusal."""
         try:
             with DatasetFile(file) as opened:
                 return [(file, run_id) for run_id in opened.runs]
@@ -140,16 +142,14 @@ class Opener:
             return [(file, file.name)]
 
     def corpus_source(self, path: Path, found: Sequence[tuple[Path, str]]) -> Source:
-        """Give the source of a corpus, which gives those of its runs."""
-        from canvass.browser.reports import OpenCorpus
-
+        """Give the source of a corpus, through which its runs are opened."""
         title = path.resolve().name
         corpus = OpenCorpus(title, found, self.source_of)
         detail = f"{shown(path)}: {len(found):,} runs"
         return Source("corpus", title, detail, path, Lazy(lambda: corpus), inner=corpus.run_at)
 
     def source_of(self, path: Path, run_id: str) -> Source:
-        """Give the source of a run folder, of a run of a data set, or of a folder with logs."""
+        """Give the source of a run folder, a run of a data set, or a folder of event logs."""
         if path in self._refused:
             return broken_source(path, self._refused[path])
         if path.is_dir() and not (path / "run.json").is_file():
@@ -157,9 +157,7 @@ class Opener:
         return self.run_source(path, run_id)
 
     def report_source(self, folder: Path) -> Source:
-        """Give the source of a report, which gives those of its runs."""
-        from canvass.browser.reports import OpenReport
-
+        """Give the source of a report, through which its runs are opened."""
         content = Lazy(lambda: OpenReport(folder))
 
         def inner(number: int) -> Source | None:
@@ -174,17 +172,14 @@ class Opener:
         return Source("run", run_id, shown(path), path, content, run_id)
 
     def _run(self, path: Path, run_id: str, logs: Path | None = None) -> RunSource:
-        from canvass.browser.verdicts import RunSource
-
         return RunSource(path, run_id, self._checker, logs)
 
     def aeron_source(self, logs: Path) -> Source:
-        """Give the source of a run that is imported from event logs when it is asked for."""
+        """Give the source of a run that is imported from event logs at the first request."""
         title = logs.resolve().name
 
         def make() -> RunSource:
             from canvass.traces.alignment.importer import import_logs
-            from canvass.traces.schema import RUN_ID_PATTERN
 
             if self._scratch is None:
                 self._scratch = tempfile.TemporaryDirectory(prefix="canvass-browse-")
@@ -198,12 +193,12 @@ class Opener:
         return Source("run", title, detail, logs, Lazy(make), imported=True)
 
     def samples(self) -> Iterator[Source]:
-        """Give what there is to see when nothing is named: the sample, and a graph if one is there.
+        """Give the sample run, and a state graph if the user's cache has one.
 
         Raises
         ------
         OpenError
-            If the installation carries no sample.
+            If the installation has no sample.
         """
         for folder in (_PACKAGED_SAMPLE, _CHECKOUT_SAMPLE):
             if folder.is_dir():
@@ -217,14 +212,11 @@ class Opener:
 
 
 def usable_graphs(paths: Iterable[Path]) -> list[Path]:
-    """Give those of some paths that are graphs of what the spec says today: they know steps."""
-    from canvass.conformance.check import make_lookup
-    from canvass.graph import GraphError
-
+    """Give the paths that are state graphs of the current spec; they can decide steps."""
     found = []
     for path in paths:
         if (path / "manifest.json").is_file():
-            # A graph of something else is no error here: it is only looked at.
+            # A graph of another spec is no error: it is shown, but decides no steps.
             with suppress(GraphError):
                 make_lookup([path], None)
                 found.append(path)
@@ -233,17 +225,12 @@ def usable_graphs(paths: Iterable[Path]) -> list[Path]:
 
 def graph_source(folder: Path) -> Source:
     """Give the source of a state graph."""
-
-    def make() -> object:
-        from canvass.browser.graphs import OpenGraph
-
-        return OpenGraph(folder)
-
-    return Source("graph", folder.resolve().name, shown(folder), folder, Lazy(make))
+    content = Lazy(lambda: OpenGraph(folder))
+    return Source("graph", folder.resolve().name, shown(folder), folder, content)
 
 
 def broken_source(path: Path, error: Exception) -> Source:
-    """Give the source of something that cannot be read; its page says why."""
+    """Give a source whose content raises ``error``; its page shows the message."""
 
     def make() -> object:
         raise error
@@ -253,20 +240,12 @@ def broken_source(path: Path, error: Exception) -> Source:
 
 def counterexample_source(path: Path) -> Source:
     """Give the source of a counterexample."""
-
-    def make() -> object:
-        from canvass.browser.counterexamples import read_counterexample
-
-        return read_counterexample(path)
-
-    return Source("counterexample", path.name, shown(path), path, Lazy(make))
+    content = Lazy(lambda: read_counterexample(path))
+    return Source("counterexample", path.name, shown(path), path, content)
 
 
 def cached_graph_folder() -> Path | None:
-    """Find a graph of today's spec in the user's cache."""
-    from canvass.conformance.step_lookup import default_cache
-    from canvass.graph.build import cache_folder, load_model
-
+    """Find a state graph of the current spec in the user's cache."""
     for name in SAMPLE_GRAPHS:
         folder = cache_folder(load_model(name), default_cache() / "graphs")
         if (folder / "manifest.json").is_file():
@@ -275,33 +254,25 @@ def cached_graph_folder() -> Path | None:
 
 
 def prepare(store: Store) -> threading.Thread:
-    """Begin to read the first graph and the first run, so that the first views need not wait."""
+    """Start a thread that reads the first graph and the first run, and give the thread."""
     thread = threading.Thread(target=lambda: _read(store), daemon=True)
     thread.start()
     return thread
 
 
 def _read(store: Store) -> None:
-    first = {source.kind: (name, source) for name, source in reversed(store.all())}
-    runs, graphs = first.get("run"), first.get("graph")
-    with suppress(Exception):
-        if runs is not None:
-            runs[1].content.get()
-    with suppress(Exception):
-        if graphs is not None:
-            _warm(graphs[1].content.get())
-    with suppress(Exception):
-        if runs is not None:
-            found = runs[1].content.get().graph(store)
+    runs, graphs = store.of_kind("run")[:1], store.of_kind("graph")[:1]
+    # The page shows an error when the source is opened there.
+    for _, source in runs:
+        with suppress(Exception):
+            source.content.get()
+    for _, source in graphs:
+        with suppress(Exception):
+            view = source.content.get().view
+            # Loads the compiled code of paths and components.
+            shortest_path(view, view.initial[:1].tolist(), view.initial[:1].tolist())
+    for _, source in runs:
+        with suppress(Exception):
+            found = source.content.get().graph(store)
             if found is not None:
                 found[2].begin()
-
-
-def _warm(graph: object) -> None:
-    """Let numba load what paths and components need."""
-    from canvass.browser.graphs import OpenGraph
-    from canvass.graph.walks import shortest_path
-
-    assert isinstance(graph, OpenGraph)
-    first = graph.view.initial[:1].tolist()
-    shortest_path(graph.view, first, first)

@@ -1,8 +1,7 @@
-"""Many runs, page by page: a report of `canvass batch verify`, and a corpus of many runs.
+"""Lists of many runs: a report of `canvass batch verify`, and a corpus.
 
-The summary of a report is read whole, the table of runs as columns; runs become objects a page at a
-time. A run of a corpus is read and checked when somebody opens it; until then its verdict is not
-known.
+The table of runs in a report stays in columns; only the rows of one page become objects. A run of a
+corpus is read and checked when the page opens it; until then its verdict is unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from canvass.browser import api
-from canvass.browser.guard import Refusal, bad_request
+from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.conformance.report import natural
 from canvass.corpus.rows import reason_text
@@ -36,12 +35,12 @@ class OpenReport:
     Parameters
     ----------
     folder
-        As ``canvass batch verify --out`` made it.
+        The folder that ``canvass batch verify --out`` wrote.
 
     Raises
     ------
     BadBaseline
-        If there is no summary that this version reads.
+        If the folder has no summary that this version reads.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,12 +49,12 @@ class OpenReport:
         self._runs: Lazy[Any] = Lazy(self._read_runs)
 
     def _read_runs(self) -> Any:
-        """Read the table of runs; of a report without one, what its summary lists.
+        """Read the table of runs; without a table, the runs that the summary lists.
 
         Raises
         ------
         Refusal
-            If the table cannot be read, or has not the columns of a report.
+            If the table cannot be read, or lacks columns of a report.
         """
         kinds = [(name, pa.int64() if name == "events" else pa.string()) for name in _COLUMNS]
         schema = pa.schema(kinds)
@@ -71,7 +70,7 @@ class OpenReport:
         else:
             rows = [{name: getattr(one, name) for name in _COLUMNS} for one in self.summary.listed]
             table = pa.Table.from_pylist(rows, schema=schema)
-        # What is wrong comes first, and the same report is always in the same order.
+        # Runs that do not conform come first; the order of a report never changes.
         rank = pc.index_in(table["verdict"], pa.array(("DIVERGES", "MALFORMED", "INCOMPLETE")))
         table = table.append_column("rank", pc.fill_null(rank, len(VERDICTS)))
         for name in ("source", "run_id"):
@@ -82,7 +81,7 @@ class OpenReport:
         return table.sort_by(order)
 
     def run_at(self, number: int) -> tuple[Path, str] | None:
-        """Give where a run of the table is, and its id; None if there is none, or no run."""
+        """Give path and id of a run in the table; None without such a run or such a path."""
         table = self._runs.get()
         if not 0 <= number < len(table):
             return None
@@ -95,7 +94,7 @@ class OpenReport:
         return (path, row["run_id"]) if _may_hold_a_run(path) else None
 
     def view(self, source_id: str) -> api.ReportView:
-        """Give everything but the further pages of runs."""
+        """Describe the report, with the first page of its runs."""
         summary = self.summary
         steps: dict[str, tuple[int, int]] = {}
         for graph in summary.graphs:
@@ -149,12 +148,14 @@ class OpenReport:
         return number if number >= 0 and self.run_at(number) is not None else None
 
     def runs(self, source_id: str, verdict: str, text: str, page: int) -> api.ReportRuns:
-        """Give a page of the runs, of those whose name or place has a text.
+        """Give a page of the runs that have a verdict, and a text in their id, path or reason.
+
+        An empty ``verdict`` or ``text`` matches all runs.
 
         Raises
         ------
         Refusal
-            If there is no such verdict.
+            If no verdict has that name.
         """
         if verdict and verdict not in VERDICTS:
             raise bad_request(f"verdict is one of {', '.join(VERDICTS)}")
@@ -183,7 +184,7 @@ class OpenReport:
 
 
 def page_of(page: int, total: int, runs: Iterable[api.ReportRun]) -> api.ReportRuns:
-    """Give a page of some runs."""
+    """Give a page of ``total`` runs."""
     return api.ReportRuns(page, max(1, -(-total // PAGE)), total, tuple(runs))
 
 
@@ -192,44 +193,44 @@ def _texts(table: Any, name: str) -> list[str]:
 
 
 def _truth(column: Any) -> Any:
-    """Give truth values as an array; what is null is false."""
+    """Give truth values as an array; null becomes false."""
     return pc.fill_null(column, fill_value=False).to_numpy()
 
 
 def run_name(report_id: str, number: int) -> str:
-    """Name a run of a report as a source."""
+    """Give the id, as a source, of a run of a report or corpus."""
     return f"{report_id}.{number}"
 
 
 def placed(source: str) -> str:
-    """Name where a run is as seen from the working folder, as all paths are named."""
+    """Write the path of a run for a person."""
     return shown(Path(source)) if source else ""
 
 
 def _may_hold_a_run(path: Path) -> bool:
-    """Whether something is a folder, or a file of a data set: a report may name anything."""
+    """Tell whether a path of a report is a folder or a data set file."""
     try:
         return path.is_dir() or (path.suffix == ".parquet" and path.is_file())
     except (OSError, ValueError):
-        return False  # No name of a file, or one that we may not look at.
+        return False  # Not a file name, or not accessible.
 
 
 UNCHECKED: Final = "UNCHECKED"
 Place = tuple[Path, str]
-"""Where a run is, and its id."""
+"""Path and id of a run."""
 
 
 class OpenCorpus:
-    """Runs that are listed, and runs that were opened.
+    """A corpus, and the verdicts of its runs that were opened.
 
     Parameters
     ----------
     title
-        For a person.
+        Name of the corpus on the page.
     places
-        The runs in their order.
+        Path and id of each run.
     open_run
-        Gives the source of one.
+        Gives the source of a run.
     """
 
     def __init__(
@@ -244,7 +245,7 @@ class OpenCorpus:
         self._known: dict[int, tuple[str, int, str]] = {}
 
     def run_at(self, number: int) -> Source | None:
-        """Open a run by its number; None if there is none."""
+        """Open a run by its number; None without such a run."""
         if not 0 <= number < len(self._places):
             return None
         source = self._open_run(*self._places[number])
@@ -254,7 +255,7 @@ class OpenCorpus:
         return source
 
     def _learn(self) -> None:
-        """Take down verdicts that have been found, and let go of what had been opened for them."""
+        """Store the verdicts of runs that have been checked, and release these runs."""
         for number, source in list(self._opened.items()):
             if not source.content.made:
                 continue
@@ -267,7 +268,7 @@ class OpenCorpus:
                 del self._opened[number]
 
     def view(self, source_id: str) -> api.CorpusView:
-        """Say how many runs there are, and what is known of them."""
+        """Count the runs of the corpus by verdict."""
         with self._lock:
             self._learn()
             counts = Counter(name for name, _, _ in self._known.values())
@@ -280,12 +281,14 @@ class OpenCorpus:
         )
 
     def runs(self, source_id: str, verdict: str, text: str, page: int) -> api.ReportRuns:
-        """Give a page of the runs.
+        """Give a page of the runs that have a verdict, and a text in their id or path.
+
+        An empty ``verdict`` or ``text`` matches all runs.
 
         Raises
         ------
         Refusal
-            If there is no such verdict.
+            If no verdict has that name.
         """
         if verdict and verdict not in (*VERDICTS, UNCHECKED):
             raise bad_request(f"verdict is one of {', '.join((*VERDICTS, UNCHECKED))}")

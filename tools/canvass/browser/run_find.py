@@ -1,8 +1,8 @@
-"""Events of a run by a predicate: the language of graphs, asked of the state after each step.
+"""Events of a run for which a predicate holds, in the language of state graphs.
 
-Events in a row for which it holds are one stretch: what a person asks is since when, and until
-when. They are those of one member, or of the run if the predicate asks only how many members lead
-or are candidates.
+The predicate is evaluated on the state after each step. Consecutive events of a member for which it
+holds are one stretch, as people ask since when and until when. If the predicate names only
+``leaders`` and ``candidates``, stretches span the events of all members.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
 from canvass.browser.limits import LABEL_CHARS, shortened
+from canvass.browser.questions import bad_request
 from canvass.browser.runs import OpenRun, tree_of
 from canvass.browser.tracks import seconds_text
 from canvass.cluster.names import wire_name
@@ -38,9 +38,9 @@ _RECORD: Final = {wire_name(name): place for name, place in MEMBER_INDEX.items()
 
 
 class RunStates(MemberColumns):
-    """The states after the steps of a run, to be asked as those of a graph.
+    """The states after the steps of a run, as columns for predicates on state graphs.
 
-    The same arrays as those of a graph, with what only the events of a run have.
+    The columns `ACTION`, `MEMBER`, `LEADERS` and `CANDIDATES` exist for runs only.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def _stands(one: api.Segment) -> bool:
 
 
 def _members(opened: OpenRun, holds: Callable[[api.Segment], bool]) -> NDArray[np.int64]:
-    """Count after each event the members of which something holds; one that is down has no state.
+    """Count for each row the members whose current segment satisfies ``holds``.
 
-    An event of another member does not change where a member is.
+    A member keeps its segment during events of other members; a member that is down has no state.
     """
     changes = np.zeros(opened.total + 1, dtype=np.int64)
     for track in opened.tracks:
@@ -89,7 +89,7 @@ def _members(opened: OpenRun, holds: Callable[[api.Segment], bool]) -> NDArray[n
 
 
 def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> api.RunFound:
-    """Find the stretches of events for which a predicate holds, in the order of their beginning."""
+    """Find the stretches of events for which a predicate holds, ordered by their beginnings."""
     if not where:
         return api.RunFound(count=0, events=0, shown=(), hints=(), fields=FIELDS, actions=ACTIONS)
     predicate = parse(where)
@@ -117,7 +117,7 @@ def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> a
 
 
 def _stretches(holds: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
-    """Give the first and the last of those in a row that hold, and how many they are."""
+    """Give first index, last index and length of each stretch of true values."""
     edges = np.flatnonzero(np.diff(holds.astype(np.int8), prepend=0, append=0))
     for first, end in edges.reshape(-1, 2).tolist():
         yield first, end - 1, end - first
@@ -126,7 +126,7 @@ def _stretches(holds: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
 def _stretch(opened: OpenRun, first: int, last: int, count: int, *, of_run: bool) -> api.Stretch:
     columns = opened.loaded.columns
     begin, end = opened.lanes.rows[first], opened.lanes.rows[last]
-    # Members' clocks differ: one may show less than another one did before.
+    # Clocks of members differ: a later event of another member may have an earlier time.
     lasted = max(0, int(columns.time_ns[end]) - int(columns.time_ns[begin]))
     return api.Stretch(
         member=int(columns.member[begin]),
@@ -144,7 +144,7 @@ def _stretch(opened: OpenRun, first: int, last: int, count: int, *, of_run: bool
 
 
 def _members_label(opened: OpenRun, number: int) -> str:
-    """Say where all members are after an event."""
+    """Describe the states of all members after an event."""
     members = opened.members_at(number).members
     return shortened(
         " · ".join(f"{one.member} {_member_words(one)}" for one in members), LABEL_CHARS
@@ -165,7 +165,7 @@ def next_change(opened: OpenRun, path: str, member: int, number: int) -> api.Nex
     Raises
     ------
     Refusal
-        If a member's state has no such field, or it is one of a changing number of entries.
+        If a member's state has no such field, or the field is in a list of varying length.
     """
     if not 0 <= member < len(opened.places):
         raise bad_request(f"the run has no member {member}")

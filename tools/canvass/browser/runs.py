@@ -1,13 +1,13 @@
-"""A run, opened: its events in an order of causes, windows of them, and the lines that show them.
+"""An opened run: its events in a causal order, windows of them, and the log lines that show them.
 
-Whether it conforms is found out in `canvass.browser.verdicts`; here nothing is checked. A run that
-was not imported has no lines. The logs are not part of a run: they are looked for where the page
-imported them from, else in the run's folder and beside it.
+`canvass.browser.verdicts` checks the run. Only a run that was imported has log lines. The logs are
+not part of the run: they are read from the folder from which the page imported them, else from the
+run's folder or the folder around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.limits import LANE_EVENTS, bounded
-from canvass.browser.tracks import Track, seconds_text, since_text
+from canvass.browser.tracks import Track, bands_of, seconds_text, since_text, times_of
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.lanes.model import Diagram
+from canvass.lanes.model import MARKED, Diagram, Mark
 from canvass.lanes.of_run import RunLanes, state_changes
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.source import LogSource
@@ -34,7 +34,7 @@ from canvass.traces.streams import StreamFile
 
 PIECE_BYTES: Final = 1 << 18
 MAX_LINES: Final = 8
-"""Of one event: more are counted."""
+"""Most lines of one event in an answer; further lines are counted."""
 
 
 class _Line(msgspec.Struct):
@@ -43,16 +43,16 @@ class _Line(msgspec.Struct):
 
 
 class EventSources:
-    """The sources of a run's events, by member and step.
+    """The log lines of a run's events, by member and step.
 
     Parameters
     ----------
     path
         The run folder, or the file of a data set.
     run_id
-        Which run of it.
+        Id of the run.
     logs
-        Where the logs are that the run was imported from, if that is known.
+        Folder of the logs from which the run was imported; None if unknown.
     """
 
     def __init__(self, path: Path, run_id: str, logs: Path | None = None) -> None:
@@ -61,15 +61,15 @@ class EventSources:
         self._folders = (path, path.parent) if logs is None else (logs, logs.parent)
 
     def __bool__(self) -> bool:
-        """Say whether the run was imported from logs."""
+        """Tell whether the run was imported from logs."""
         return bool(self._sources)
 
     def of(self, member: int, step: int) -> Source | None:
-        """Give the source of a step; None if no line shows it."""
+        """Give the file and lines of a step; None if no line shows the step."""
         return self._sources.get((member, step))
 
     def lines(self, source: Source) -> tuple[str, ...]:
-        """Give the lines themselves; none if the log is not found."""
+        """Read the first `MAX_LINES` lines; none if the log is not found or damaged."""
         log = self._log(source.file)
         if log is None:
             return ()
@@ -79,7 +79,7 @@ class EventSources:
             return ()
 
     def _log(self, name: str) -> Path | None:
-        # A run may come from elsewhere: no other file than a log with a plain name is read.
+        # The run may be a stranger's: only a log with a plain name is read, no other file.
         if Path(name).name != name or ".log" not in name:
             return None
         for folder in self._folders:
@@ -90,7 +90,7 @@ class EventSources:
 
 
 def place_text(source: Source) -> str:
-    """Write where a source is: the file without its packing, and the first and last line."""
+    """Write file and line numbers of a source, such as ``member-0.log:14-16``."""
     name = source.file.removesuffix(".gz").removesuffix(".zst")
     first, last = source.lines[0], source.lines[-1]
     return f"{name}:{first}" if first == last else f"{name}:{first}-{last}"
@@ -121,7 +121,7 @@ def _of_data_set(path: Path, run_id: str) -> Iterator[tuple[int, int, Source]]:
 
 
 def _lines_of(log: Path, wanted: tuple[int, ...]) -> Iterator[str]:
-    """Read some lines of a log, in ascending order."""
+    """Read lines of a log by their numbers, which ascend."""
     number, rest, waiting = 0, b"", list(wanted)
     for piece in LogSource(log).pieces():
         *lines, rest = (rest + piece).split(b"\n")
@@ -144,19 +144,21 @@ ROUTINE: Final = (
     "OnAppendPosition",
     "OnCommitPosition",
 )
-"""What members do all the time while nobody is elected."""
+"""Actions that members take all the time between elections."""
 _ROUTINE: Final = [ACTION_NAMES.index(name) for name in ROUTINE]
 _KEPT: Final = [place for name, place in STATE_INDEX.items() if not name.endswith("position")]
 _KEPT_OF_MEMBER: Final = [
     place for name, place in MEMBER_INDEX.items() if not name.endswith("position")
 ]
-"""What distinguishes steps of one action: all of the state but positions."""
+"""Fields in which steps of one action can differ: all but positions."""
+MAX_PARTS: Final = 5000
+"""Most segments, and most marks: more would each be narrower than a pixel."""
 FOLDS: Final = ("alike", "events")
-"""Fewer events: one for several of a member that are alike; or no routine at all."""
+"""Ways to draw fewer events: one box for similar steps in a row, or no routine steps."""
 
 
 class When(NamedTuple):
-    """When an event happened, and what shows it; as texts for the page."""
+    """Time and log lines of an event, as texts for the page."""
 
     time: str
     since: str
@@ -165,16 +167,16 @@ class When(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """Which events of a run are drawn.
+    """The drawn events of a run.
 
     Parameters
     ----------
     places
         Their places in the causal order.
     owner
-        For each event the number of the drawn one that stands for it.
+        For each event, the number of the drawn event that stands for it.
     last
-        For each drawn event the place of the last event that it stands for.
+        For each place in the causal order, the place of the last event that its box stands for.
     """
 
     places: NDArray[np.int64]
@@ -183,23 +185,23 @@ class Shown(NamedTuple):
 
 
 class OpenRun:
-    """One run of a folder or of a data set, read whole.
+    """A run of a folder or of a data set, with all its events in memory.
 
     Parameters
     ----------
     path
         The run folder, or the file of a data set.
     run_id
-        Which run of it.
+        Id of the run.
     logs
-        Where the logs are that the run was imported from, if that is known.
+        Folder of the logs from which the run was imported; None if unknown.
 
     Raises
     ------
     TraceError
-        If it is no trace.
+        If the input is not a trace.
     KeyError
-        If it has no events.
+        If the run has no events.
     """
 
     def __init__(self, path: Path, run_id: str, logs: Path | None = None) -> None:
@@ -227,7 +229,7 @@ class OpenRun:
 
     @property
     def run(self) -> Run:
-        """What ``run.json`` says."""
+        """The run's header, ``run.json``."""
         return self.loaded.run
 
     @property
@@ -236,7 +238,7 @@ class OpenRun:
         return len(self.lanes.rows)
 
     def members(self) -> tuple[api.MemberInfo, ...]:
-        """Say how far each member went."""
+        """Count the steps and events of each member."""
         steps = self.loaded.columns.step
         return tuple(
             api.MemberInfo(
@@ -248,12 +250,12 @@ class OpenRun:
         )
 
     def number_of(self, member: int, step: int) -> int | None:
-        """Give the place of a step in the order of causes."""
+        """Give the place of a step in the causal order; None without that step."""
         row = self.lanes.row_of(member, step)
         return None if row is None else self.lanes.place[row]
 
     def members_at(self, number: int) -> api.MembersAt:
-        """Say where each member is after an event."""
+        """Give the state of each member after the event at a place."""
         steps = self.loaded.columns.step
         found = [
             track.at(member, number, steps[rows])
@@ -262,7 +264,7 @@ class OpenRun:
         return api.MembersAt(at=number, total=self.total, members=tuple(found))
 
     def last_row(self, member: int, number: int) -> int | None:
-        """Give the row of a member's last event up to a place in the causal order."""
+        """Give the row of a member's last event up to a place; None before its first event."""
         k = int(np.searchsorted(self.places[member], number, side="right")) - 1
         return None if k < 0 else int(self.member_rows[member][k])
 
@@ -275,21 +277,21 @@ class OpenRun:
         start: int | None = None,
         around: int | None = None,
     ) -> api.Lanes:
-        """Draw some events.
+        """Draw a window of the events.
 
         Parameters
         ----------
         count
-            How many, at most.
+            The most events to draw.
         marks
-            What is wrong, by rows.
+            Names of divergences, by rows.
         show
-            Which events: empty for all, else one of `FOLDS`.
+            Empty to draw all events, else one of `FOLDS`.
         start
             The first event to draw, counted among the drawn ones.
         around
             A place among all events. The answer names the drawn event that stands for it. Without
-            ``start``, half of the events come before that one.
+            ``start``, half of the window comes before that event.
         """
         shown = self._shown(show, frozenset(marks))
         chosen = -1 if around is None or not self.total else int(shown.owner[around])
@@ -308,7 +310,7 @@ class OpenRun:
             )
             for event, code, row, place in zip(drawn.events, state, rows, places, strict=True)
         )
-        # The diagram counts what is around its own events; of none, everything would come after.
+        # The diagram counts events around its own; without any, it would count all as later.
         return msgspec.structs.replace(
             drawn,
             events=events,
@@ -319,7 +321,7 @@ class OpenRun:
         )
 
     def _shown(self, show: str, marked: frozenset[int]) -> Shown:
-        """Choose the events to draw; an event with a mark is always among them."""
+        """Give the drawn events, chosen once for each ``show`` and set of marked rows."""
         if (show, marked) not in self._shown_before:
             self._shown_before[show, marked] = self._choose(show, marked)
         return self._shown_before[show, marked]
@@ -352,12 +354,12 @@ class OpenRun:
         return Shown(places, np.searchsorted(places, leader), last)
 
     def _distinct(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Say of each row but the first whether more than positions differ from the row before."""
+        """Tell for each row but the first whether a field besides positions has changed."""
         columns = self.loaded.columns
         before, after = rows[:-1], rows[1:]
         lengths = np.diff(columns.log_offsets)
         found: NDArray[np.bool_] = lengths[after] != lengths[before]
-        # One field after the other: all fields of a long run at once take hundreds of megabytes.
+        # Field by field: all fields of a long run at once take hundreds of megabytes.
         for field in _KEPT:
             found |= columns.state[after, field] != columns.state[before, field]
         for field in _KEPT_OF_MEMBER:
@@ -366,7 +368,7 @@ class OpenRun:
         return found
 
     def _alike(self, place: int, shown: Shown) -> str:
-        """Say how many events of the member an event stands for besides itself."""
+        """Describe the further events for which the box of an event stands."""
         member = int(self.loaded.columns.member[self.lanes.rows[place]])
         own, last = self.places[member], int(shown.last[place])
         first, end = np.searchsorted(own, [place, last]).tolist()
@@ -379,13 +381,13 @@ class OpenRun:
 
     @property
     def sources(self) -> EventSources:
-        """The lines of logs that the events account for."""
+        """The log lines of the events, read at the first use."""
         if self._sources is None:
             self._sources = EventSources(self.path, self.run.run_id, self._logs)
         return self._sources
 
     def when(self, row: int) -> When:
-        """Say when an event happened, and what shows it."""
+        """Give time and log lines of an event."""
         columns = self.loaded.columns
         time, before = int(columns.time_ns[row]), int(columns.predecessor[row])
         since = "" if before < 0 else since_text(time - int(columns.time_ns[before]))
@@ -411,7 +413,7 @@ class OpenRun:
         )
 
     def step(self, row: int, divergence: str) -> api.StepView:
-        """Give everything of one step but where it lies in a graph."""
+        """Give everything about a step except its place in a graph."""
         columns = self.loaded.columns
         event = columns.event(row)
         before = None
@@ -440,7 +442,7 @@ class OpenRun:
 
 
 def tree_of(value: Any) -> Any:
-    """Give a part of a trace as a tree of plain JSON values; messages have their types."""
+    """Make plain JSON values of a part of a trace; a message gets the field ``type``."""
     if isinstance(value, Message):
         return {"type": type(value).__name__, **bounded(msgspec.to_builtins(value))}
     if isinstance(value, msgspec.Struct):
@@ -452,7 +454,7 @@ def tree_of(value: Any) -> Any:
 
 
 def lanes_of(diagram: Diagram, start: int, total: int) -> api.Lanes:
-    """Give a diagram in the form of the page; its events have the numbers from ``start`` on."""
+    """Convert a diagram for the page; its events get numbers from ``start`` on."""
     return api.Lanes(
         lanes=diagram.lanes,
         events=tuple(
@@ -464,3 +466,57 @@ def lanes_of(diagram: Diagram, start: int, total: int) -> api.Lanes:
         after=diagram.after,
         total=total,
     )
+
+
+def strip_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunStrip:
+    """Give election states, leaderships and marks of a run.
+
+    ``wrong`` has the names of divergences, by rows.
+    """
+    rows = np.array(opened.lanes.rows, dtype=np.int64)
+    members = [list(track.segments()) for track in opened.tracks]
+    marks = _marks(opened, rows, wrong)
+    left_out, kept = max(0, len(marks) - MAX_PARTS), []
+    room = MAX_PARTS
+    for member, segments in enumerate(members):
+        kept.append(api.MemberStrip(id=member, segments=tuple(segments[:room])))
+        left_out += len(segments) - len(kept[-1].segments)
+        room -= len(kept[-1].segments)
+    return api.RunStrip(
+        total=opened.total,
+        members=tuple(kept),
+        marks=tuple(marks[:MAX_PARTS]),
+        bands=bands_of(opened.tracks, opened.total),
+        times=times_of(opened.loaded.columns, opened.lanes.rows),
+        left_out=left_out,
+    )
+
+
+def _marks(
+    opened: OpenRun, rows: NDArray[np.int64], wrong: Mapping[int, str]
+) -> list[api.StripMark]:
+    columns = opened.loaded.columns
+    action = columns.action[rows]
+    codes = [ACTION_NAMES.index(name) for name in MARKED]
+    marked = np.isin(action, codes)
+    gap = (columns.predecessor[rows] < 0) & (columns.step[rows] > 0)
+    first = (columns.step[rows] == 0) & (action == ACTION_NAMES.index("Restart"))
+    is_wrong = np.isin(rows, np.array(list(wrong), dtype=np.int64))
+    found = []
+    for place in np.flatnonzero((marked & ~first) | gap | is_wrong).tolist():
+        row = int(rows[place])
+        if row in wrong:
+            kind, text = Mark.DIVERGES, wrong[row]
+        elif gap[place]:
+            kind, text = Mark.GAP, f"steps before {int(columns.step[row])} are missing"
+        else:
+            kind, text = MARKED[ACTION_NAMES[int(columns.action[row])]]
+        found.append(
+            api.StripMark(
+                number=place,
+                member=int(columns.member[row]),
+                kind=kind.value,
+                text=text,
+            )
+        )
+    return found

@@ -1,6 +1,6 @@
-"""What was opened, by id: each thing is read when somebody asks for it first, and once.
+"""The opened sources, by id. Each is read once, at the first request for its content.
 
-How a path becomes sources is in `canvass.browser.opening`.
+`canvass.browser.opening` makes sources of paths.
 """
 
 from __future__ import annotations
@@ -8,35 +8,35 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from canvass.browser.api import Kind, SourceInfo
-from canvass.browser.guard import Refusal, not_found
+from canvass.browser.questions import Refusal, not_found
 
 _T = TypeVar("_T")
 _UNFIT = re.compile(r"[^a-z0-9_.-]+")
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 _ID_CHARS = 48
 _KEPT = 16
-"""Runs of corpora and reports that stay open: a person goes back to the last few."""
+"""Most runs of corpora and reports that stay open."""
 
 
 def shown(path: Path) -> str:
-    """Name a path for a person: from the working folder, if it is in it."""
+    """Write a path for a person: relative to the working folder if it is inside."""
     whole, here = path.absolute(), Path.cwd()
     return str(whole.relative_to(here)) if whole.is_relative_to(here) else str(whole)
 
 
 class Lazy(Generic[_T]):
-    """A value that is made when it is first asked for; who asks meanwhile waits.
+    """A value that is made at the first request; other threads wait for it.
 
     Parameters
     ----------
     make
-        Makes it; what it raises is raised to everybody who asks.
+        Makes the value. If it raises an error, each request raises that error.
     """
 
     def __init__(self, make: Callable[[], _T]) -> None:
@@ -46,7 +46,7 @@ class Lazy(Generic[_T]):
         self._error: Exception | None = None
 
     def get(self) -> _T:
-        """Give the value."""
+        """Give the value; make it at the first call."""
         with self._lock:
             if self._error is not None:
                 raise self._error
@@ -60,26 +60,24 @@ class Lazy(Generic[_T]):
 
     @property
     def made(self) -> bool:
-        """Whether it is there already."""
+        """Whether the value is made already."""
         return bool(self._value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """Something that was opened.
+    """An opened source.
 
     Parameters
     ----------
     kind
-        What it is.
+        The kind of the source.
     title, detail
-        For a person.
+        Its name and place, for a person.
     path
-        Where it is.
+        Its file or folder.
     content
-        What it holds.
-    inner
-        Of a corpus or report, gives its runs.
+        Its content, such as a `canvass.browser.graphs.OpenGraph`.
     """
 
     kind: Kind
@@ -88,31 +86,23 @@ class Source:
     path: Path
     content: Lazy[Any] = field(repr=False)
     run_id: str = ""
-    """Of a run of a data set: which."""
+    """Id of a run in a data set; empty for other sources."""
     imported: bool = False
-    """Whether the run is made of other files when it is opened."""
+    """Whether the run is imported from event logs when its content is made."""
     inner: Callable[[int], Source | None] | None = field(default=None, repr=False)
-    """Of a corpus or report: gives a run of it by its number."""
+    """For a corpus or report: gives the source of a run by the run's number."""
 
 
 class Store:
-    """Sources by their ids; ids are looked up here and never become parts of paths.
+    """The opened sources, by id. An id is only a key here, never a part of a path."""
 
-    Parameters
-    ----------
-    sources
-        In the order in which they are listed; the first is shown first.
-    """
-
-    def __init__(self, sources: Iterable[Source] = ()) -> None:
+    def __init__(self) -> None:
         self._sources: dict[str, Source] = {}
         self._derived: OrderedDict[str, Source] = OrderedDict()
         self._lock = threading.Lock()
-        for source in sources:
-            self.add(source)
 
     def add(self, source: Source) -> str:
-        """Take a source in, and give its id."""
+        """Add a source at the end of the page's list, and give its id."""
         base = _UNFIT.sub("-", source.title.lower()).strip("-._")[:_ID_CHARS] or source.kind
         with self._lock:
             name, number = base, 1
@@ -123,12 +113,12 @@ class Store:
         return name
 
     def get(self, kind: Kind, source_id: str) -> Source:
-        """Give a source.
+        """Give a source by its kind and id.
 
         Raises
         ------
         Refusal
-            If there is none of that kind.
+            If no source of that kind has the id.
         """
         source = self._sources.get(source_id)
         if source is None and kind == "run":
@@ -138,7 +128,7 @@ class Store:
         return source
 
     def _run_of_many(self, source_id: str) -> Source | None:
-        """Give a run of a corpus or report by its number; the last few stay open."""
+        """Give a run of a corpus or report; `_KEPT` of them stay open."""
         report_id, _, number = source_id.rpartition(".")
         report = self._sources.get(report_id)
         if report is None or report.inner is None or not _NUMBER.fullmatch(number):
@@ -154,12 +144,12 @@ class Store:
         return found
 
     def content(self, kind: Kind, source_id: str) -> Any:
-        """Give what a source holds.
+        """Give the content of a source.
 
         Raises
         ------
         Refusal
-            If there is none of that kind, or it cannot be read.
+            If no source of that kind has the id, or it cannot be read.
         """
         source = self.get(kind, source_id)
         try:
@@ -173,7 +163,7 @@ class Store:
             raise
 
     def listed(self) -> tuple[SourceInfo, ...]:
-        """List what there is."""
+        """Describe all sources, in their order."""
         with self._lock:
             return tuple(
                 SourceInfo(
@@ -185,12 +175,7 @@ class Store:
                 for name, source in self._sources.items()
             )
 
-    def all(self) -> list[tuple[str, Source]]:
-        """Give all sources with their ids, in their order."""
-        with self._lock:
-            return list(self._sources.items())
-
     def of_kind(self, kind: Kind) -> list[tuple[str, Source]]:
-        """Give the sources of a kind with their ids."""
+        """Give the ids and sources of one kind."""
         with self._lock:
             return [(name, one) for name, one in self._sources.items() if one.kind == kind]

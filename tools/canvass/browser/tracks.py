@@ -1,8 +1,8 @@
-"""Members over a run: their election states, when each led and was down.
+"""Members over a run: their election states, leaderships, and times when they were down.
 
-Read off the recorded states: a member leads while its role is leader and its election is closed; it
-is down between its last event and the restart that follows. All is made of arrays; objects are made
-of changes only, and of at most so many.
+A member leads while its role is leader and its election is closed. It is down between its last
+event and the restart that follows. Arrays hold all events; only changes become objects, up to a
+limit.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from canvass.traces.schema import Closing
 DOWN: Final = "DOWN"
 ENDED: Final = "ENDED"
 MAX_TIMES: Final = 600
-"""Samples of the clock: an axis has no more pixels for them."""
+"""Most samples of the clock: an axis has no room for more."""
 LEAST_SPAN_NS: Final = 1_000_000
 MAX_BANDS: Final = 1000
 QUIET_EVENTS: Final = 20
-"""A member without events for so long at the end of the run is shown as ended."""
+"""A member without events among so many last events of the run is shown as ended."""
 _ELECTION: Final = STATE_ENUMS["election_state"]
 _ROLE: Final = STATE_ENUMS["role"]
 _CLOSED: Final = [state.value for state in _ELECTION].index("CLOSED")
@@ -44,13 +44,13 @@ class Track:
     columns
         All events of the run.
     rows
-        The rows of the member, in their order.
+        Rows of the member's events, in their order.
     places
         Their places in the causal order.
     total
         The number of events of the run.
     closings
-        When the member closed without a step that says so.
+        Times at which the member closed without a step that records it.
     """
 
     def __init__(
@@ -76,7 +76,10 @@ class Track:
         self._ends = ended or quiet
 
     def at(self, member: int, number: int, steps: NDArray[np.int64]) -> api.MemberAt:
-        """Say where the member is after an event of the run; ``steps`` are its own numbers."""
+        """Give the member's state after the event at place ``number``.
+
+        ``steps`` has the step numbers of the member's events.
+        """
         k = int(np.searchsorted(self.places, number, side="right")) - 1
         if k < 0:
             return api.MemberAt(
@@ -93,13 +96,13 @@ class Track:
         )
 
     def _status_after(self, k: int) -> str:
-        """Say what the member is between an event and its next one."""
+        """Give the member's status between its event ``k`` and its next event."""
         if k + 1 == len(self.places):
             return ENDED if self._ends else ""
         return DOWN if self._restart[k + 1] else ""
 
     def segments(self) -> Iterator[api.Segment]:
-        """Give the election states with their beginnings; times when it is down among them."""
+        """Give the segments of equal election state and role, and those when it was down."""
         if not len(self.places) or self.places[0]:
             yield api.Segment(start=0, election_state="")
         code = self.state * len(_ROLE) + self.role
@@ -116,7 +119,7 @@ class Track:
             yield api.Segment(start=int(self.places[-1]) + 1, election_state="", status=ENDED)
 
     def bands(self, member: int, total: int) -> Iterator[api.LeaderBand]:
-        """Give the terms that the member led."""
+        """Give the member's leaderships."""
         lives = np.cumsum(self._restart)
         edges = np.flatnonzero(
             (np.diff(self.leads, prepend=-1) != 0) | (np.diff(lives, prepend=0) != 0)
@@ -142,8 +145,9 @@ class Track:
             )
 
     def _closed_after(self, k: int) -> int:
-        """Give the time at which the member closed after an event and before the next one; if it
-        did not, that of the event.
+        """Give the time at which the member closed between its event ``k`` and the next event.
+
+        Without a closing, that is the time of event ``k``.
         """
         began = int(self._time[k])
         at = bisect_left(self._closed, began)
@@ -154,20 +158,20 @@ class Track:
         return self._closed[at]
 
     def _election_start(self, k: int) -> int:
-        """Give the event at which the election began that is closed at an event."""
+        """Give the first event of the election that event ``k`` closed."""
         before = np.flatnonzero((self.state[:k] == _CLOSED) | self._restart[1 : k + 1])
         first = int(before[-1]) + 1 if len(before) else 0
         return min(first, k)
 
 
 def bands_of(tracks: list[Track], total: int) -> tuple[api.LeaderBand, ...]:
-    """List the leaderships in the order of their beginning."""
+    """List the first `MAX_BANDS` leaderships, ordered by their beginnings."""
     found = [band for member, one in enumerate(tracks) for band in one.bands(member, total)]
     return tuple(sorted(found, key=lambda band: (band.start, band.member))[:MAX_BANDS])
 
 
 def times_of(columns: EventColumns, rows: list[int]) -> tuple[api.TimeMark, ...]:
-    """Sample what the clocks showed, evenly over the causal order."""
+    """Sample the clocks evenly over the causal order; nothing if the clock only counts."""
     if not len(columns) or int(np.ptp(columns.time_ns)) < LEAST_SPAN_NS:
         return ()  # A clock that only counts.
     count = min(len(rows), MAX_TIMES)
@@ -180,13 +184,13 @@ def times_of(columns: EventColumns, rows: list[int]) -> tuple[api.TimeMark, ...]
 
 
 def seconds_text(time_ns: int) -> str:
-    """Write a time in seconds with milliseconds."""
+    """Write a time, such as ``12.345 s``."""
     ms = time_ns // 1_000_000
     return f"{'-' if ms < 0 else ''}{abs(ms) // 1000}.{abs(ms) % 1000:03d} s"
 
 
 def since_text(duration_ns: int) -> str:
-    """Write how much later something is."""
+    """Write a difference of times, such as ``+1.2 ms``."""
     if abs(duration_ns) < 50_000:
         return "+0 ms"
     return f"{'-' if duration_ns < 0 else '+'}{shown_ns(abs(duration_ns))}"

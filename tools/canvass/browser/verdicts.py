@@ -1,9 +1,9 @@
-"""A run as the page sees it: its events, and the verdict with what explains it, once there is one.
+"""A run with its verdict, and the explanation of a divergence.
 
-One thread checks one run after the other, as `canvass verify` does; TLC may take seconds. What
-explains a divergence that is no single step: the message that nobody sent, beside the nearest one
-that was sent; and of a broken promise, where each member stood. Nothing here decides anything:
-`canvass.conformance` does.
+One thread checks the runs one by one, as `canvass verify` does; TLC may take seconds. Two kinds of
+divergence get more than the step itself: a message that no member sent is compared with the nearest
+one that was sent; for a violated safety property, the logs of all members are described.
+`canvass.conformance` decides the verdict.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from typing import Final, TypeVar
 import numpy as np
 
 from canvass.browser import api
-from canvass.browser.explanations import explanation_of
+from canvass.browser.explanations import explanation_of, hazards_in
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.guard import Refusal, not_found
-from canvass.browser.hazards import hazards_in
 from canvass.browser.member_steps import MemberSteps
+from canvass.browser.questions import Refusal, not_found
 from canvass.browser.run_find import RunStates
 from canvass.browser.runs import OpenRun
 from canvass.browser.sources import Lazy, Store
@@ -54,7 +53,10 @@ MAX_LEVELS: Final = 9
 
 
 def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
-    """Set a message that nobody sent beside the nearest one that its sender did send."""
+    """Compare a message that no member sent with the nearest one that its sender did send.
+
+    None for other divergences.
+    """
     if divergence.name != MESSAGE_CAUSALITY:
         return None
     columns = opened.loaded.columns
@@ -62,7 +64,7 @@ def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
     event = columns.event(row)
     message, sender = event.input.message, event.input.from_
     ids, sent = columns.sends[:, MESSAGE_INDEX["id"]], columns.send_offsets
-    # Of an id that is sent a second time what is received does not matter.
+    # If a message id is sent twice, the receipt is not to blame.
     if message is None or np.isin(ids[sent[row] : sent[row + 1]], ids[: sent[row]]).any():
         return None
     who = f"member {divergence.member}"
@@ -91,7 +93,7 @@ def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
 
 
 def _named(message: Message) -> tuple[str, ...]:
-    """Name a message as people do: its kind, a vote's answer, its term."""
+    """Describe a message: its type with a vote's answer, and its term."""
     name = type(message).__name__
     if isinstance(message, Vote):
         name = f"Vote({'yes' if message.vote else 'no'})"
@@ -111,7 +113,10 @@ def _place(opened: OpenRun, row: int) -> str:
 def _nearest(
     opened: OpenRun, sender: int, receiver: int, message: Message
 ) -> tuple[Message, int] | None:
-    """Find the send that differs in the fewest fields, the last of them."""
+    """Find the message of the same type that differs in the fewest fields, and its row.
+
+    Among equally near ones, it is the last.
+    """
     columns = opened.loaded.columns
     events = np.flatnonzero(columns.member == sender)
     best: tuple[int, int, Message] | None = None
@@ -143,7 +148,7 @@ def _compared(received: Message, sent: Message) -> Iterator[Difference]:
 
 
 def levels_of(opened: OpenRun, divergence: Divergence) -> tuple[api.MemberLevel, ...]:
-    """Say where each member stood after the step that breaks a promise."""
+    """Describe each member's log after the step that violates a safety property."""
     if divergence.kind is not DivergenceClass.SAFETY_PROPERTY:
         return ()
     number = opened.number_of(divergence.member, divergence.step) or 0
@@ -178,7 +183,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class Checked:
-    """What is known of a run's verdict so far."""
+    """The verdict of a run, once ``done`` is set."""
 
     verdict: RunVerdict | None = None
     case: Case | None = None
@@ -187,12 +192,12 @@ class Checked:
 
 
 class Checker:
-    """Checks runs, one after the other, in a thread that ends with the program.
+    """Checks runs one by one, in a thread that ends with the program.
 
     Parameters
     ----------
     lookup
-        Who decides steps.
+        Decides steps.
     """
 
     def __init__(self, lookup: StepLookup) -> None:
@@ -202,7 +207,7 @@ class Checker:
         self._thread: threading.Thread | None = None
 
     def check(self, opened: OpenRun) -> Checked:
-        """Begin to check a run."""
+        """Queue a run, and give the record that will hold its verdict."""
         found = Checked()
         self._waiting.put(lambda: _settle(opened, self._lookup, found))
         with self._lock:
@@ -223,7 +228,7 @@ def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
             if verdict.divergences:
                 found.case = _case(opened, verdict, lookup)
         finally:
-            # Last: when the page shows that a run diverges it can show where.
+            # Set last: with the verdict DIVERGES, the page also needs the explanation.
             found.verdict = verdict
     except Exception as error:  # noqa: BLE001 - whatever is wrong is reported where the verdict would be
         reason = " ".join(str(error).split())
@@ -233,7 +238,7 @@ def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
 
 
 def verdict_of(opened: OpenRun, lookup: StepLookup) -> RunVerdict:
-    """Check a run: a folder as `canvass verify` does, one of a data set alone."""
+    """Check a run folder, or one run of a data set."""
     if opened.path.is_dir():
         return check_units([opened.path], lookup).runs[0]
     run_id = opened.run.run_id
@@ -269,7 +274,7 @@ def _case(opened: OpenRun, verdict: RunVerdict, lookup: StepLookup) -> Case:
 
 
 def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
-    """Give the first divergence of a run."""
+    """Describe the first divergence of a run, with its explanation."""
     content: Explanation = case.explanation
     first = content.divergence
     return api.Divergence(
@@ -295,12 +300,12 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
 
 
 def _first_of(found: Iterable[_T]) -> _T | None:
-    """Give the first that is something."""
+    """Give the first value that is neither None nor empty."""
     return next((one for one in found if one), None)
 
 
 def findings_of(verdict: RunVerdict) -> tuple[api.Finding, ...]:
-    """Give everything that is wrong with a run or missing from it."""
+    """List all divergences of a run, and all that is missing from it."""
     wrong = [
         api.Finding(
             kind=one.kind.value,
@@ -325,7 +330,7 @@ def findings_of(verdict: RunVerdict) -> tuple[api.Finding, ...]:
 
 
 def marks_of(opened: OpenRun, verdict: RunVerdict | None) -> dict[int, str]:
-    """Say of the rows at which a run diverges what is wrong there."""
+    """Give the name of the divergence for each row at which a run diverges."""
     found: dict[int, str] = {}
     for one in () if verdict is None else verdict.divergences:
         row = opened.lanes.row_of(one.member, one.step)
@@ -335,21 +340,23 @@ def marks_of(opened: OpenRun, verdict: RunVerdict | None) -> dict[int, str]:
 
 
 class RunSource:
-    """A run that was opened, and is being checked.
+    """An opened run; its check begins when it is opened.
 
     Parameters
     ----------
-    path, title
-        Where it is, and what the page calls it; of a data set the title is the run's id.
+    path
+        The run folder, or the file of a data set.
+    title
+        Name of the run on the page; for a run of a data set, its id.
     checker
-        Who finds the verdict.
+        Checks the run.
     logs
-        Where the logs are that the run was imported from, if that is known.
+        Folder of the logs from which the run was imported; None if unknown.
 
     Raises
     ------
     TraceError
-        If it is no trace.
+        If the input is not a trace.
     """
 
     def __init__(self, path: Path, title: str, checker: Checker, logs: Path | None = None) -> None:
@@ -361,9 +368,9 @@ class RunSource:
         self._explanation: Lazy[api.ExplanationView] = Lazy(lambda: explanation_of(self.opened))
 
     def graph(self, store: Store) -> tuple[str, OpenGraph, MemberSteps] | None:
-        """Give the first graph whose member has the rules of the run."""
+        """Give id, graph and steps of the first open member graph that has the rules of the run."""
         for name, _ in store.of_kind("graph"):
-            # The routes of a graph that cannot be read say what is wrong with it.
+            # The page of a graph that cannot be read shows the error.
             with suppress(Refusal):
                 graph: OpenGraph = store.content("graph", name)
                 if graph.steps is not None and self._fits(graph.steps):
@@ -374,10 +381,10 @@ class RunSource:
         try:
             return steps.fits(self.opened.run.rules)
         except ValueError:
-            return False  # The run is of rules that there are not; its verdict says so.
+            return False  # The run names unknown rules; its verdict says so.
 
     def view(self, source_id: str) -> api.RunView:
-        """Say what is known of the run."""
+        """Describe the run, with its verdict if it is checked."""
         run, checked = self.opened.run, self.checked
         verdict = checked.verdict
         note = checked.note
@@ -401,19 +408,19 @@ class RunSource:
         )
 
     def explanation(self) -> api.ExplanationView:
-        """Say what happened in the run; found out once.
+        """Explain what happened in the run, at the first call.
 
         Raises
         ------
         Refusal
-            For a run of a data set, whose streams are no files.
+            For a run of a data set, as `canvass explain` reads run folders.
         """
         if not self.opened.path.is_dir():
-            raise not_found("a run of a data set is not explained: give its run folder")
+            raise not_found("runs of a data set are not explained; open a run folder")
         return self._explanation.get()
 
     def wrong_at(self, member: int, step: int) -> str:
-        """Say what is wrong at a step, if something is."""
+        """Give the divergences at a step, in words; empty if there are none."""
         verdict = self.checked.verdict
         found = () if verdict is None else verdict.divergences
         return "; ".join(one.text for one in found if (one.member, one.step) == (member, step))

@@ -1,6 +1,6 @@
 """``canvass browse``: open a page on graphs, runs, reports and counterexamples.
 
-Only the command: what it opens and prints, and how it ends. The server is `canvass.browser`.
+Here is only the command; `canvass.browser` has the server.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
             typer.Argument(
                 metavar="PATH",
                 help="A state graph, a run or a corpus, a folder of event logs, the report of a"
-                " batch verification, or a counterexample (JSON, ITF, or what TLC printed)."
+                " batch verification, or a counterexample (JSON, ITF, or output of TLC)."
                 " Default: the sample run that ships with canvass.",
             ),
         ] = None,
@@ -53,9 +53,9 @@ def register(app: typer.Typer) -> None:
         ] = False,
         output: Output = Format.HUMAN,
     ) -> None:
-        """Look at state graphs, runs, reports and counterexamples in a browser.
+        """Show state graphs, runs, reports and counterexamples in a browser.
 
-        Prints the address with its key, and serves this machine only, until Ctrl-C.
+        Prints the address of the page, and serves it to this machine until Ctrl-C.
         """
         absent = [name for name in _EXTRA if find_spec(name) is None]
         if absent:
@@ -66,7 +66,7 @@ def register(app: typer.Typer) -> None:
 
 
 def page_is_old(package: Path) -> bool:
-    """Whether the page was built from other sources than a checkout has now.
+    """Tell whether the sources of the page have changed since it was built.
 
     Parameters
     ----------
@@ -83,15 +83,8 @@ def page_is_old(package: Path) -> bool:
 
 def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None:
     import canvass.browser
-    from canvass.browser.app import (
-        LOOPBACK,
-        Browser,
-        listen,
-        make_server,
-        make_token,
-        page_files,
-    )
-    from canvass.browser.guard import Access, leading_to
+    from canvass.browser.app import Browser, page_files
+    from canvass.browser.guard import LOOPBACK, Access, leading_to, listen, make_server, make_token
     from canvass.browser.opening import Opener, prepare, usable_graphs
     from canvass.browser.sources import Store
     from canvass.browser.verdicts import Checker
@@ -127,5 +120,5 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
 
 
 def _terminate(*_: object) -> None:
-    """End as an interrupt does, so that what was imported is removed."""
+    """End as an interrupt does: imported runs are removed."""
     raise SystemExit(128 + signal.SIGTERM)

@@ -1,4 +1,4 @@
-// The whole page: header, and the view that the address names.
+// The whole page: the header, and the source that the address names.
 
 import { useState } from "preact/hooks";
 import { apiPath } from "./api/client";
@@ -26,7 +26,7 @@ export function App() {
     { keys: ["?"], does: "list the keys", run: () => setHelp(true) },
     { keys: ["Escape"], does: "leave a field or a list", run: leave },
     { keys: ["T"], does: "light or dark", run: () => setTheme(theme === "dark" ? "light" : "dark") },
-    { keys: ["Backspace"], does: "the place before this one", run: () => history.back() },
+    { keys: ["Backspace"], does: "the previous place", run: () => history.back() },
   ]);
 
   return (
@@ -59,7 +59,7 @@ function Refused({ error }: { error: Error }) {
   );
 }
 
-/** What the address names; a source that is not open here is replaced by one of its kind. */
+/** The source that the address names. If it is not open, another source of its kind. */
 function sourceOf(route: Route, session: Session | undefined): SourceInfo | undefined {
   const [kind, id] = route.parts;
   const sources = session?.sources ?? [];
@@ -70,20 +70,20 @@ function sourceOf(route: Route, session: Session | undefined): SourceInfo | unde
   if (known) return known;
   // The runs of a corpus or report are not listed one by one; the server knows them by their ids.
   if (kind === "run" && id !== undefined) return { id, kind, title: id, detail: "of a corpus or report" };
-  // Ids of states are digests of their contents, so a link into a graph that was built again, under
-  // another id, still leads to its state.
+  // Ids of states are digests of their contents: a link into a graph still leads to its state if the
+  // graph was built again and has another id.
   return sources.find((source) => source.kind === kind);
 }
 
-const VIEW = /^[a-z]{1,12}$/; // A link may say anything.
+const VIEW = /^[a-z]{1,12}$/; // Links are untrusted.
 
 function View({ route, session }: { route: Route; session: Session }) {
   const source = sourceOf(route, session);
   if (!source) {
     return (
       <main>
-        <Empty title={route.parts.length > 0 ? "What this link names is not open here." : "Nothing is open."}>
-          <p>Name a graph, a run, a report or a counterexample: <code>canvass browse PATH …</code></p>
+        <Empty title={route.parts.length > 0 ? "The source of this link is not open here." : "Nothing is open."}>
+          <p>Open a graph, a run, a report or a counterexample: <code>canvass browse PATH …</code></p>
           {session.sources.length > 0
             ? <button type="button" onClick={() => go("#/")}>Show what is open</button> : null}
         </Empty>

@@ -1,4 +1,4 @@
-// The bar at the top: what is open, and what concerns the whole page.
+// The bar at the top: the open sources, colours and keys.
 
 import type { Session, SourceInfo } from "./api/types";
 import { formatRoute, go } from "./route/route";
@@ -9,7 +9,7 @@ const KIND_WORDS = {
   graph: "Graphs", run: "Runs", corpus: "Corpora", report: "Reports", counterexample: "Counterexamples",
 } as const;
 const THEME_WORDS: { readonly [theme in Theme]: string } = {
-  system: "As the system", light: "Light", dark: "Dark", contrast: "High contrast",
+  system: "System colours", light: "Light", dark: "Dark", contrast: "High contrast",
 };
 
 export function Header(

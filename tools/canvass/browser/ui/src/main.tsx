@@ -1,4 +1,4 @@
-// Begins: takes the token, sets the colours, listens to keys, shows the page.
+// The start of the page: takes the token, sets the colours, listens to keys, renders the page.
 
 import { render } from "preact";
 import { useToken } from "./api/client";

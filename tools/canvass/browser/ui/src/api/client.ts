@@ -1,4 +1,4 @@
-// Asks the server. The only module that calls fetch, and the only one that knows the token's header.
+// Requests to the server. Only this module calls fetch and sends the token.
 
 import { visible, visibleAnswer } from "../words/visible";
 import type { Problem } from "./types";
@@ -22,7 +22,7 @@ export function useToken(given: string): void {
 
 export type Parameters = { readonly [name: string]: string | number | undefined };
 
-/** A path of the API with its query; what is empty or not there is left out. */
+/** A path of the API with its query, without empty parameters. */
 export function apiPath(parts: readonly string[], query: Parameters = {}): string {
   const asked = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -55,18 +55,18 @@ async function problemOf(response: Response): Promise<Problem> {
     const body = (await response.json()) as { error?: Problem };
     if (body.error) return body.error;
   } catch {
-    // Not the server's own answer; its status has to do.
+    // Not an answer of our server: only its status is known.
   }
   return { code: `http-${response.status}`, message: `The server answers ${response.status}.` };
 }
 
-/** An answer, and how long it was as text. */
+/** An answer, and the length of its text. */
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<{ data: T; size: number }> {
   const text = await (await ask(path, signal)).text();
   return { data: visibleAnswer(text) as T, size: text.length };
 }
 
-/** A file that the server makes, with the name that it gives to it. */
+/** A file from the server, with its name. */
 export async function getFile(path: string): Promise<{ blob: Blob; name: string }> {
   const response = await ask(path);
   const named = /filename="([^"/\\]+)"/.exec(response.headers.get("Content-Disposition") ?? "");

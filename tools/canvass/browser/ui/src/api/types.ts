@@ -1,4 +1,4 @@
-// What the server says: one interface for each Struct of canvass.browser.api, by the same name.
+// The server's answers: one interface for each Struct of canvass.browser.api, with the same name.
 // Written by tools/generate_api_types.py; change the Structs instead.
 
 /** A plain JSON value: states, inputs and messages come as trees of these. */
@@ -45,7 +45,7 @@ export interface Change {
   readonly after: string;
 }
 
-/** Why a request has no answer. */
+/** The error of a request. */
 export interface Problem {
   readonly code: string;
   readonly message: string;
@@ -57,7 +57,7 @@ export interface Failure {
   readonly error: Problem;
 }
 
-/** Something that was opened. */
+/** An opened source: a graph, run, corpus, report or counterexample. */
 export interface SourceInfo {
   readonly id: string;
   readonly kind: Kind;
@@ -65,7 +65,7 @@ export interface SourceInfo {
   readonly detail: string;
 }
 
-/** What there is to look at. */
+/** All opened sources. */
 export interface Session {
   readonly opened: string;
   readonly sources: readonly SourceInfo[];
@@ -78,7 +78,7 @@ export interface MemberInfo {
   readonly events: number;
 }
 
-/** A message that was received and that nobody sent, beside the nearest one that was sent. */
+/** A received message that no member sent, and the nearest message that was sent. */
 export interface Receipt {
   readonly received: string;
   readonly nearest: string;
@@ -86,7 +86,7 @@ export interface Receipt {
   readonly rows: readonly Difference[];
 }
 
-/** Where a member stood at the step that breaks a promise. */
+/** State of a member after the step that violates a safety property. */
 export interface MemberLevel {
   readonly member: number;
   readonly state: string;
@@ -102,14 +102,14 @@ export interface TextBlock {
   readonly text: string;
 }
 
-/** What is known of a hazard of the protocol. */
+/** The project's page on a hazard of the protocol. */
 export interface HazardPage {
   readonly name: string;
   readonly title: string;
   readonly blocks: readonly TextBlock[];
 }
 
-/** Where a run leaves what is allowed, and what helps to understand it. */
+/** The first divergence of a run, with its explanation. */
 export interface Divergence {
   readonly member: number;
   readonly step: number;
@@ -131,7 +131,7 @@ export interface Divergence {
   readonly commands: readonly string[];
 }
 
-/** One more thing that is wrong with a run, or missing from it. */
+/** A divergence of a run, or a part that is missing. */
 export interface Finding {
   readonly kind: string;
   readonly name: string;
@@ -157,7 +157,7 @@ export interface RunView {
   readonly events: number;
 }
 
-/** One event of one lane, with its place in the run. */
+/** An event of a lane, with its place in the run. */
 export interface LaneEvent {
   readonly lane: number;
   readonly title: string;
@@ -178,7 +178,7 @@ export interface LaneEvent {
   readonly alike: string;
 }
 
-/** A window of a diagram of lanes. */
+/** A window of swim lanes. */
 export interface Lanes {
   readonly lanes: readonly string[];
   readonly events: readonly LaneEvent[];
@@ -190,7 +190,7 @@ export interface Lanes {
   readonly hidden: number;
 }
 
-/** Where a step lies in a state graph, up to the numbering of terms, positions and peers. */
+/** The edge of a state graph that has the canonical form of a step. */
 export interface InGraph {
   readonly id: string;
   readonly source: string;
@@ -199,7 +199,7 @@ export interface InGraph {
   readonly drawnEdge: number;
 }
 
-/** The lines of a log that a step accounts for. */
+/** The lines of a log that a step prints. */
 export interface SourceLine {
   readonly place: string;
   readonly lines: readonly string[];
@@ -228,7 +228,7 @@ export interface StepView {
   readonly divergence: string;
 }
 
-/** Events of one member in a row for which a predicate holds. */
+/** Consecutive events for which a predicate holds. */
 export interface Stretch {
   readonly member: number;
   readonly event: number;
@@ -241,7 +241,7 @@ export interface Stretch {
   readonly label: string;
 }
 
-/** What was found in a run. */
+/** The events of a run for which a predicate holds. */
 export interface RunFound {
   readonly count: number;
   readonly events: number;
@@ -251,7 +251,7 @@ export interface RunFound {
   readonly actions: readonly string[];
 }
 
-/** Where a field changes next. */
+/** The next event that changes a field; null if there is none. */
 export interface NextChange {
   readonly event: number | null;
 }
@@ -266,7 +266,7 @@ export interface ComparedStep {
   readonly label: string;
 }
 
-/** Where a member does in one run what it does not do in another one. */
+/** The first step of a member that differs between two runs. */
 export interface ComparedMember {
   readonly member: number;
   readonly same: number;
@@ -275,7 +275,7 @@ export interface ComparedMember {
   readonly changes: readonly Change[];
 }
 
-/** Where a member is at some place of the causal order. */
+/** State of a member after an event. */
 export interface MemberAt {
   readonly member: number;
   readonly electionState: string;
@@ -285,14 +285,14 @@ export interface MemberAt {
   readonly leads: number | null;
 }
 
-/** Where the members are. */
+/** States of all members after an event. */
 export interface MembersAt {
   readonly at: number;
   readonly total: number;
   readonly members: readonly MemberAt[];
 }
 
-/** A member's election state from one event on, to the next segment of the member. */
+/** A member's election state, from an event to the member's next segment. */
 export interface Segment {
   readonly start: number;
   readonly electionState: string;
@@ -300,7 +300,7 @@ export interface Segment {
   readonly status: string;
 }
 
-/** A term in which a member led; its times are those of its own clock. */
+/** A leadership of a member; times are those of its own clock. */
 export interface LeaderBand {
   readonly member: number;
   readonly term: number;
@@ -311,20 +311,20 @@ export interface LeaderBand {
   readonly election: string;
 }
 
-/** What the clock showed at a place. */
+/** The time at a place of the causal order. */
 export interface TimeMark {
   readonly number: number;
   readonly time: string;
 }
 
-/** The elections of one number of two runs. */
+/** The elections with the same number in two runs. */
 export interface ComparedElection {
   readonly number: number;
   readonly left: LeaderBand | null;
   readonly right: LeaderBand | null;
 }
 
-/** Two runs beside each other, or a run and a counterexample. */
+/** The comparison of two runs, or of a run and a counterexample. */
 export interface Comparison {
   readonly by: string;
   readonly elections: readonly ComparedElection[];
@@ -337,7 +337,7 @@ export interface MemberStrip {
   readonly segments: readonly Segment[];
 }
 
-/** An event that is out of the ordinary. */
+/** A restart, a fault, a gap or a divergence. */
 export interface StripMark {
   readonly number: number;
   readonly member: number;
@@ -345,7 +345,7 @@ export interface StripMark {
   readonly text: string;
 }
 
-/** A whole run at a glance. */
+/** Election states, leaderships and marks of a whole run. */
 export interface RunStrip {
   readonly total: number;
   readonly members: readonly MemberStrip[];
@@ -362,7 +362,7 @@ export interface EvidenceLine {
   readonly event: number | null;
 }
 
-/** Who led a term, and when; times are seconds of the leader's clock, ``?`` if unknown. */
+/** A leadership; times are seconds of the leader's clock, ``?`` if unknown. */
 export interface LeadershipRow {
   readonly term: number;
   readonly leader: number | null;
@@ -397,7 +397,7 @@ export interface ElectionRow {
   readonly sentence: EvidenceLine;
 }
 
-/** A member that does not get on, and the condition that it waits for. */
+/** A stuck member, and the condition for which it waits. */
 export interface StuckRow {
   readonly member: number;
   readonly state: string;
@@ -406,7 +406,7 @@ export interface StuckRow {
   readonly sentences: readonly EvidenceLine[];
 }
 
-/** Something that was at risk. */
+/** A near miss or another risk. */
 export interface RiskRow {
   readonly kind: string;
   readonly severity: string;
@@ -414,7 +414,7 @@ export interface RiskRow {
   readonly sentences: readonly EvidenceLine[];
 }
 
-/** What happened in a run, as `canvass explain` says it; the last ones of each are listed. */
+/** The explanation of a run by `canvass explain`; of long lists, the last rows. */
 export interface ExplanationView {
   readonly summary: string;
   readonly leaderships: readonly LeadershipRow[];
@@ -448,7 +448,7 @@ export interface Overview {
   readonly edges: readonly OverviewEdge[];
 }
 
-/** How many edges have an action. */
+/** The number of edges with one action. */
 export interface ActionCount {
   readonly name: string;
   readonly count: number;
@@ -534,7 +534,7 @@ export interface Edge {
   readonly words: string;
 }
 
-/** What there is and is not drawn. */
+/** Numbers of states and edges outside of the drawing. */
 export interface LeftOut {
   readonly states: number;
   readonly edges: number;
@@ -548,7 +548,7 @@ export interface Around {
   readonly leftOut: LeftOut;
 }
 
-/** States that a predicate holds in. */
+/** The states in which a predicate holds. */
 export interface Found {
   readonly count: number;
   readonly shown: readonly StateRef[];
@@ -572,7 +572,7 @@ export interface PathView {
   readonly hops: readonly Hop[];
 }
 
-/** States for which an expression has one value. */
+/** The states for which an expression has one value. */
 export interface QuotientNode {
   readonly key: string;
   readonly count: number;
@@ -581,7 +581,7 @@ export interface QuotientNode {
   readonly y: number;
 }
 
-/** Steps of one action between two such sets of states. */
+/** Steps of one action from the states of one node to those of another. */
 export interface QuotientEdge {
   readonly source: string;
   readonly target: string;
@@ -589,7 +589,7 @@ export interface QuotientEdge {
   readonly count: number;
 }
 
-/** A graph seen through an expression. */
+/** A graph projected onto an expression: one node for each of its values. */
 export interface Projection {
   readonly by: string;
   readonly nodes: readonly QuotientNode[];
@@ -598,7 +598,7 @@ export interface Projection {
   readonly leftOutClasses: number;
 }
 
-/** States that all lead to one another. */
+/** A strongly connected component: each state leads to each other one. */
 export interface Component {
   readonly size: number;
   readonly example: string;
@@ -612,7 +612,7 @@ export interface Components {
   readonly terminal: number;
 }
 
-/** How many steps of an action were taken. */
+/** How many distinct steps of an action were taken. */
 export interface ActionCoverage {
   readonly name: string;
   readonly covered: number;
@@ -620,7 +620,7 @@ export interface ActionCoverage {
   readonly events: number;
 }
 
-/** A simulated run that takes a step, and where. */
+/** Where a simulated run takes a step. */
 export interface SimulatedStep {
   readonly seed: number;
   readonly member: number;
@@ -640,7 +640,7 @@ export interface UntakenStep {
   readonly simulated: SimulatedStep | null;
 }
 
-/** Steps of an action that no run takes: those of simulated runs first, then the nearest. */
+/** Steps of an action that no run takes. Those that a simulated run takes come first, then the nearest to an initial state. */
 export interface Untaken {
   readonly action: string;
   readonly count: number;
@@ -660,7 +660,7 @@ export interface GraphCoverage {
   readonly edges: { readonly [name: string]: number };
 }
 
-/** Divergences that are alike. */
+/** Divergences of one class and action. */
 export interface ReportCluster {
   readonly signature: string;
   readonly divergenceClass: string;

@@ -1,10 +1,10 @@
-// A question to the server as a hook: its answer, or why there is none, and whether one is awaited.
+// A question to the server as a hook: its answer or error, and whether an answer is awaited.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, getJson } from "./client";
 
 export interface Answer<T> {
-  /** The newest answer. It stays while the next one is awaited, so that nothing flickers. */
+  /** The newest answer. It stays while the next one is awaited, to avoid flicker. */
   readonly data: T | undefined;
   readonly error: ApiError | undefined;
   readonly loading: boolean;
@@ -14,8 +14,8 @@ export interface Answer<T> {
 
 const NOTHING = { data: undefined, error: undefined, loading: false, path: undefined };
 
-// What was asked lately. The server's answers to one path do not change while it runs, but for a
-// run that is still being checked; those are asked for again by `again`.
+// Recent answers. The answer to a path changes only while a run is being checked; `again` requests it
+// again.
 const MOST_CHARACTERS = 4_000_000;
 const kept = new Map<string, { data: unknown; size: number }>();
 let characters = 0;
@@ -39,13 +39,13 @@ function drop(path: string): void {
   kept.delete(path);
 }
 
-/** Ask again for what begins with `path` when it is wanted next. */
+/** Drop the kept answers whose paths begin with `path`. */
 export function forget(path: string): void {
   for (const one of [...kept.keys()]) if (one.startsWith(path)) drop(one);
 }
 
 type Asked<T> = Promise<{ data: T; size: number }>;
-const underWay = new Map<string, Asked<unknown>>(); // Nobody gives these up: whoever asks too waits for them.
+const underWay = new Map<string, Asked<unknown>>(); // Requests without an abort signal; equal requests share their answers.
 
 function begun<T>(path: string, signal?: AbortSignal): Asked<T> {
   const answer = getJson<T>(path, signal);
@@ -60,13 +60,13 @@ export async function askOnce<T>(path: string, signal?: AbortSignal): Promise<T>
   const known = keptAnswer<T>(path);
   if (known !== undefined) return known;
   const { data, size } = await ((underWay.get(path) as Asked<T> | undefined) ?? begun<T>(path, signal));
-  // Given up when it was nearly there: something newer was asked, and may be known already.
+  // Aborted at the last moment: a newer question replaces this one.
   signal?.throwIfAborted();
   keep(path, data, size);
   return data;
 }
 
-/** Ask for `path`, null for nothing. `again`, when it changes, asks although the answer is known. */
+/** Request `path`; null requests nothing. A new value of `again` requests a kept answer again. */
 export function useQuery<T>(path: string | null, again = 0): Answer<T> {
   const [answer, setAnswer] = useState<Answer<T>>(NOTHING);
   const asked = useRef(again);
@@ -98,7 +98,7 @@ export function useQuery<T>(path: string | null, again = 0): Answer<T> {
     return () => control.abort();
   }, [path, again]);
 
-  // A known answer is there in the same moment: going back is instant.
+  // A kept answer is shown at once: going back is instant.
   if (path !== null && answer.path !== path) {
     const known = keptAnswer<T>(path);
     if (known !== undefined) return { data: known, error: undefined, loading: false, path };
@@ -107,7 +107,7 @@ export function useQuery<T>(path: string | null, again = 0): Answer<T> {
   return answer.path === path ? answer : { ...answer, error: undefined, loading: true };
 }
 
-/** The answer without what answers another question: for what would be read as the answer to this one. */
+/** The answer, without data of an earlier question: they would be misread as data of this one. */
 export function settled<T>(answer: Answer<T>): Answer<T> {
   return answer.loading ? { ...answer, data: undefined } : answer;
 }

@@ -1,4 +1,4 @@
-// A corpus of many runs: they are paged through, and opened one by one.
+// A corpus of many runs, listed page by page.
 
 import { useLayoutEffect } from "preact/hooks";
 import { apiPath } from "../api/client";
@@ -14,7 +14,7 @@ import { plural } from "../words/visible";
 
 export function CorpusPage({ source, query }: Place) {
   const path = apiPath(["corpus", source.id]);
-  // What is known of the runs grows with each one that is opened and checked.
+  // Each run that was opened and checked has added a verdict.
   useLayoutEffect(() => forget(path), [path]);
   const corpus = useQuery<CorpusView>(path);
   return (

@@ -18,7 +18,7 @@ import { Hazard } from "../parts/hazard";
 import { ElectionView } from "./election_view";
 import { StatesList, titleOf } from "./states_list";
 
-const TAG = /^[A-Z]+: \w+( \(S\d+\))?\.\s+/; // The head of the property's comment: the badge has its name.
+const TAG = /^[A-Z]+: \w+( \(S\d+\))?\.\s+/; // The property's name before its comment: the badge has it.
 
 export function CounterexamplePage({ source, query }: Place) {
   const answer = useQuery<CounterexampleView>(apiPath(["counterexample", source.id]));
@@ -35,7 +35,13 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
   const [onlyDifferent, setOnlyDifferent] = useState(true);
   const last = Math.max(0, found.states.length - 1);
   const at = clamp(Number(query["at"] ?? 0) || 0, 0, last);
-  const view = found.lanes ? (query["view"] ?? "lanes") : "states";
+  const tabs = [
+    ...(found.lanes ? [{ id: "lanes", title: "Lanes" }] : []),
+    { id: "states", title: "States" },
+    ...(found.lanes ? [{ id: "election", title: "Election" }] : []),
+    ...(found.hazards.length > 0 ? [{ id: "story", title: "The hazard" }] : []),
+  ];
+  const view = (tabs.find((one) => one.id === query["view"]) ?? tabs[0])?.id ?? "states";
   const show = (change: { at?: number; view?: string }): void =>
     go(formatRoute(["counterexample", found.id], { at, view, ...change }), true);
   const move = (by: number): void => show({ at: clamp(at + by, 0, last) });
@@ -66,7 +72,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
         {found.explanation.length > 0 ? <p class="soft head-text">{found.explanation.join(" ").replace(TAG, "")}</p> : null}
         <Tabs
           label="Views of the counterexample"
-          tabs={[...(found.lanes ? [{ id: "lanes", title: "Lanes" }] : []), { id: "states", title: "States" }, ...(found.lanes ? [{ id: "election", title: "Election" }] : []), ...(found.hazards.length > 0 ? [{ id: "story", title: "The hazard" }] : [])]}
+          tabs={tabs}
           chosen={view}
           choose={(id) => show({ view: id })}
         />
@@ -85,8 +91,8 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
               <header class="inspector-head">
                 <p class="soft">{`state ${at + 1} of ${found.states.length}${state.acting ? ` · ${state.acting}` : ""}`}</p>
                 <h2>{titleOf(state)}</h2>
-                {found.loop === state.number ? <p class="remark">The behaviour comes back to this state for ever.</p> : null}
-                {found.stuttering && at === last ? <p class="remark">Nothing happens any more.</p> : null}
+                {found.loop === state.number ? <p class="remark">The behaviour returns to this state for ever.</p> : null}
+                {found.stuttering && at === last ? <p class="remark">No further step happens.</p> : null}
               </header>
               <section>
                 <div class="section-line">

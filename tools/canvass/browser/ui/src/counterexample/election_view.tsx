@@ -1,4 +1,4 @@
-// A state of a counterexample as the election's state machine with the members in it.
+// The election's state machine with the members of a state of the counterexample.
 
 import { apiPath } from "../api/client";
 import type { Json, MemberAt, Overview } from "../api/types";
@@ -27,7 +27,7 @@ export function ElectionView(
   );
 }
 
-/** Where the members are, by a state of the cluster. */
+/** The members in a state of the cluster. */
 function membersOf(tree: Tree): readonly MemberAt[] {
   const members = tree["member"];
   if (members === null || typeof members !== "object" || Array.isArray(members)) return [];

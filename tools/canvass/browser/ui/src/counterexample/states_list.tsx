@@ -1,4 +1,4 @@
-// The states of a counterexample, each with what its step changed.
+// The states of a counterexample, each with the changes of its step.
 
 import { useEffect, useRef } from "preact/hooks";
 import type { CounterexampleState, CounterexampleView } from "../api/types";
@@ -24,7 +24,7 @@ export function StatesList(
   );
 }
 
-/** The action that led to a state; to the first one nothing led. */
+/** The action that led to a state; the first state has none. */
 export function titleOf(state: CounterexampleState): string {
   return state.action || (state.number === 1 ? "initial state" : "");
 }

@@ -1,4 +1,4 @@
-// Hands a file to the reader, as the browser does with downloads.
+// Offers a file to the reader as a download.
 
 export function download(blob: Blob, name: string): void {
   const address = URL.createObjectURL(blob);

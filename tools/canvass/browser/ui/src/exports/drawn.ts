@@ -1,11 +1,11 @@
-// The drawing of the view that is shown, as an SVG element that stands alone.
+// The drawing of the current view, as a standalone SVG element.
 
 import { render } from "preact";
 import { standalone } from "./inline";
 
 type Maker = () => { readonly element: preact.VNode } | null;
 
-// A drawing on a canvas has no SVG in the page; whoever shows one says how to make it.
+// A drawing on a canvas has no SVG in the page; its view says how to make one.
 let maker: Maker | null = null;
 
 export function offerDrawing(make: Maker | null): void {

@@ -1,4 +1,4 @@
-// What the view can be kept as.
+// The dialog that exports the view.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { getFile } from "../api/client";
@@ -11,10 +11,10 @@ import { svgText } from "./inline";
 import { htmlOfView } from "./page_html";
 import { pngOf } from "./paint";
 
-/** A file that the server makes. */
+/** A file that the server writes. */
 export interface ServerExport {
   readonly title: string;
-  /** What is in it, in a few words. */
+  /** Its content, in a few words. */
   readonly about: string;
   readonly path: string;
 }
@@ -39,7 +39,7 @@ function ExportDialog(
     shown.current = false;
   }, []);
   const attempt = (made: Promise<void>): void => {
-    // A file that comes late closes the dialog that it was asked for in, not one opened since.
+    // A late file closes only the dialog in which it was requested, not one opened since.
     made.then(
       () => {
         if (shown.current) close();
@@ -50,7 +50,7 @@ function ExportDialog(
   const drawn = document.querySelector("[data-export] svg, [data-export] .graph-canvas") !== null;
   const drawing = (): SVGSVGElement => {
     const found = drawingOfView();
-    if (!found) throw new Error("This view has no drawing; keep it as HTML.");
+    if (!found) throw new Error("This view has no drawing; export it as HTML.");
     return found;
   };
   const svg = async (): Promise<void> =>
@@ -66,16 +66,16 @@ function ExportDialog(
     <Dialog title="Export" close={close}>
       {error ? <Failed error={error} /> : null}
       <ul class="exports">
-        <li><button type="button" disabled={!drawn} onClick={() => attempt(svg())}>SVG</button> the drawing, to be scaled</li>
+        <li><button type="button" disabled={!drawn} onClick={() => attempt(svg())}>SVG</button> the drawing, scalable</li>
         <li><button type="button" disabled={!drawn} onClick={() => attempt(png())}>PNG</button> the drawing, as a picture</li>
-        <li><button type="button" onClick={() => attempt(html())}>HTML</button> the view with what is beside it, in one file that needs nothing else</li>
+        <li><button type="button" onClick={() => attempt(html())}>HTML</button> the view and the pane beside it, in one self-contained file</li>
         {files.map((file) => (
           <li key={file.title}>
             <button type="button" onClick={() => attempt(served(file.path))}>{file.title}</button> {file.about}
           </li>
         ))}
       </ul>
-      <p class="soft">A drawing holds what is drawn: what is left out of the view is left out of it too.</p>
+      <p class="soft">A file of the drawing has only what the view draws.</p>
     </Dialog>
   );
 }

@@ -1,4 +1,4 @@
-// A drawing with its style written into it, so that it looks the same where there is no style sheet.
+// A drawing with its style inlined, to look the same without the style sheet.
 
 const WRITTEN = [
   "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "paint-order", "opacity",
@@ -6,7 +6,7 @@ const WRITTEN = [
 ] as const;
 const SVG = "http://www.w3.org/2000/svg";
 
-/** A copy of an SVG element that stands alone. */
+/** A standalone copy of an SVG element. */
 export function standalone(source: SVGSVGElement): SVGSVGElement {
   const copy = source.cloneNode(true) as SVGSVGElement;
   const originals = [source, ...source.querySelectorAll("*")];

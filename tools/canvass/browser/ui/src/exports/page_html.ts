@@ -1,4 +1,4 @@
-// One file of HTML with what is shown: no script, nothing to be loaded, to be kept beside a ticket.
+// The view as one HTML file without scripts and references, to attach to a ticket.
 
 import { drawingOfView } from "./drawn";
 
@@ -22,7 +22,7 @@ export function htmlOfView(name: string): string {
   if (inspector) body.append(cleaned(inspector));
   main.append(body);
   const text = new XMLSerializer().serializeToString(main);
-  // Text only: the serialiser has escaped whatever came from elsewhere.
+  // The serialiser has escaped all untrusted text.
   return [
     "<!doctype html>",
     '<html lang="en" data-theme="light"><head><meta charset="utf-8">',
@@ -41,7 +41,7 @@ html, body.kept-page { height: auto; overflow: auto; }
 .kept .inspector { overflow: visible; max-height: none; border: 0; width: 420px; }
 `;
 
-/** The rules of the page's own style sheet; they are ours, not of what is looked at. */
+/** The rules of the page's own style sheet: they contain no untrusted text. */
 function ownStyle(): string {
   return [...document.styleSheets]
     .flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText))
@@ -55,7 +55,7 @@ function append(parent: Element, name: string, text: string): void {
   parent.append(made);
 }
 
-/** A copy without what can be pressed: in a file it would do nothing. */
+/** A copy without buttons and links: in a file they would do nothing. */
 function cleaned(source: Element): Element {
   const copy = source.cloneNode(true) as Element;
   for (const element of copy.querySelectorAll(LEFT_OUT)) element.remove();

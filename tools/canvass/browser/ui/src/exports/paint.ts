@@ -1,10 +1,10 @@
 // An SVG drawing painted on a canvas, for PNG.
 //
 // Browsers paint an SVG through an image element; the page's content security policy loads no
-// images, not even from memory, so the few shapes that our drawings consist of are painted here.
+// images, not even from memory, so the few shapes of our drawings are painted here.
 
 const SCALE = 2;
-/** Browsers refuse larger canvases, some in silence. */
+/** Browsers refuse larger canvases, some without an error. */
 const MOST_PIXELS = 16_000;
 
 export async function pngOf(drawing: SVGSVGElement): Promise<Blob> {
@@ -41,7 +41,7 @@ function paint(context: CanvasRenderingContext2D, element: Element): void {
     case "g": paintChildren(context, element); break;
     case "text": paintText(context, element); break;
     case "rect": case "circle": case "path": case "line": paintShape(context, element); break;
-    default: break; // Titles, markers' definitions: nothing to be seen.
+    default: break; // Titles and definitions of markers are invisible.
   }
   context.restore();
 }
@@ -90,7 +90,7 @@ function paintShape(context: CanvasRenderingContext2D, element: Element): void {
   }
 }
 
-/** The arrow head that a marker draws at the end of a path. */
+/** The arrow head at the end of a path, where SVG has a marker. */
 function paintTip(context: CanvasRenderingContext2D, element: Element, colour: string): void {
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   path.setAttribute("d", element.getAttribute("d") ?? "");

@@ -1,4 +1,4 @@
-// Actions as chips: with some of them chosen, only their steps count.
+// Actions as chips: if some are chosen, only their steps are drawn.
 
 import type { ActionCount } from "../api/types";
 

@@ -30,10 +30,10 @@ export function AroundView({ context }: { context: GraphContext }) {
   const heat = (): void => change({ heat: query.heat ? undefined : "1" });
   useKeys("Around a state", [
     { keys: ["]"], does: "one step further around", run: () => deeper(1) },
-    { keys: ["["], does: "one step less", run: () => deeper(-1) },
+    { keys: ["["], does: "one step fewer around", run: () => deeper(-1) },
     { keys: ["m"], does: "draw twice as many states", run: more },
     { keys: ["f"], does: "choose actions", run: () => setChips((was) => !was) },
-    { keys: ["c"], does: "coverage of the runs that are open, or not", run: heat },
+    { keys: ["c"], does: "coverage by the open runs, on or off", run: heat },
   ]);
   const scene = useMemo(
     () => around.data && sceneOfAround(around.data, { taken: query.heat ? coverage.data?.edges : undefined }),
@@ -66,7 +66,7 @@ export function AroundView({ context }: { context: GraphContext }) {
       <Awaited answer={around} what="the states around">
         {() => scene === undefined ? null : list
           ? <SceneList scene={scene} current={state} open={open} />
-          : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label={`${scene.nodes.length} states around the chosen one`} />}
+          : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label={`${scene.nodes.length} states near the current one`} />}
       </Awaited>
       <GraphLegend heat={query.heat} />
     </div>

@@ -1,4 +1,4 @@
-// A scene drawn by sigma; words on a canvas of our own above it, so that none covers another.
+// A scene drawn by sigma, with words on a canvas of our own above it that do not cover each other.
 
 import { EdgeCurvedArrowProgram } from "@sigma/edge-curve";
 import { MultiDirectedGraph } from "graphology";
@@ -21,7 +21,7 @@ export function GraphCanvas(
   { scene, chosen, choose, open, label }: {
     scene: Scene;
     chosen: string | undefined;
-    /** Make out a node among the others. */
+    /** Highlight a node. */
     choose: (id: string | undefined) => void;
     /** Go to a node. */
     open: (id: string) => void;
@@ -44,7 +44,7 @@ export function GraphCanvas(
 
   useEffect(() => {
     if (!drawn || !holder.current || !positions) return undefined;
-    // Kept from scene to scene: to start WebGL takes longer than to draw.
+    // Kept from scene to scene: starting WebGL takes longer than drawing.
     live.current ??= startDrawing(holder.current, handlers, setHidden);
     live.current.draw(scene, positions);
     return undefined;
@@ -72,14 +72,14 @@ export function GraphCanvas(
     if (camera) void camera.animate({ ratio: camera.ratio * factor }, { duration: 0 });
   };
   useKeys("Drawing", [
-    { keys: ["ArrowRight"], does: "make out the node to the right", run: () => move(1, 0) },
-    { keys: ["ArrowLeft"], does: "to the left", run: () => move(-1, 0) },
-    { keys: ["ArrowUp"], does: "above", run: () => move(0, -1) },
-    { keys: ["ArrowDown"], does: "below", run: () => move(0, 1) },
-    { keys: ["Enter"], does: "go to the node made out", run: () => chosen !== undefined && open(chosen) },
-    { keys: ["+", "="], does: "nearer", run: () => zoom(0.8) },
-    { keys: ["-"], does: "further", run: () => zoom(1.25) },
-    { keys: ["0"], does: "all of it, or readable size", run: () => setFit((was) => !was) },
+    { keys: ["ArrowRight"], does: "highlight the node to the right", run: () => move(1, 0) },
+    { keys: ["ArrowLeft"], does: "highlight the node to the left", run: () => move(-1, 0) },
+    { keys: ["ArrowUp"], does: "highlight the node above", run: () => move(0, -1) },
+    { keys: ["ArrowDown"], does: "highlight the node below", run: () => move(0, 1) },
+    { keys: ["Enter"], does: "go to the highlighted node", run: () => chosen !== undefined && open(chosen) },
+    { keys: ["+", "="], does: "zoom in", run: () => zoom(0.8) },
+    { keys: ["-"], does: "zoom out", run: () => zoom(1.25) },
+    { keys: ["0"], does: "whole drawing, or readable size", run: () => setFit((was) => !was) },
   ]);
 
   const out = positions?.outOfSight ?? 0;
@@ -93,7 +93,7 @@ export function GraphCanvas(
         ref={holder}
         class="graph-canvas"
         role="img"
-        aria-label={`${label}; the list says the same in words`}
+        aria-label={`${label}; the list has the same in words`}
         data-nodes={scene.nodes.length}
         data-links={scene.links.length}
       >
@@ -133,7 +133,7 @@ function startDrawing(
     minCameraRatio: 0.1,
     maxCameraRatio: 12,
     zIndex: true,
-    // What a node under the pointer looks like is said by `Words` too.
+    // `Words` draws the node under the pointer.
     defaultDrawNodeHover: () => undefined,
     zoomDuration: 0,
     inertiaDuration: 0,
@@ -161,7 +161,7 @@ function startDrawing(
     draw: (scene, positions) => {
       const palette = readPalette();
       words.show(scene, palette, bends(scene, positions));
-      // The places are pixels, so that words and nodes keep the distances they were given.
+      // Places are in pixels, so words and nodes keep their distances.
       sigma.setCustomBBox({ x: [0, positions.width], y: [0, positions.height] });
       sigma.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
       sigma.setGraph(graphOf(scene, positions, palette));

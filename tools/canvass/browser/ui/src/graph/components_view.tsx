@@ -1,4 +1,4 @@
-// Strongly connected components: which states can be left for good.
+// The strongly connected components of a graph.
 
 import { apiPath } from "../api/client";
 import type { Components } from "../api/types";
@@ -8,7 +8,7 @@ import { Table } from "../parts/table";
 import { plural } from "../words/visible";
 import type { GraphContext } from "./context";
 
-/** How many components are one state. */
+/** The number of components with one state. */
 function trivial(data: Components): number {
   return data.largest.filter((one) => one.size === 1).length
     + (data.largest.at(-1)?.size === 1 ? data.count - data.largest.length : 0);
@@ -23,10 +23,10 @@ export function ComponentsView({ context }: { context: GraphContext }) {
         {(data) => (
           <>
             <p>
-              {`${data.count.toLocaleString("en")} strongly connected ${data.count === 1 ? "component" : "components"} of ${graph.states.toLocaleString("en")} states; no step leaves ${data.terminal.toLocaleString("en")} of them.`}
+              {`${data.count.toLocaleString("en")} strongly connected ${data.count === 1 ? "component" : "components"} of ${graph.states.toLocaleString("en")} states; ${data.terminal === 0 ? "steps leave each component" : `${data.terminal.toLocaleString("en")} of them without a step that leaves`}.`}
             </p>
             <p class="soft">
-              The states of a component all lead to one another.
+              Each state of a component leads to each other one.
               {data.count > data.largest.length && data.largest.at(-1)?.size !== 1 ? ` The ${data.largest.length} largest are shown, ${(data.count - data.largest.length).toLocaleString("en")} left out.` : ""}
             </p>
             <Table class="events">
@@ -41,7 +41,7 @@ export function ComponentsView({ context }: { context: GraphContext }) {
                 {trivial(data) > 0 ? (
                   <tr data-trivial>
                     <td class="number">1</td>
-                    <td>{`each of ${plural(trivial(data), "component")}: states that no steps lead back to`}</td>
+                    <td>{`each of ${plural(trivial(data), "component")}: states to which no steps lead back`}</td>
                   </tr>
                 ) : null}
               </tbody>

@@ -1,11 +1,11 @@
-// What the views of a graph share: the state that is looked at, and how to go elsewhere.
+// The context that all views of a graph share: the current state, and ways to another.
 
 import type { GraphInfo } from "../api/types";
 
-/** What the address says of a graph besides the state. */
+/** The parameters of a graph's address, besides the state. */
 export interface GraphQuery {
   readonly view: string;
-  /** The state that the reader came from: the state is compared with it. */
+  /** The previous state: the current one is compared with it. */
   readonly from: string | undefined;
   readonly pin: string | undefined;
   readonly depth: number;
@@ -23,8 +23,8 @@ export interface GraphContext {
   readonly graph: GraphInfo;
   readonly state: string;
   readonly query: GraphQuery;
-  /** Stay at the state, look at it otherwise. */
+  /** Change parameters of the address, but not the state. */
   readonly change: (change: GraphChange, replace?: boolean) => void;
-  /** Go to a state. `from` is where the reader comes from, if a step leads from there. */
+  /** Go to a state; `from` is the previous state, if a step leads from there. */
   readonly visit: (state: string, from?: string, view?: string) => void;
 }

@@ -1,4 +1,4 @@
-// How much of the graph the runs that are open take.
+// The coverage of the graph by the open runs.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
@@ -22,13 +22,13 @@ export function CoverageView({ context }: { context: GraphContext }) {
       <Awaited answer={answer} what="the coverage">
         {(data) => data.runs === 0 ? (
           <Empty title="No open run fits this graph.">
-            Name runs of a cluster of the same size, by the same rules, beside the graph to see which of its steps they take: <code>canvass browse GRAPH RUN …</code>
+            To see which steps of the graph runs take, open runs with the same number of members and the same rules: <code>canvass browse GRAPH RUN …</code>
           </Empty>
         ) : (
           <>
             <p>
               {`${plural(data.runs, "run")} with ${plural(data.events, "event")} take ${data.covered.toLocaleString("en")} of ${plural(data.total, "distinct step")} of the graph.`}
-              {data.outside > 0 ? ` ${plural(data.outside, "event")} are steps that the graph does not have.` : ""}
+              {data.outside > 0 ? ` The steps of ${plural(data.outside, "event")} are not in the graph.` : ""}
             </p>
             <button type="button" onClick={() => change({ view: "around", heat: "1" }, false)}>Show it in the drawing</button>
             <CoverageTable
@@ -46,7 +46,7 @@ export function CoverageView({ context }: { context: GraphContext }) {
 
 const POLL_MS = 1000;
 
-/** The steps of an action that no run takes, each with the way there and a simulated run that takes it. */
+/** The steps of an action that no run takes, each with a path there and a simulated run that takes it. */
 function UntakenSteps({ context, action }: { context: GraphContext; action: string }) {
   const { graph } = context;
   const [simulate, setSimulate] = useState(0);
@@ -54,7 +54,7 @@ function UntakenSteps({ context, action }: { context: GraphContext; action: stri
   const answer = useQuery<Untaken>(apiPath(["graph", graph.id, "untaken"], { action, limit: 50, simulate }), polls);
   const section = useRef<HTMLElement>(null);
   const listed = answer.data !== undefined;
-  // Below a long table it would be out of sight.
+  // Below a long table it would be invisible.
   useEffect(() => section.current?.scrollIntoView({ block: "start" }), [listed]);
   const searching = answer.data?.searching === true;
   useEffect(() => {
@@ -102,5 +102,5 @@ function searchedWords(data: Untaken): string {
   if (data.searching) return `Searching: ${searched} so far …`;
   if (data.simulatedRuns === 0) return "Members with the rules of this graph are not simulated.";
   const found = data.shown.filter((step) => step.simulated !== null).length;
-  return found === 0 ? `None of them in ${searched}.` : `Those that one of ${searched} takes come first, with the command that does the run again.`;
+  return found === 0 ? `${searched} take none of them.` : `Steps that one of ${searched} takes come first, with the command that repeats the run.`;
 }

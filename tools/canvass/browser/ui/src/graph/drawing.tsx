@@ -1,4 +1,4 @@
-// A scene as SVG: for export, and where there is no WebGL.
+// A scene as SVG: for export, and for browsers without WebGL.
 
 import { shortened } from "../words/visible";
 import { anchorOf, along, bends, type Point } from "./geometry";

@@ -1,4 +1,4 @@
-// States found by a predicate.
+// The states in which a predicate holds.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiPath, ApiError } from "../api/client";
@@ -67,7 +67,7 @@ function exampleOf(fields: readonly string[]): string {
   return fields.includes("electionState") ? 'electionState = "CANDIDATE_BALLOT"' : `${fields[0] ?? "field"} = 1`;
 }
 
-/** What somebody asks of a protocol, by the fields that a graph has. */
+/** Ready questions, by the fields of the graph. */
 function questionsOf(fields: readonly string[]): readonly (readonly [string, string])[] {
   if (fields.includes("member") && fields.includes("channel")) {
     const count = (what: string, least: number): string => `count(m in member: ${what}) >= ${least}`;
@@ -92,20 +92,20 @@ function questionsOf(fields: readonly string[]): readonly (readonly [string, str
 
 function Help() {
   return (
-    <Empty title="Find states by what holds in them.">
+    <Empty title="Find states by a condition.">
       <p>Compare fields with <code>=</code> <code>!=</code> <code>&lt;</code> <code>&lt;=</code> <code>&gt;</code> <code>&gt;=</code> <code>in</code>; join with <code>and</code>, <code>or</code>, <code>not</code>.</p>
       <p>The whole language is in the guide, <code>docs/guide/graph.md</code>.</p>
     </Empty>
   );
 }
 
-/** A line for an expression. What is wrong with it is said under the column where it is. */
+/** An input for an expression; its error is shown below the column of the mistake. */
 export function Expression(
   { label, value, fields, values: known = VALUES, error, focus = 0, placeholder, submit }: {
     label: string;
     value: string;
     fields: readonly string[];
-    /** For a field with few values, what they are. */
+    /** The values of fields that have few. */
     values?: { readonly [field: string]: readonly string[] };
     error: Error | undefined;
     focus?: number;
@@ -115,13 +115,13 @@ export function Expression(
 ) {
   const [text, setText] = useState(value);
   const input = useRef<HTMLInputElement>(null);
-  // Before the next key is heard: what is typed after `/` belongs into the field, and stays there.
+  // Before the next key event: text typed right after `/` must stay in the field.
   useLayoutEffect(() => setText(value), [value]);
   useLayoutEffect(() => {
     if (focus > 0) input.current?.focus();
   }, [focus]);
   const column = error instanceof ApiError && text === value ? error.column : undefined;
-  // The word that is being written, for the list of fields.
+  // The word being typed, for the list of fields.
   const begun = /[A-Za-z_][\w.]*$/.exec(text)?.[0] ?? "";
   // After a field with few values and a comparison, those values.
   const compared = /\b(\w+)\s*(?:=|!=|in\s*\{)\s*"?(\w*)$/.exec(text);

@@ -1,4 +1,4 @@
-// Lines between nodes, and which node lies in a direction of another one.
+// Lines between nodes, and the nearest node in a direction.
 
 import type { Placed } from "./placing";
 import type { Scene } from "./scene";
@@ -39,7 +39,7 @@ export function along(from: Point, to: Point, bend: number, share: number): Poin
   };
 }
 
-/** The control point of the curve, as sigma's curved edges have it. */
+/** The control point of the curve, as in sigma's curved edges. */
 export function anchorOf(from: Point, to: Point, bend: number): Point {
   return {
     x: (from.x + to.x) / 2 + (to.y - from.y) * bend,
@@ -47,7 +47,7 @@ export function anchorOf(from: Point, to: Point, bend: number): Point {
   };
 }
 
-/** The nearest node in a direction; what lies aside counts as further away. */
+/** The nearest node in a direction; a sideways distance counts more. */
 export function beside(placed: Placed, from: string, dx: number, dy: number): string | undefined {
   const start = placed.places.get(from);
   if (!start) return undefined;

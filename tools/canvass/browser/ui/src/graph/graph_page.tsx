@@ -1,4 +1,4 @@
-// A state graph: around a state, found by a predicate, along a path, through an expression.
+// The page of a state graph: its views, and the current state beside them.
 
 import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
@@ -38,7 +38,7 @@ export function GraphPage({ source, rest, query, moved }: Place) {
           const first = data.initial[0];
           const state = (rest[0] === "state" ? rest[1] : undefined) ?? first;
           if (state === undefined) {
-            return <Empty title="The graph has no initial state.">It was built from nothing; build it again.</Empty>;
+            return <Empty title="The graph has no initial state.">Build it again.</Empty>;
           }
           return <Loaded graph={data} state={state} given={query} moved={moved} />;
         }}
@@ -121,14 +121,14 @@ function queryOf(given: Place["query"], drawnStates: number): GraphQuery {
   };
 }
 
-/** The files of the state's neighbourhood that the server makes. */
+/** The files that the server writes of the states near the current one. */
 function exportsOf({ graph, state, query }: GraphContext): readonly ServerExport[] {
   const asked = { around: state, depth: query.depth, limit: query.limit, actions: query.actions.join(",") };
   const formats = [
     ["dot", "DOT", "what is drawn, for Graphviz"],
     ["graphml", "GraphML", "what is drawn, for Gephi, yEd, networkx"],
-    ["json", "JSON", "what is drawn, with all of each state"],
-    ["itf", "ITF trace", "the shortest path from an initial state to this one"],
+    ["json", "JSON", "what is drawn, with all fields of each state"],
+    ["itf", "ITF trace", "the shortest path from an initial state to this state"],
   ] as const;
   return formats.map(([format, title, about]) => ({
     title,

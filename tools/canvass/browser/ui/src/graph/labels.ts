@@ -1,4 +1,4 @@
-// Words on the canvas of a graph. A word that would cover another one is left out, and counted.
+// Words on the canvas of a graph. A word that would cover another is left out and counted.
 
 import type { Palette } from "./palette";
 
@@ -12,7 +12,7 @@ interface Rectangle {
 export class Labels {
   palette: Palette;
   hidden = 0;
-  /** Places that words must keep clear of: words set before, and nodes. */
+  /** Rectangles that words must not cover: earlier words, and nodes. */
   private taken: Rectangle[] = [];
 
   constructor(palette: Palette) {
@@ -26,7 +26,7 @@ export class Labels {
     }));
   }
 
-  /** Set a word whose left middle is at a place, unless it covers something. */
+  /** Draw a word with its left middle at a place, unless it would cover something. */
   set(
     context: CanvasRenderingContext2D, text: string, x: number, y: number,
     size: number, colour: string, bold = false, always = false,
@@ -39,7 +39,7 @@ export class Labels {
       return false;
     }
     this.taken.push(room);
-    // A halo of the paper's colour keeps the word readable where a line passes below it.
+    // A halo in the paper's colour keeps the word readable above a line.
     context.lineJoin = "round";
     context.lineWidth = 4;
     context.strokeStyle = this.palette.paper;

@@ -1,4 +1,4 @@
-// What signs and lines of a drawing mean.
+// The meaning of signs and lines in a drawing.
 
 export function GraphLegend({ heat = false }: { heat?: boolean }) {
   return (

@@ -1,4 +1,4 @@
-// The colours of the style sheet, for what is drawn on a canvas.
+// The colours of the style sheet, for drawings on a canvas.
 
 import type { Phase } from "../words/election";
 import type { SceneLink } from "./scene";
@@ -8,7 +8,7 @@ export interface Palette {
   readonly soft: string;
   readonly paper: string;
   readonly line: string;
-  /** Of lines that are not about the state that is looked at. */
+  /** For lines that do not touch the current state. */
   readonly faint: string;
   readonly accent: string;
   readonly heat: readonly [string, string];
@@ -41,7 +41,7 @@ export function readPalette(): Palette {
   };
 }
 
-/** Whether a line is about the state that is looked at; without one, all are. */
+/** Whether a line touches the current state; without a current state, all count. */
 export function concerns(link: SceneLink, root: string | undefined): boolean {
   return root === undefined || link.source === root || link.target === root || link.lit;
 }

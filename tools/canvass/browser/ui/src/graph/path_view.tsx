@@ -1,4 +1,4 @@
-// The shortest path to a state, or to the nearest one in which something holds.
+// The shortest path to a state, or to the nearest state in which a predicate holds.
 
 import { useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";

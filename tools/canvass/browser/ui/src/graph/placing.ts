@@ -1,4 +1,4 @@
-// Where the nodes of a scene stand in the frame, in pixels: the server's layout, moved and scaled.
+// The places of the nodes in the frame, in pixels: the server's layout, moved and scaled.
 
 import type { Scene } from "./scene";
 
@@ -6,7 +6,7 @@ export interface Placed {
   readonly width: number;
   readonly height: number;
   readonly places: ReadonlyMap<string, { readonly x: number; readonly y: number }>;
-  /** Radius of a node: as large as its neighbours in the column leave room for. */
+  /** Radius of the nodes: as large as the distances in the columns permit. */
   readonly radius: number;
   /** How many nodes are outside of the frame. */
   readonly outOfSight: number;
@@ -14,16 +14,16 @@ export interface Placed {
 
 const MARGIN_LEFT = 34;
 const MARGIN_BELOW = 100; // Half a label, where labels stand below.
-const CHARACTER = 6.7; // Of a label, on average and rather more than less.
+const CHARACTER = 6.7; // Average width of a character of a label, rounded up.
 const MOST_LABEL = 280;
 const MOST_BEND = 60;
 const MARGIN_TOP = 30;
 const MARGIN_BOTTOM = 40;
-/** Below this the words of neighbouring nodes would cover each other. */
+/** At a smaller scale, words of neighbouring nodes would cover each other. */
 const LEAST_SCALE = { x: 0.62, y: 0.4 };
 const MOST_SCALE = 1.5;
 
-/** Place a scene. If it is too large to be read when all of it is shown, its root comes first. */
+/** Place a scene. If the whole scene would be too small to read, its root is in the middle. */
 export function placed(scene: Scene, width: number, height: number, fit: boolean): Placed {
   const xs = scene.nodes.map((node) => node.x);
   const ys = scene.nodes.map((node) => node.y);
@@ -37,7 +37,7 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
   const room = { x: Math.max(80, width - margin - words), y: Math.max(80, height - MARGIN_TOP - MARGIN_BOTTOM) };
   const whole = { x: room.x / Math.max(1, right - left), y: room.y / Math.max(1, bottom - top) };
   const root = scene.nodes.find((node) => node.root);
-  // Without a state to begin at, all of it is the best beginning.
+  // Without a root, the whole scene is shown.
   const scale = fit || root === undefined
     ? { x: Math.min(MOST_SCALE, whole.x), y: Math.min(MOST_SCALE, whole.y) }
     : {
@@ -48,7 +48,7 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
     least: number, most: number, at: number, zoom: number, space: number,
   ): number => {
     if ((most - least) * zoom <= space + 1) return (least + most) / 2;
-    // Scrolled to the root, but not past the ends.
+    // Centred on the root, but not beyond the ends.
     const half = space / zoom / 2;
     return Math.min(most - half, Math.max(least + half, at));
   };
@@ -65,7 +65,7 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
   return { width, height, places, outOfSight, radius: radiusOf(places) };
 }
 
-/** Whether a line leads up in the first column: it bends away to the left. */
+/** Whether a line leads up in the first column: such a line bends to the left. */
 function bendsLeft(scene: Scene): boolean {
   const left = Math.min(...scene.nodes.map((node) => node.x));
   const first = new Map(scene.nodes.filter((node) => node.x === left).map((node) => [node.id, node.y]));

@@ -1,4 +1,4 @@
-// A graph too large to draw, seen through an expression: one node for each of its values.
+// A graph projected onto an expression: one node for each of its values.
 
 import { useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
@@ -44,13 +44,13 @@ export function ProjectionView({ context }: { context: GraphContext }) {
         {choice}
         {scene ? (
           <span role="status">
-            {`${scene.nodes.length} values of ${graph.states.toLocaleString("en")} states${scene.leftOut ? ` · ${scene.leftOut}` : ""} · numbers are those of states and steps; a node opens one of its states`}
+            {`${scene.nodes.length} values of ${graph.states.toLocaleString("en")} states${scene.leftOut ? ` · ${scene.leftOut}` : ""} · the numbers count states and steps; a node opens one of its states`}
           </span>
         ) : null}
       </div>
       {scene === undefined
         ? answer.error || !by
-          ? <Empty title="Choose what tells states apart.">Any field, or several with commas: the whole graph becomes one node for each value.</Empty>
+          ? <Empty title="Choose fields.">One field, or several with commas: the graph is drawn with one node for each value.</Empty>
           : <p class="waiting" role="status">Looking at all states …</p>
         : list ? <SceneList scene={scene} current={undefined} open={open} />
         : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label={`${scene.nodes.length} values`} />}

@@ -1,5 +1,5 @@
-// What a drawing of a graph consists of, whatever it is a drawing of: the neighbourhood of a state,
-// a path, or a graph seen through an expression. Canvas, list and SVG are made of the same scene.
+// The content of a drawing: the states near a state, a path, or a projection. Canvas, list and SVG are
+// made of the same scene.
 
 import type { Around, Edge, Overview, PathView, Projection } from "../api/types";
 import { phaseOf, signOf, SIGNS, type Phase } from "../words/election";
@@ -8,7 +8,7 @@ import { counted, plural } from "../words/visible";
 export interface SceneNode {
   readonly id: string;
   readonly label: string;
-  /** One or two letters in the node, so that its kind is read without colour. */
+  /** One or two letters in the node, to read its kind without colour. */
   readonly sign: string;
   readonly phase: Phase;
   readonly x: number;
@@ -17,9 +17,9 @@ export interface SceneNode {
   readonly initial: boolean;
   /** Steps that lead back to the same state. */
   readonly loops: readonly string[];
-  /** What is not drawn of it. */
+  /** Edges of the node that are not drawn. */
   readonly more: number;
-  /** States that it stands for, 1 for a state. */
+  /** Number of states for which the node stands; 1 for a state. */
   readonly count: number;
 }
 
@@ -30,7 +30,7 @@ export interface SceneLink {
   readonly label: string;
   readonly actions: readonly string[];
   readonly edges: readonly number[];
-  /** Events of runs that took it; undefined if no coverage is shown. */
+  /** Events of runs that take it; undefined if no coverage is shown. */
   readonly taken: number | undefined;
   readonly lit: boolean;
 }
@@ -38,18 +38,18 @@ export interface SceneLink {
 export interface Scene {
   readonly nodes: readonly SceneNode[];
   readonly links: readonly SceneLink[];
-  /** In words, what there is and is not drawn; empty if all of it is. */
+  /** The states and edges that are not drawn, in words; empty if all are drawn. */
   readonly leftOut: string;
   /** How many states there are that could be drawn. */
   readonly statesLeftOut: number;
-  /** Whether labels rather stand below their nodes than beside them. */
+  /** Whether labels stand below their nodes, not beside them. */
   readonly below?: boolean;
 }
 
 export interface Overlay {
   /** Events of each edge. */
   readonly taken?: { readonly [edge: string]: number } | undefined;
-  /** Edges to be made out among the others. */
+  /** Highlighted edges. */
   readonly lit?: ReadonlySet<number> | undefined;
 }
 
@@ -148,7 +148,7 @@ function electionOf(label: string): string | undefined {
   return first in SIGNS ? first : undefined;
 }
 
-/** With the election’s state machine, its states stand where that has them. */
+/** With the election’s state machine, nodes get the places of its states. */
 export function sceneOfProjection(projection: Projection, machine?: Overview): Scene {
   const places = new Map((machine?.states ?? []).map((state) => [`"${state.name}"`, state]));
   const placed = projection.nodes.every((node) => places.has(node.key));
@@ -202,7 +202,7 @@ function leftOutWords(states: number, edges: number): string {
     ...(edges > 0 ? [plural(edges, "step")] : []),
   ];
   if (parts.length === 0) return "";
-  // All states in reach are drawn; what is not drawn are steps that lead out of it.
+  // All states within the steps around are drawn; only steps that lead further are not.
   if (states === 0) return `${plural(edges, "step")} lead${edges === 1 ? "s" : ""} further`;
   return `${parts.join(" and ")} left out`;
 }

@@ -1,4 +1,4 @@
-// The state that is looked at: what it is, how it differs, and where one can go from it.
+// The current state: its fields, its differences from another state, and its steps.
 
 import { useLayoutEffect, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
@@ -22,7 +22,7 @@ export function StatePane({ context, answer }: { context: GraphContext; answer: 
   );
 }
 
-/** `late`: another state was asked for, this one is still shown; steps from it would mislead. */
+/** `late`: another state is requested, and this one is still shown; its steps are disabled. */
 function Inspected(
   { context, view, late }: { context: GraphContext; view: StateView; late: boolean },
 ) {
@@ -30,7 +30,7 @@ function Inspected(
   const [onlyDifferent, setOnlyDifferent] = useState(false);
   const [at, setAt] = useState(0);
   useLayoutEffect(() => setAt(0), [view.id]);
-  // Pinned goes before where the reader came from; with neither there is nothing to compare with.
+  // The pinned state, else the previous state; without either, the state is compared with none.
   const base = query.pin ?? query.from;
   const other = useQuery<StateView>(
     base !== undefined && base !== view.id ? apiPath(["graph", graph.id, "state", base]) : null,
@@ -46,11 +46,11 @@ function Inspected(
   };
   const pin = (): void => change({ pin: pinned ? undefined : view.id });
   useKeys("The state", [
-    { keys: ["j"], does: "next of the steps that can be taken", run: () => setAt((one) => Math.min(view.out.length - 1, one + 1)) },
-    { keys: ["k"], does: "the step before", run: () => setAt((one) => Math.max(0, one - 1)) },
-    { keys: ["l"], does: "take the step", run: step },
+    { keys: ["j"], does: "choose the next step", run: () => setAt((one) => Math.min(view.out.length - 1, one + 1)) },
+    { keys: ["k"], does: "choose the previous step", run: () => setAt((one) => Math.max(0, one - 1)) },
+    { keys: ["l"], does: "take the chosen step", run: step },
     { keys: ["h"], does: "back to a state that leads here", run: back },
-    { keys: ["p"], does: "pin this state, to compare others with it", run: pin },
+    { keys: ["p"], does: "pin this state: others are compared with it", run: pin },
     { keys: ["d"], does: "only what differs, or all", run: () => setOnlyDifferent((was) => !was) },
     { keys: ["s"], does: "shortest path to this state", run: () => change({ view: "path", to: undefined }, false) },
   ]);

@@ -1,4 +1,4 @@
-// The steps that can be taken from a state.
+// The steps that leave a state.
 
 import { useEffect, useRef } from "preact/hooks";
 import type { OutEdge, StateView } from "../api/types";
@@ -6,7 +6,7 @@ import { givenLine } from "../words/tree";
 import { counted, plural, shortened } from "../words/visible";
 import type { GraphContext } from "./context";
 
-/** The steps in the order in which they are listed: those that lead elsewhere first. */
+/** The steps in the order of the list: those that lead to another state come first. */
 export function orderedSteps(view: StateView): readonly OutEdge[] {
   return [
     ...view.out.filter((edge) => edge.target !== view.id),
@@ -38,7 +38,7 @@ export function StepList(
     <section>
       <h3>{`Enabled steps (${view.outTotal.toLocaleString("en")})`}</h3>
       {view.out.length === 0 ? (
-        <p class="soft">{view.expanded ? "None: nothing can happen here." : "TLC did not go on from this state."}</p>
+        <p class="soft">{view.expanded ? "None: the behaviour ends here." : "TLC did not go on from this state."}</p>
       ) : null}
       {view.enabled.length > 1 ? (
         <p class="enabled soft">{view.enabled.map((one) => `${one.name}${one.count > 1 ? ` ×${one.count}` : ""}`).join(", ")}</p>
@@ -66,8 +66,11 @@ function Step(
   },
 ) {
   const place = useRef<HTMLLIElement>(null);
+  // Only a key that chooses the step scrolls to it: on a phone, the list is below the view.
+  const before = useRef(chosen);
   useEffect(() => {
-    if (chosen) place.current?.scrollIntoView({ block: "nearest" });
+    if (chosen && !before.current) place.current?.scrollIntoView({ block: "nearest" });
+    before.current = chosen;
   }, [chosen]);
   const given = givenLine(edge.given);
   const sends = givenLine(edge.sends);

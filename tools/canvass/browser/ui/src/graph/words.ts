@@ -10,7 +10,7 @@ import type { Scene, SceneLink, SceneNode } from "./scene";
 const LABEL = 11.5;
 const ACTION = 10.5;
 const MOST_ACTION = 46;
-const FEW = 16; // So many lines or fewer all have their words.
+const FEW = 16; // With at most so many lines, all lines have their words.
 
 interface Spot {
   readonly node: SceneNode;
@@ -37,7 +37,7 @@ export class Words {
     this.canvas.dataset["words"] = "";
   }
 
-  /** What to draw from now on. */
+  /** Set the scene for the next drawings. */
   show(scene: Scene, palette: Palette, bend: ReadonlyMap<string, number>): void {
     this.scene = scene;
     this.palette = palette;
@@ -46,7 +46,7 @@ export class Words {
     this.labels = new Labels(palette);
   }
 
-  /** Draw; give the number of words for which there was no room. */
+  /** Draw the words; give the number of words without room. */
   draw(): number {
     const { width, height } = this.sigma.getDimensions();
     const ratio = window.devicePixelRatio || 1;
@@ -67,7 +67,7 @@ export class Words {
     for (const spot of spots) this.sign(context, spot);
     for (const spot of spots) this.label(context, spot, width);
     const bySpot = new Map(spots.map((spot) => [spot.node.id, spot]));
-    // On lines about the state looked at first, then on the others as far as there is room.
+    // Lines that touch the current state first, then the others as far as there is room.
     const root = this.scene.nodes.find((node) => node.root)?.id;
     const links = [...this.scene.links].sort(
       (one, other) => Number(this.concerned(other, root)) - Number(this.concerned(one, root)),
@@ -98,7 +98,7 @@ export class Words {
       const { x, y } = this.sigma.graphToViewport(place);
       found.push({ node, x, y, size: this.sigma.scaleSize(data?.size ?? 10) });
     }
-    // What is made out, the root and the initial states get their words first.
+    // The highlighted node, the root and the initial states get their words first.
     const rank = ({ node }: Spot): number =>
       node.id === this.chosen || node.id === this.hovered ? 0 : node.root ? 1 : node.initial ? 2 : 3;
     return found.sort((one, other) => rank(one) - rank(other));
@@ -117,7 +117,7 @@ export class Words {
     if (node.initial) ring(size + 3.5, colours.ink, 1.2);
     if (node.root) ring(size + (node.initial ? 7 : 4), this.palette.accent, 3);
     if (node.id === this.chosen) ring(size + 7, this.palette.ink, 2.5);
-    if (size < 6.5) return; // Too small to be read; zooming in brings it back.
+    if (size < 6.5) return; // Too small to read.
     context.font = `600 ${Math.min(12.5, size * 0.95)}px ${this.palette.font}`;
     context.textAlign = "center";
     context.textBaseline = "alphabetic";
@@ -148,7 +148,7 @@ export class Words {
       [x - reach - 3 - width, y],
     ];
     const inside = spots.filter(([left]) => left >= 4 && left + width <= room - 4);
-    // Lines leave the state that is looked at sideways; its words stand below.
+    // Lines leave the current state sideways, so its words stand below.
     const order = this.scene.below || node.root ? [below, ...inside] : inside;
     const always = node.id === this.chosen || node.id === this.hovered || node.root;
     const hidden = this.labels.hidden;

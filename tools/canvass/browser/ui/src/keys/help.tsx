@@ -1,4 +1,4 @@
-// The list of keys, made of what is listened to at this moment.
+// The list of the keys that are active at this moment.
 
 import { Dialog } from "../parts/dialog";
 import { activeKeys, keyName } from "./keys";

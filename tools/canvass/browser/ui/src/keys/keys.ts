@@ -1,9 +1,9 @@
-// Keys: every part of the page says which ones it listens to, and `?` lists what is listened to now.
+// Keys: each part of the page registers its own; `?` lists those that are active.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Key {
-  /** As `KeyboardEvent.key` has it; several with the same meaning. */
+  /** Values of `KeyboardEvent.key`; all have the same effect. */
   readonly keys: readonly string[];
   readonly does: string;
   readonly run: () => void;
@@ -16,7 +16,7 @@ export interface KeyGroup {
 
 const groups: { current: KeyGroup }[] = [];
 
-/** Listen to keys while the calling component is shown. The newest listener goes first. */
+/** Listen to keys while the calling component is shown. The newest listener has priority. */
 export function useKeys(title: string, keys: readonly Key[]): void {
   const holder = useRef<KeyGroup>({ title, keys });
   holder.current = { title, keys };
@@ -36,11 +36,11 @@ export function activeKeys(): readonly KeyGroup[] {
   return [...byTitle].filter(([, keys]) => keys.length > 0).map(([title, keys]) => ({ title, keys }));
 }
 
-/** What a text field or a list of choices does with a key comes before ours. */
+/** Whether a text field or a list of choices uses the key itself. */
 function taken(event: KeyboardEvent): boolean {
   const target = event.target;
   if (!(target instanceof HTMLElement)) return false;
-  // The slider of time moves by places; keys move by events, there as elsewhere.
+  // The time slider would move by places; keys move by events everywhere.
   if (target instanceof HTMLInputElement && target.type !== "text") return event.key === " ";
   if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return event.key !== "Escape";
   if (target instanceof HTMLSelectElement) return event.key !== "Escape";

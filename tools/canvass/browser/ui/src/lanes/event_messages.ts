@@ -1,4 +1,4 @@
-// What an event of a lane received and sent, in a line.
+// The messages that an event received and sent, in a line.
 
 import type { LaneMessage, Lanes } from "../api/types";
 

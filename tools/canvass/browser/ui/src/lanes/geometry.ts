@@ -1,8 +1,8 @@
-// Where things are in lanes: rows of one height, so that a run of any length can be scrolled.
+// Places in the lanes: all rows have one height, so a run of any length can be scrolled.
 //
-// Why nothing overlaps: each event has a row of its own, so the other lanes are free there. An arrow
-// leaves its sender's box sideways in that row, goes down in the gutter beside the receiver's lane,
-// on a track of its own, and enters the receiver's box in its row. A gutter is as wide as its tracks.
+// Nothing overlaps: each event has a row of its own, so the other lanes are free there. An arrow
+// leaves its sender's box sideways in that row, goes down on a track of its own in the gutter beside
+// the receiver's lane, and enters the receiver's box in its row. A gutter is as wide as its tracks.
 
 import type { LaneMessage, Lanes } from "../api/types";
 
@@ -11,11 +11,11 @@ export const BOX = 52;
 export const HEAD = 34;
 const TRACK = 3.5;
 const EDGE = 14;
-const TIMES = 80; // A column for what the clock showed, on the left.
-const LEAST_TRACKS = 6; // To each side: rarely more are needed, so that gutters rarely change while one scrolls.
-const MOST_TRACKS = 280; // Pixels: of more tracks each gets less.
+const TIMES = 80; // Width of the column with the times, on the left.
+const LEAST_TRACKS = 6; // To each side. More are rare, so gutters rarely change width during scrolling.
+const MOST_TRACKS = 280; // Pixels for all tracks: many tracks get closer together.
 const BESIDE_TRACKS = 26;
-const LEAST_BOX = 220; // UpdateLeaderPosition and its step are read in it; narrower windows scroll.
+const LEAST_BOX = 220; // Wide enough for UpdateLeaderPosition and its step; narrower windows scroll.
 const MOST_BOX = 320;
 
 export interface Columns {
@@ -24,7 +24,7 @@ export interface Columns {
   readonly width: number;
 }
 
-/** A message with the rows of its ends, and where it goes between them. */
+/** A message with the rows of its ends, and its track between them. */
 interface Tracked {
   readonly message: LaneMessage;
   readonly from: number | null;
@@ -62,7 +62,7 @@ export function columnsOf(count: number, room: number, tracks: Tracks, times = f
   return { lefts, boxWidth, width: EDGE + start + count * boxWidth + between };
 }
 
-/** An even number: every second track is used first. */
+/** The number of tracks, made even: every second track is used first. */
 function tracksTo(tracks: Tracks, lane: number, rightwards: boolean): number {
   return 2 * Math.ceil(Math.max(LEAST_TRACKS, tracks.counts.get(sideOf(lane, rightwards)) ?? 0) / 2);
 }
@@ -76,12 +76,12 @@ export function topOf(number: number): number {
   return number * ROW;
 }
 
-/** Names a side of something that has a number. */
+/** A key for one side of a lane or of an event. */
 function sideOf(number: number, rightwards: boolean): string {
   return `${number} ${rightwards}`;
 }
 
-/** Gives each message a track that no other one has in any row between its ends. */
+/** Gives each message a track that no other message uses in any row between its ends. */
 export function tracksOf(lanes: Lanes): Tracks {
   const exits = new Map<string, number>();
   const numberAt = (place: number | null): number | null =>

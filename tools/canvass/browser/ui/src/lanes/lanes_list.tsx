@@ -1,4 +1,4 @@
-// The events of lanes as a table: the same as the picture, to be read in order.
+// The events of the lanes as a table.
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Lanes } from "../api/types";

@@ -1,4 +1,4 @@
-// The rows of lanes that are in sight, as SVG.
+// The visible rows of the lanes, as SVG.
 
 import { useMemo } from "preact/hooks";
 import type { LaneEvent, LaneMessage, Lanes } from "../api/types";
@@ -25,7 +25,7 @@ export function LanesPicture(
   const first = lanes.events[0]?.number ?? 0;
   const messages = useMemo(() => messagesOf(lanes), [lanes]);
   const routes = useMemo(() => routesOf(tracks, columns), [tracks, columns]);
-  // Arrows and times are drawn anew only when other rows come into sight.
+  // Arrows and times are drawn again only when other rows become visible.
   const around = useMemo(() => {
     const ends = (message: LaneMessage): readonly [number, number] => [
       first + (message.sent ?? message.received ?? 0), first + (message.received ?? message.sent ?? 0),
@@ -55,7 +55,7 @@ export function LanesPicture(
       </g>
     );
   }, [lanes, columns, routes, from, to]);
-  // One listener for all: an event is chosen, or the other end of a message.
+  // One listener for all: a click chooses an event, or the other end of a message.
   const clicked = (event: MouseEvent): void => {
     const { dataset } = (event.target as Element).closest<SVGElement>("[data-event], [data-message]") ?? {};
     if (dataset?.["event"] !== undefined) choose(Number(dataset["event"]));
@@ -86,7 +86,7 @@ export function LanesPicture(
   );
 }
 
-/** When it happened and what shows it, in a line. */
+/** Time and log lines of an event, in a line. */
 function whenText(event: LaneEvent): string {
   const since = event.since ? ` (${event.since})` : "";
   return [`${event.time}${since}`, event.place, event.origin.toLowerCase()].filter(Boolean).join(" · ");
@@ -101,7 +101,7 @@ function EventTime({ event, y }: { event: LaneEvent; y: number }) {
   );
 }
 
-/** The first change; of the election state only where it leads, as the box above had the other. */
+/** The first change; for the election state only the new one: the box above shows the old one. */
 function changeText(event: LaneEvent): string {
   const first = event.changes[0];
   if (first === undefined) return event.given || "nothing changed";
@@ -117,7 +117,7 @@ interface Box {
   readonly messages: EventMessages | undefined;
 }
 
-/** A box is drawn anew only if something of it has changed. */
+/** A box is drawn again only if one of its properties has changed. */
 function EventBox({ event, columns, y, chosen, messages }: Box) {
   return useMemo(() => <Drawn {...{ event, columns, y, chosen, messages }} />, [event, columns, y, chosen, messages]);
 }

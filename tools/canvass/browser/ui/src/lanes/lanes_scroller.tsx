@@ -1,4 +1,4 @@
-// The frame in which lanes are scrolled: heads that stay, and as much height as the whole run has.
+// The scrolling frame of the lanes: heads that stay, and the height of the whole run.
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Lanes } from "../api/types";
@@ -6,8 +6,8 @@ import { useSize } from "../parts/use_size";
 import { columnsOf, HEAD, ROW, tracksOf } from "./geometry";
 import { LanesPicture } from "./lanes_picture";
 
-const NEAR = 25; // So near to the end of what is known, more is asked for.
-const BESIDE = 6; // Rows that are drawn above and below what is in sight.
+const NEAR = 25; // Rows from the end of the known events at which more are requested.
+const BESIDE = 6; // Rows drawn above and below the visible ones.
 
 export function LanesScroller(
   { lanes, at, choose, need }: {
@@ -15,7 +15,7 @@ export function LanesScroller(
     /** The chosen event, -1 for none. */
     at: number;
     choose: (number: number) => void;
-    /** Asks for the events around one that is not in `lanes`. */
+    /** Requests the events around an event that is not in `lanes`. */
     need?: (number: number) => void;
   },
 ) {
@@ -30,7 +30,7 @@ export function LanesScroller(
   const end = first + lanes.events.length;
   const [top, setTop] = useState(0); // The first row in sight.
 
-  // The chosen event is in sight when it is chosen, and when the width and so its place change.
+  // Scroll to the chosen event when it is chosen, and when a new width moves it.
   const brought = useRef("");
   useLayoutEffect(() => {
     const element = holder.current;
@@ -55,7 +55,7 @@ export function LanesScroller(
     if (!known) need?.(middle);
   };
 
-  // An answer may come when another place is in sight already. Other lanes have places of their own.
+  // An answer may come after the reader has scrolled on. Other lanes have other places.
   const before = useRef(lanes.total);
   useLayoutEffect(() => {
     if (height > 0 && before.current === lanes.total) scrolled();

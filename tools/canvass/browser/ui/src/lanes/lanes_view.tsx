@@ -1,6 +1,6 @@
 // Swim lanes: one lane for each member, time goes down, messages are arrows.
 //
-// Only what is in sight is asked for and drawn; the scroll bar is that of the whole run.
+// Only visible events are requested and drawn; the scroll bar spans the whole run.
 
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
@@ -13,16 +13,16 @@ import { LanesList } from "./lanes_list";
 import { LanesScroller } from "./lanes_scroller";
 
 const COUNT = 150;
-const STEP = 50; // Windows begin at multiples of it, so that few are asked for.
+const STEP = 50; // Windows begin at multiples of it, so few different ones are requested.
 
-/** Which events are drawn: as the address and as the server names it. The first is the default. */
+/** Choices of the drawn events: `id` is in the address, `asked` in the request. The first is the default. */
 const SHOWN = [
-  { id: "", asked: "alike", title: "Alike as one", about: "steps of a member in a row that are alike, or routine, as one" },
+  { id: "", asked: "alike", title: "Grouped", about: "one box for similar or routine steps of a member in a row" },
   { id: "all", asked: undefined, title: "All events", about: "every step of every member" },
-  { id: "events", asked: "events", title: "No routine", about: "without RecordLog, AppendEntry, positions and commits of members that follow or lead" },
+  { id: "events", asked: "events", title: "No routine", about: "without RecordLog, AppendEntry, positions and commits between elections" },
 ] as const;
 
-/** Gives the event so many drawn events further; undefined if the next one of the run is meant. */
+/** Gives the event that is `by` drawn events further; undefined to count all events of the run. */
 export type Along = (by: number) => number | undefined;
 
 export function LanesView(
@@ -32,7 +32,7 @@ export function LanesView(
     choose: (number: number) => void;
     show: string;
     setShow: (show: string) => void;
-    /** Where arrow keys lead to while the lanes are shown. */
+    /** Set while the lanes are shown: the target of the arrow keys. */
     along: { current: Along | null };
   },
 ) {
@@ -41,7 +41,7 @@ export function LanesView(
   const place = Math.max(0, SHOWN.findIndex((one) => one.id === show));
   const shown = SHOWN[place]?.asked;
   useKeys("Lanes", [
-    { keys: ["f"], does: "alike as one, all events, no routine", run: () => setShow(SHOWN[(place + 1) % SHOWN.length]?.id ?? "") },
+    { keys: ["f"], does: "grouped, all events, no routine", run: () => setShow(SHOWN[(place + 1) % SHOWN.length]?.id ?? "") },
   ]);
   const answer = useQuery<Lanes>(apiPath(path, { ...asked, count: COUNT, show: shown }));
   const lanes = answer.data;
@@ -49,7 +49,7 @@ export function LanesView(
   useLayoutEffect(() => {
     if (!rows.has(at)) ask({ around: at });
   }, [at, shown]);
-  // An event that is not drawn itself is found by the server.
+  // For an event without a box of its own, the server names the box.
   const row = rows.get(at) ?? (asked.around === at && !answer.loading ? lanes?.chosen : undefined) ?? -1;
   const first = lanes?.events[0]?.number ?? 0;
   const to = (number: number): number | undefined => lanes?.events[number - first]?.event;

@@ -1,4 +1,4 @@
-// A button that copies a text, alone or below the lines that it copies.
+// A button that copies a text, with or without the text above it.
 
 import { useEffect, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-// Actions with how many of their steps were taken, as numbers and as bars.
+// The coverage of each action, in numbers and as a bar.
 
 import type { ActionCoverage } from "../api/types";
 import { Table } from "./table";

@@ -16,14 +16,14 @@ export function Dialog(
       dialog?.close();
     };
   }, []);
-  // The event comes late: by then a dialog that was opened again would be closed by it.
+  // The event comes late: it would close a dialog that was opened again.
   const closed = (): void => {
     if (shown.current) close();
   };
   const outside = (event: MouseEvent): void => {
     if (event.target === holder.current) close();
   };
-  // Escape closes it through us, so that the page knows before the next key comes.
+  // Our handler of Escape closes it, so the page knows before the next key.
   const cancelled = (event: Event): void => {
     event.preventDefault();
     close();

@@ -1,4 +1,4 @@
-// Values of fields beside each other: before and after, observed and allowed, here and there.
+// Values of fields side by side, such as before and after, or observed and allowed.
 
 import { Table } from "./table";
 

@@ -1,4 +1,4 @@
-// What is known of a hazard of the protocol: the project's page on it, opened where it is named.
+// The project's page on a hazard of the protocol: its beginning, and a button for the rest.
 
 import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";

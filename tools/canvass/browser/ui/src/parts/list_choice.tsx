@@ -1,4 +1,4 @@
-// Whether something is shown as a drawing or as a list: two buttons, and the key `v`.
+// The choice between a drawing and a list: two buttons, and the key `v`.
 
 import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-// What stands where there is nothing to show: what is awaited, what went wrong, what to do.
+// Messages in place of a view: waiting, an error, or nothing to show.
 
 import type { ComponentChildren } from "preact";
 import type { Answer } from "../api/use_query";
@@ -20,7 +20,7 @@ export function Failed({ error }: { error: Error }) {
   );
 }
 
-/** The answer, once it is there; before that a word that it is awaited. */
+/** The answer; until it arrives, a message that it is loading. */
 export function Awaited<T>(
   { answer, what, children }: { answer: Answer<T>; what: string; children: (data: T) => ComponentChildren },
 ) {

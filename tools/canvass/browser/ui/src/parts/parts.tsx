@@ -1,4 +1,4 @@
-// An input, or messages: what a step was given, or what it sent.
+// The input of a step, or the messages that it sent.
 
 import type { Json } from "../api/types";
 import { scalarText } from "../words/tree";
@@ -40,7 +40,7 @@ function isFields(value: Json): value is Fields {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-/** Whether a field of an input says that there is no such thing: -1, false, nothing. */
+/** Whether a field of an input is not set: -1, false, or nothing. */
 function isNothing(value: Json): boolean {
   if (value === null || value === false || value === -1 || value === "") return true;
   if (typeof value === "object") return Object.values(value).every(isNothing);

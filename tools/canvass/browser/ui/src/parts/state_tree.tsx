@@ -1,4 +1,4 @@
-// A state as a readable tree. What differs from another state bears a sign, and what was there.
+// A state as a tree. A field that differs from another state has a sign and the other value.
 
 import type { Json } from "../api/types";
 import { countDiffering, treeRows, type Difference, type TreeRow } from "../words/tree";
@@ -16,13 +16,13 @@ export function StateTree(
     tree: Json;
     base?: Json | undefined;
     onlyDifferent?: boolean;
-    /** Goes to where the field at a path changes next. */
+    /** Goes to the event at which the field at a path changes next. */
     next?: ((path: string) => void) | undefined;
   },
 ) {
   const rows = treeRows(tree, base);
   const shown = onlyDifferent ? rows.filter((row) => row.differing > 0) : rows;
-  if (rows.length === 0) return <p class="soft">Nothing in it.</p>;
+  if (rows.length === 0) return <p class="soft">It is empty.</p>;
   if (shown.length === 0) return <p class="soft">Nothing differs.</p>;
   return (
     <div class="tree" data-differing={countDiffering(rows)}>
@@ -60,7 +60,7 @@ function Row(
     <div class={`tree-row is-${row.difference}`} data-path={row.path}>
       <span class="tree-sign" title={WORD[row.difference]}>{SIGN[row.difference]}</span>
       <span class="tree-name">
-        {next ? <button type="button" class="tree-next" title="Go to where this changes next" onClick={() => next(row.path)}>{row.name}</button> : row.name}
+        {next ? <button type="button" class="tree-next" title="Go to the next change of this field" onClick={() => next(row.path)}>{row.name}</button> : row.name}
       </span>
       <span class="tree-value">
         {row.difference === "changed" || row.difference === "removed"
@@ -73,7 +73,7 @@ function Row(
   );
 }
 
-/** A group bears a sign only if it is there or gone as a whole; else its rows do. */
+/** A group has a sign only if it was added or removed as a whole; else its rows have one. */
 function groupSign(difference: Difference): string {
   return difference === "changed" ? "" : SIGN[difference];
 }

@@ -1,4 +1,4 @@
-// A table whose rows are cards where there is little room: each cell then has the head of its column.
+// A table. On a phone each row is a card, and each cell has the head of its column.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -8,7 +8,7 @@ export function Table({ children, ...rest }: { children: ComponentChildren; clas
   useLayoutEffect(() => {
     const heads = [...(table.current?.tHead?.rows[0]?.cells ?? [])].map((head) => head.textContent);
     for (const body of table.current?.tBodies ?? []) {
-      // For each column, how many rows the cells above still take of it.
+      // For each column, the number of further rows that a cell above spans.
       const taken = heads.map(() => 0);
       for (const row of body.rows) {
         let at = 0;

@@ -1,4 +1,4 @@
-// Tabs: which of several views of one thing is shown. Arrow keys go from one to the next.
+// Tabs for several views. Arrow keys go from tab to tab.
 
 export interface Tab {
   readonly id: string;

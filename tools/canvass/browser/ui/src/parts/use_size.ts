@@ -1,4 +1,4 @@
-// How large an element is, kept up to date.
+// The current size of an element.
 
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-// Divergences that are alike, the most frequent first; each opens a run that has it.
+// Classes of divergences, the most frequent first; each opens an example run.
 
 import { useEffect, useRef } from "preact/hooks";
 import type { ReportCluster, ReportView } from "../api/types";
@@ -29,7 +29,7 @@ export function Clusters(
         ))}
       </ol>
       {report.clusterCount > report.clusters.length
-        ? <p class="soft">{`${plural(report.clusterCount - report.clusters.length, "kind")} of divergence left out`}</p> : null}
+        ? <p class="soft">{`${plural(report.clusterCount - report.clusters.length, "class", "classes")} of divergences left out`}</p> : null}
     </>
   );
 }
@@ -54,14 +54,14 @@ function Cluster(
         <span class="cluster-name">{cluster.action || cluster.divergenceClass}</span>
         <span class="tag">{cluster.divergenceClass}</span>
         <span class="soft">{`in ${plural(cluster.runs, "run")}`}</span>
-        <button type="button" class="inline" onClick={list} data-list-runs>the runs in which it comes first</button>
+        <button type="button" class="inline" onClick={list} data-list-runs>runs with this as first divergence</button>
       </p>
       <p>{cluster.message}</p>
       <p class="soft">
         {`For example ${cluster.exampleRunId}, member ${cluster.member}, step ${cluster.step}. `}
         {cluster.example ? (
           <button type="button" onFocus={choose} onClick={show}>Open this run</button>
-        ) : "The run is no longer where the report was made of it."}
+        ) : "The run is no longer at its place."}
       </p>
     </li>
   );

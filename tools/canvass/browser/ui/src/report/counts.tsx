@@ -1,4 +1,4 @@
-// How many runs have each verdict; each number leads to its runs.
+// The number of runs for each verdict; each leads to the list of these runs.
 
 import { VerdictWord } from "../run/verdict_badge";
 

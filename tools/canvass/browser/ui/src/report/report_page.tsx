@@ -71,7 +71,7 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
         {view === "runs" ? <RunsView path={["report", report.id, "runs"]} query={asked} change={change} /> : view === "coverage" ? <Coverage report={report} />
           : report.clusters.length === 0 ? (
             <Empty title="No run diverges.">
-              <p>Every run that could be read conforms as far as its lines go.</p>
+              <p>Each run that could be read conforms, as far as its lines go.</p>
               <button type="button" onClick={() => change({ view: "runs", verdict: "", page: 0 })}>Look at the runs</button>
             </Empty>
           ) : <Clusters report={report} at={at} setAt={setAt} show={show} list={(name) => change({ view: "runs", verdict: "DIVERGES", text: name, page: 0 })} />}
@@ -89,7 +89,7 @@ function Coverage({ report }: { report: ReportView }) {
           <ul class="words">{report.neverTaken.map((name) => <li key={name}><code>{name}</code></li>)}</ul>
         </section>
       ) : null}
-      {report.coverage.length > 0 ? <CoverageTable rows={report.coverage} /> : <Empty title="The report says nothing of coverage." />}
+      {report.coverage.length > 0 ? <CoverageTable rows={report.coverage} /> : <Empty title="The report has no coverage." />}
     </>
   );
 }

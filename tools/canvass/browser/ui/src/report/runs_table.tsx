@@ -8,7 +8,7 @@ import { VerdictWord } from "../run/verdict_badge";
 
 export function RunsTable({ runs }: { runs: ReportRuns }) {
   if (runs.runs.length === 0) {
-    return <Empty title="No run is like that.">Choose another verdict above, or another part of a name.</Empty>;
+    return <Empty title="No run matches.">Choose another verdict above, or another text.</Empty>;
   }
   return (
     <Table class="events runs">

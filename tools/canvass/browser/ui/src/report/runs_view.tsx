@@ -17,7 +17,7 @@ export interface RunsQuery {
   readonly page: number;
 }
 
-/** Which of the runs the address asks for. */
+/** The filter and page that the address names. */
 export function runsQuery(query: Place["query"]): RunsQuery {
   return {
     verdict: query["verdict"] ?? "",
@@ -51,12 +51,12 @@ export function RunsView(
     <>
       <div class="toolbar">
         <label class="runs-filter">
-          <span class="hidden">Name, place or reason has</span>
+          <span class="hidden">Text in name, place or reason</span>
           <input
             ref={field}
             type="text"
             value={text}
-            placeholder="part of a name, place or reason"
+            placeholder="text in name, place or reason"
             spellcheck={false}
             autocomplete="off"
             onInput={(event) => {

@@ -1,14 +1,14 @@
-// What a page is given: the source that it shows, and what the address says of it.
+// The place that a page shows: its source, and the rest of the address.
 
 import type { SourceInfo } from "../api/types";
 import type { Route } from "./route";
 
-/** What every view is given. */
+/** The properties of every page. */
 export interface Place {
   readonly source: SourceInfo;
-  /** What follows the source in the address. */
+  /** The parts of the address after the source. */
   readonly rest: readonly string[];
   readonly query: Route["query"];
-  /** Whether the link named another source, which is not open here. */
+  /** Whether the link named another source that is not open. */
   readonly moved: boolean;
 }

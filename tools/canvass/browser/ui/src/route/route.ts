@@ -1,4 +1,4 @@
-// Where the page is, as the fragment of its address: `#/graph/ID/state/HASH?pin=HASH`.
+// The place of the page, in the fragment of its address: `#/graph/ID/state/HASH?pin=HASH`.
 
 import { useLayoutEffect, useState } from "preact/hooks";
 
@@ -21,7 +21,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // Typed by hand; the server will not know it, and says so.
+    return part; // Typed by hand: the server refuses it.
   }
 }
 
@@ -34,7 +34,7 @@ export function formatRoute(parts: readonly string[], query: Change = {}): strin
   return `#/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
 }
 
-/** The whole address of a place, without the key to the server. */
+/** The full address of a place, without the server's key. */
 export function linkTo(parts: readonly string[]): string {
   return `${location.origin}/${formatRoute(parts)}`;
 }

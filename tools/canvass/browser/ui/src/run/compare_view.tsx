@@ -1,4 +1,4 @@
-// Two runs beside each other: election by election, and where each member first does otherwise.
+// Two runs side by side: their elections, and the first difference of each member.
 
 import { apiPath } from "../api/client";
 import type { ComparedStep, Comparison, LeaderBand, RunView, SourceInfo } from "../api/types";
@@ -40,7 +40,7 @@ export function CompareView(
         </select>
       </label>
       {other === "" ? (
-        <p class="soft">The elections of both stand beside each other, and for each member the first step that differs.</p>
+        <p class="soft">Shows the elections of both side by side, and the first step of each member that differs.</p>
       ) : (
         <Awaited answer={found} what="the comparison">
           {(data) => <Compared data={data} there={(at) => formatRoute([chosen?.kind ?? "run", other], { at })} title={chosen?.title ?? other} run={run} show={show} />}
@@ -53,7 +53,7 @@ export function CompareView(
 function Compared(
   { data, there, title, run, show }: {
     data: Comparison;
-    /** The address of an event of the other. */
+    /** The address of an event of the other run. */
     there: (at: number) => string;
     title: string;
     run: RunView;
@@ -84,10 +84,10 @@ function Compared(
         </Table>
       </section>
       <section>
-        <h2>Where each member first does otherwise</h2>
+        <h2>First difference of each member</h2>
         {data.members.map((one) => (
           <div key={one.member} class="compared-member" data-compared-member={one.member}>
-            <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `the same ${counted(one.same, data.by)}` : one.same === 0 ? `from its first ${unit} on` : `${counted(one.same, data.by)} alike, then`}`}</h3>
+            <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `all ${counted(one.same, data.by)} equal` : one.same === 0 ? `the first ${unit} differs` : `${counted(one.same, data.by)} equal, then`}`}</h3>
             {one.left === null && one.right === null ? null : (
               <ul>
                 <li>{`${run.title}: `}{one.left ? <><button type="button" class="inline" onClick={() => show(one.left?.event ?? 0)}>{stepText(one.left)}</button> <span class="soft">{givenText(one.left)}</span></> : "no further steps"}</li>

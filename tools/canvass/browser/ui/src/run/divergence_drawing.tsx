@@ -1,5 +1,5 @@
-// Where a run leaves the spec, drawn: the state before, the steps that the spec allows there, and the
-// observed one as a red stub. A step that is in no graph is drawn in the same way, without alternatives.
+// A divergence, drawn: the state before, the steps that the spec allows there, and the observed step as
+// a red stub. A step that no graph has is drawn in the same way, without alternatives.
 
 import { useRef } from "preact/hooks";
 import type { Difference, Divergence, Json, StepView } from "../api/types";
@@ -10,7 +10,7 @@ import { shortened } from "../words/visible";
 const NODE = 17;
 const CHARACTER = 7.1;
 
-/** Where there is little room, the words stand in lines right of the nodes. */
+/** In a narrow window, the words stand in lines right of the nodes. */
 const SIZES = {
   wide: { left: 120, right: 470, width: 860, row: 58, lines: 1 },
   narrow: { left: 26, right: 112, width: 362, row: 84, lines: 3 },
@@ -92,7 +92,7 @@ export function DivergenceDrawing({ step, divergence }: { step: StepView; diverg
   );
 }
 
-/** A text in lines of whole words; what is over ends the last one. */
+/** A text in lines of whole words; the last line has the rest. */
 function wrapped(text: string, characters: number, most: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {

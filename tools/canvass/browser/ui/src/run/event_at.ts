@@ -6,7 +6,7 @@ import { useQuery } from "../api/use_query";
 
 const WINDOW = 50;
 
-/** The event, from the window of lanes that it is in: stepping mostly stays in one window. */
+/** The event, from its window of lanes: most steps stay in one window. */
 export function useEventAt(
   runId: string, at: number,
 ): { event: LaneEvent | undefined; next: LaneEvent | undefined; error: Error | undefined } {
@@ -17,7 +17,7 @@ export function useEventAt(
   return { event: numbered(at), next: numbered(at + 1), error: lanes.error };
 }
 
-/** Member and step of an event, of its reference `member:step`. */
+/** Member and step of an event, from its reference `member:step`. */
 export function stepOf(event: LaneEvent): { member: string; step: string } | null {
   const found = /^(\d+):(\d+)$/.exec(event.reference);
   return found ? { member: found[1] as string, step: found[2] as string } : null;

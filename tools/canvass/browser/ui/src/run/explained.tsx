@@ -1,5 +1,5 @@
-// What happened in a run, in the order in which somebody on call asks: who led, elections, who is
-// stuck, what was at risk. Each line names its evidence and leads to its event.
+// The explanation of a run, in the order of an on-call engineer's questions: leaders, elections, stuck
+// members, risks. Each line names its evidence and leads to its event.
 
 import { apiPath } from "../api/client";
 import type {
@@ -36,7 +36,7 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
           </section>
           <section>
             <h2>At risk</h2>
-            {view.risks.length === 0 ? <p class="soft">Nothing that the lines show.</p> : null}
+            {view.risks.length === 0 ? <p class="soft">The lines show no risk.</p> : null}
             {view.risks.map((one, at) => (
               <Group
                 key={at}
@@ -50,7 +50,7 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
           <Further title="Sessions" lines={view.sessions} show={show} />
           <Further title="Missing" lines={view.missing} show={show} />
           {view.leftOut > 0
-            ? <p class="soft">{`${plural(view.leftOut, "row")} before these left out; canvass explain lists all`}</p>
+            ? <p class="soft">{`${plural(view.leftOut, "earlier row")} left out; canvass explain lists all rows`}</p>
             : null}
         </div>
       )}
@@ -99,7 +99,7 @@ function Elections({ rows, show }: { rows: readonly ElectionRow[]; show: Show })
             <th class="number" scope="col">candidate</th><th class="number" scope="col">term</th>
             <th scope="col" title="members that voted for the candidate, and the candidate">yes</th>
             <th scope="col" title="members that refused">no</th>
-            <th scope="col" title="members of which no line shows an answer">none</th>
+            <th scope="col" title="members whose answer no line shows">none</th>
             <th scope="col">outcome and cause</th>
           </tr>
         </thead>
@@ -109,7 +109,7 @@ function Elections({ rows, show }: { rows: readonly ElectionRow[]; show: Show })
   );
 }
 
-/** One row for each ballot; what is said of the whole election stands beside and below them. */
+/** One row for each ballot; cells about the whole election are beside and below these rows. */
 function Election({ row, show }: { row: ElectionRow; show: Show }) {
   const rows = Math.max(1, row.ballots.length);
   return (
@@ -178,7 +178,7 @@ function Further({ title, lines, show }: { title: string; lines: readonly Eviden
   );
 }
 
-/** A sentence, and its evidence, which leads to its event. */
+/** A sentence with its evidence; the evidence leads to its event. */
 function Line({ line, show }: { line: EvidenceLine; show: Show }) {
   return (
     <span>

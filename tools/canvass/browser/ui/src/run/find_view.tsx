@@ -1,4 +1,4 @@
-// Events of a run by what holds after them, and questions that are ready to be asked.
+// The events of a run for which a predicate holds, and ready questions.
 
 import { apiPath } from "../api/client";
 import type { RunFound, RunView } from "../api/types";
@@ -9,7 +9,7 @@ import { Table } from "../parts/table";
 
 const SHOWN = 200;
 
-/** What somebody on call asks, in words and as a predicate. */
+/** Questions of an on-call engineer, in words and as a predicate. */
 const QUESTIONS: readonly (readonly [string, string])[] = [
   ["two leaders", "leaders >= 2"],
   ["no leader", "leaders = 0"],
@@ -50,7 +50,7 @@ export function RunFindView(
         submit={ask}
       />
       <div class="scroll">
-        {where === "" ? <p class="note">A condition on the member’s state after each step, in the language of state graphs. Steps in a row after which it holds are one line. The fields leaders and candidates count members of the whole cluster.</p>
+        {where === "" ? <p class="note">Write a condition on the member’s state after a step, in the language of state graphs. Consecutive steps for which it holds are one line. The fields leaders and candidates count members of the whole cluster.</p>
           : data ? <Answer found={data} show={show} /> : found.loading ? <p class="waiting" role="status">Looking through the events …</p> : null}
       </div>
     </div>

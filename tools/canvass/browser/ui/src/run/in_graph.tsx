@@ -1,4 +1,4 @@
-// The step of the run in the member state graph: the edge it takes among those it could have taken.
+// A step of the run in the member graph: its edge among all edges that leave the state.
 
 import { useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
@@ -45,7 +45,7 @@ export function InGraphView(
   );
 }
 
-/** The divergence at an event whose step the spec does not allow. It allows steps that only break a property of the cluster. */
+/** The divergence at an event whose step the spec does not allow; null if only a property is violated. */
 function disallowed(run: RunView, event: number): Divergence | null {
   const first = run.divergence;
   if (first === null || first.eventNumber !== event) return null;
@@ -80,7 +80,7 @@ function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
       <Awaited answer={around} what="the states around">
         {() => scene === undefined ? null : list
           ? <SceneList scene={scene} current={graph.source} open={open} />
-          : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label="The step among those that were possible" />}
+          : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label="The step among all possible steps" />}
       </Awaited>
       <GraphLegend />
     </div>
@@ -105,8 +105,8 @@ function Outside(
     <Empty title={`This ${step.action} is not in a graph that is open.`}>
       <DivergenceDrawing step={step} divergence={null} />
       <p>
-        A graph holds the steps within its model’s bounds. What it does not hold is asked of TLC when
-        the run is checked; the verdict counts it.
+        A graph has the steps within its model’s bounds. TLC decides all other steps when the run is
+        checked, and the verdict includes them.
       </p>
       <p>Go on to another event with <kbd>←</kbd> <kbd>→</kbd>, or open a graph of more members or steps.</p>
       <a href={formatRoute(["run", run.id], { at: step.eventNumber, view: "lanes" })}>The step in its lanes</a>

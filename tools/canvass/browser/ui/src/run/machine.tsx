@@ -75,7 +75,7 @@ function StateBox(
   { box, members, moved }: { box: Box; members: readonly MemberAt[]; moved: number | undefined },
 ) {
   const lit = members.length > 0;
-  // Of members that lead beside each other every second one has its term a line lower.
+  // Terms of leaders side by side alternate between two lines.
   const leading = members.filter((member) => member.leads !== null);
   return (
     <g

@@ -1,4 +1,4 @@
-// Where the boxes and arrows of the election's state machine are. Columns and rows are the server's.
+// The boxes and arrows of the election's state machine; the server gives columns and rows.
 
 import type { MemberAt, Overview, OverviewEdge, OverviewState } from "../api/types";
 
@@ -20,7 +20,7 @@ export interface Box {
 export interface Line {
   readonly edge: OverviewEdge;
   readonly path: string;
-  /** Where its label may stand. */
+  /** The place of its label. */
   readonly label: { readonly x: number; readonly y: number };
 }
 
@@ -95,12 +95,12 @@ function inColumn(from: Box, to: Box, boxes: readonly Box[]): Omit<Line, "edge">
       label: { x, y: (from.y + BOX_HEIGHT + to.y) / 2 },
     };
   }
-  // Around the boxes between, on the left; the further, the wider.
+  // Left around the boxes between; longer arcs are wider.
   const reach = 26 + 11 * Math.abs(to.row - from.row);
   const x = from.x;
   const y1 = from.y + BOX_HEIGHT / 2 + (down ? 5 : -5);
   const y2 = to.y + BOX_HEIGHT / 2 + (down ? -5 : 5);
-  // A label that is wider than the arc is between two boxes, so that it covers neither.
+  // A label wider than the arc stands between two boxes, to cover neither.
   const beside = (from.row - to.row) % 2 === 0 ? ROW_PITCH / 2 : 0;
   return {
     path: `M${x} ${y1}C${x - reach} ${y1} ${x - reach} ${y2} ${x} ${y2}`,

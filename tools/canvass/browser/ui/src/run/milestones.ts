@@ -1,4 +1,4 @@
-// What happened in a run, in a few lines: who led when, and what was out of the ordinary.
+// The milestones of a run: leaderships, restarts, faults, gaps and divergences.
 
 import type { RunStrip, RunView } from "../api/types";
 
@@ -33,7 +33,7 @@ export function milestonesOf(run: RunView, strip: RunStrip | undefined): readonl
   return found.sort((one, other) => one.number - other.number);
 }
 
-/** Where to begin: at what is wrong, else where the first leader is elected. */
+/** The event at which the page opens: the first divergence, else the election of the first leader. */
 export function startOf(run: RunView, strip: RunStrip | undefined): number {
   if (run.divergence) return run.divergence.eventNumber;
   return milestonesOf(run, strip).find((one) => one.kind === "leader")?.number ?? 0;

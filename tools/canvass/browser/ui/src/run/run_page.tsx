@@ -1,4 +1,4 @@
-// A run: where its members are, what they say to each other, and where it leaves what is allowed.
+// The page of a run: its views, the step pane beside them, and the timeline below.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
@@ -88,7 +88,7 @@ function Loaded(
   const toChange = (member: number, field: string): void => {
     askOnce<NextChange>(apiPath(["run", run.id, "change"], { member, field, at })).then(
       ({ event }) => {
-        if (event === null) setSaid(`${field} of member ${member} does not change any more.`);
+        if (event === null) setSaid(`${field} of member ${member} does not change after this step.`);
         else show({ at: event });
       },
       (error: Error) => setSaid(error.message),
@@ -97,7 +97,7 @@ function Loaded(
 
   const along = useRef<Along | null>(null);
   const move = (by: number): void => show({ at: along.current?.(by) ?? clamp(at + by, 0, last) });
-  // Of the newest address: the view may have been changed since the timer was set.
+  // Always of the current address: the view may have changed since the timer was set.
   const next = useRef(() => move(1));
   next.current = () => move(1);
   const [playing, setPlaying] = useState(false);
@@ -138,7 +138,7 @@ function Loaded(
     run: () => show({ view: one.id }, false),
   })));
 
-  // Where to begin is known once the strip is; a first view of another place would only flicker.
+  // The strip decides at which event to begin; another event shown before would flicker.
   if (!placed) return <p class="waiting" role="status">Loading the run …</p>;
   return (
     <>
@@ -154,7 +154,7 @@ function Loaded(
             name={`${run.runId}-${view}`}
             files={[{
               title: "ITF trace",
-              about: "the states of the 100 events around this one, for other tools",
+              about: "states of the 100 events around this one, for other tools",
               path: apiPath(["run", run.id, "export"], { format: "itf", from: Math.max(0, at - 50), count: 100 }),
             }]}
           />
@@ -185,14 +185,14 @@ function Loaded(
   );
 }
 
-/** `#/run/ID/step/MEMBER/STEP` names a step as commands do; where it lies the server knows. */
+/** Follow `#/run/ID/step/MEMBER/STEP`: the server gives the place of the step in the causal order. */
 function useLinkToStep(
   run: RunView, rest: readonly string[], view: string, refuse: (why: string) => void,
 ): void {
   const [word, member, step] = rest;
   useLayoutEffect(() => {
     if (word !== "step" || member === undefined || step === undefined) return undefined;
-    // Who has gone elsewhere meanwhile is not taken back by an answer that comes late.
+    // A late answer must not bring back a reader who has gone elsewhere.
     let wanted = true;
     const follow = (at?: number): void => {
       if (wanted) go(formatRoute(["run", run.id], { at, view }), true);

@@ -1,4 +1,4 @@
-// One step of a member: what it was given, what it sent, and what that changed.
+// One step of a member: its input, its sends, and the changes of the state.
 
 import { useState } from "preact/hooks";
 import type { LaneEvent, RunView, SourceLine, StepView } from "../api/types";
@@ -34,10 +34,10 @@ export function StepPane(
 
 const ORIGINS: { readonly [origin: string]: string } = {
   OBSERVED: "lines of the log show this step",
-  INFERRED: "no line shows this step: it was inferred, and is checked like the others",
+  INFERRED: "no line shows this step: it was inferred, and is checked like all others",
 };
 
-/** The lines of the log, and what of the step they show. */
+/** The lines of the log, and the fields of the step that they show. */
 function SourceOf({ source }: { source: SourceLine }) {
   return (
     <section data-source>
@@ -51,7 +51,7 @@ function SourceOf({ source }: { source: SourceLine }) {
         )
         : <p class="soft">The log itself is not here. Browse the folder of the logs to read the line.</p>}
       {source.leftOut > 0 ? <p class="soft">{`${plural(source.leftOut, "line")} left out`}</p> : null}
-      <p class="soft">{`Observed: ${source.observed.map((name) => name.replace(/^state\./, "")).join(", ") || "that it happened"}. Everything else is inferred.`}</p>
+      <p class="soft">{`Observed: ${source.observed.map((name) => name.replace(/^state\./, "")).join(", ") || "only the action"}. Everything else is inferred.`}</p>
     </section>
   );
 }
@@ -114,7 +114,7 @@ function Step(
               />
               only what the step changed
             </label>
-          ) : <span class="soft">the first that is recorded</span>}
+          ) : <span class="soft">the first recorded state</span>}
         </div>
         {said ? <p class="soft" role="status" data-said>{said}</p> : null}
         <StateTree
@@ -124,7 +124,7 @@ function Step(
       </section>
       <section>
         <h3>In the state graph</h3>
-        {step.graphPending ? <p class="soft" data-pending>Being looked up …</p> : step.graph ? (
+        {step.graphPending ? <p class="soft" data-pending>Looking it up …</p> : step.graph ? (
           <p>
             <a href={formatRoute(["graph", step.graph.id, "state", step.graph.target], { from: step.graph.source })}>
               Open the state after this step

@@ -1,4 +1,4 @@
-// The front page of a run: the verdict, where the run leaves what is allowed, and what happened.
+// The front page of a run: the verdict, the divergence if there is one, and the explanation.
 
 import type { Divergence, Receipt, RunView } from "../api/types";
 import { Copied } from "../parts/copied";
@@ -48,7 +48,7 @@ function sentenceOf(run: RunView): string {
       const held = isFullCheck(run) ? "every safety property holds" : "every safety property that was checked holds";
       return `The spec allows every step; each message was sent before it was received; ${held}.`;
     }
-    case "INCOMPLETE": return "Lines are missing. What is there conforms.";
+    case "INCOMPLETE": return "Lines are missing. The steps that are there conform.";
     case "MALFORMED": return "This is not a trace.";
     default: return "There is no verdict on this run.";
   }
@@ -64,8 +64,8 @@ function Limits({ run }: { run: RunView }) {
   return (
     <section data-limits>
       <h3>Not a full check</h3>
-      <Names title="Not checked:" names={run.notAsked} />
-      <Names title="Checked only on the known part of the logs:" names={run.askedInPart} />
+      <Names title="Not checked: " names={run.notAsked} />
+      <Names title="Checked only on the known part of the logs: " names={run.askedInPart} />
     </section>
   );
 }
@@ -73,10 +73,7 @@ function Limits({ run }: { run: RunView }) {
 function Names({ title, names }: { title: string; names: readonly string[] }) {
   if (names.length === 0) return null;
   return (
-    <>
-      <p>{title}</p>
-      <ul class="words">{names.map((name) => <li key={name}><code>{name}</code></li>)}</ul>
-    </>
+    <p>{title}{names.map((name, at) => <span key={name}>{at > 0 ? ", " : ""}<code>{name}</code></span>)}</p>
   );
 }
 
@@ -145,12 +142,12 @@ function Diverged({ divergence, show }: { divergence: Divergence; show: (at: num
   );
 }
 
-/** The message that nobody sent, beside the nearest one that was sent. */
+/** A received message that no member sent, and the nearest message that was sent. */
 function Unsent({ receipt, show }: { receipt: Receipt; show: (at: number) => void }) {
   const { nearestEvent } = receipt;
   return (
     <section data-receipt>
-      <h3>Received, and never sent</h3>
+      <h3>Received, but never sent</h3>
       <p>{receipt.received}</p>
       <p>
         {receipt.nearest}{" "}
@@ -167,7 +164,7 @@ function Unsent({ receipt, show }: { receipt: Receipt; show: (at: number) => voi
   );
 }
 
-/** Where each member stood: the ends and terms of their logs against what was committed. */
+/** The members after this step: the ends and terms of their logs, and their commit positions. */
 function Levels({ divergence, show }: { divergence: Divergence; show: (at: number) => void }) {
   return (
     <section data-levels>
@@ -201,7 +198,7 @@ function Levels({ divergence, show }: { divergence: Divergence; show: (at: numbe
 function Findings({ run }: { run: RunView }) {
   return (
     <section>
-      <h3>All that was found</h3>
+      <h3>All findings</h3>
       <ul class="findings">
         {run.findings.map((finding, at) => (
           <li key={at}>

@@ -30,7 +30,7 @@ export function Strip(
     const { left } = (event.currentTarget as Element).getBoundingClientRect();
     show(Math.floor(scale.number(event.clientX - left)));
   };
-  // All but the line of the place that is looked at stays as it is from key to key.
+  // From key to key, only the line at the current event is drawn again.
   const still = useMemo(() => (
     <g>
       <Axis strip={strip} width={width} middle={middle} />
@@ -62,7 +62,7 @@ export function Strip(
   );
 }
 
-/** What the clock showed, at as many places as there is room for. */
+/** Times along the strip, as many as have room. */
 function Axis(
   { strip, width, middle }: { strip: RunStrip; width: number; middle: (number: number) => number },
 ) {
@@ -84,16 +84,16 @@ function Axis(
   );
 }
 
-/** Who leads, and how long the election before took. */
+/** The leaderships, and the duration of the election before each. */
 function Bands({ strip, scale }: { strip: RunStrip; scale: TimeScale }) {
-  const timed = strip.times.length > 0; // Else the clock only counts.
+  const timed = strip.times.length > 0; // Without times, the clock only counts.
   return (
     <g class="strip-bands">
       {strip.bands.map((band, at) => {
         const from = scale.place(band.start);
         const width = Math.max(1.5, scale.place(band.end) - from);
         const text = `${band.member} leads term ${band.term}${timed ? ` · ${band.lasted}` : ""}`;
-        // A leader may not know yet that another one is elected: its band goes on above the election.
+        // A leader may not know yet that another member is elected: its band continues above the election.
         const ends = strip.bands.slice(0, at).map((one) => one.end);
         const before = from - scale.place(Math.max(band.electionStart, ...ends));
         return (

@@ -1,5 +1,5 @@
-// Where an event stands between left and right. Stretches in which no member's election state changes
-// are drawn shorter than they are long: a day of quiet must not hide an election of forty steps.
+// The place of an event between left and right. Stretches without a change of an election state are
+// shortened: a day of quiet must not hide an election of forty steps.
 
 import type { RunStrip } from "../api/types";
 
@@ -8,7 +8,7 @@ export interface TimeScale {
   readonly number: (place: number) => number;
 }
 
-const QUIET = 0.55; // Power of a stretch's length; 1 would be true to scale.
+const QUIET = 0.55; // Exponent of a stretch's length; 1 would be true to scale.
 
 /** A scale from event numbers to places between 0 and `width`, and back. */
 export function timeScale(strip: RunStrip | undefined, total: number, width: number): TimeScale {
@@ -27,7 +27,7 @@ export function timeScale(strip: RunStrip | undefined, total: number, width: num
   };
 }
 
-/** Straight between known points; both lists grow. */
+/** Linear interpolation between known points; both lists ascend. */
 function interpolate(from: readonly number[], to: readonly number[], value: number): number {
   let [low, high] = [0, from.length - 1];
   while (high - low > 1) {

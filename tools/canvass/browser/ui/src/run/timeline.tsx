@@ -1,4 +1,4 @@
-// Time from left to right: the members' election states, and the place that is looked at.
+// Time from left to right: the members' election states, and the current event.
 
 import { useMemo, useRef } from "preact/hooks";
 import type { RunStrip, RunView } from "../api/types";
@@ -8,7 +8,7 @@ import { useEventAt } from "./event_at";
 import { Strip, STRIP_TOP } from "./strip";
 import { timeScale } from "./time_scale";
 
-const UNITS = 10_000; // Of the slider, which moves in places and not in events.
+const UNITS = 10_000; // Length of the slider: it moves by place in the strip, not by event.
 
 export function Timeline(
   { run, strip, at, playing, play, show }: {

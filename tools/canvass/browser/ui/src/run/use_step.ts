@@ -1,4 +1,4 @@
-// A step of a run as the server tells it, asked for again while its place in a graph is looked up.
+// A step of a run, requested again until its place in a graph is known.
 
 import { useEffect, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
@@ -8,7 +8,7 @@ import { stepOf } from "./event_at";
 
 const AGAIN_MS = 500;
 
-/** The step of an event. That of the next event is asked for ahead, so that a key finds it here. */
+/** The step of an event. The next event's step is requested ahead: a key then shows it at once. */
 export function useStep(
   runId: string, event: LaneEvent | undefined, next?: LaneEvent | undefined,
 ): Answer<StepView> {
@@ -24,7 +24,7 @@ export function useStep(
     return () => clearTimeout(timer);
   }, [pending, asked, path]);
   useEffect(() => {
-    // What fails is said when it is looked at.
+    // An error is shown when the reader gets there.
     if (ahead !== null) askOnce(ahead).catch(() => undefined);
   }, [ahead]);
   return step;

@@ -1,4 +1,4 @@
-// Light or dark, and more contrast: as the system says, unless the reader chooses for this browser.
+// Light, dark or high contrast: as the system has it, unless the reader chooses in this browser.
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -26,7 +26,7 @@ export function useTheme(): [Theme, (theme: Theme) => void] {
   return [theme, setTheme];
 }
 
-/** A number that changes when the colours do; what is drawn on a canvas has to be drawn again. */
+/** A number that changes with the colours: drawings on a canvas must be repeated. */
 export function useColoursChanged(): number {
   const [count, setCount] = useState(0);
   useEffect(() => {

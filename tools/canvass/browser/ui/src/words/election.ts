@@ -1,4 +1,4 @@
-// The election states: a short sign for each, and the part of the election that it belongs to.
+// The election states: a short sign for each, and its part of the election.
 
 export type Phase = "start" | "candidate" | "leader" | "follower" | "outside";
 

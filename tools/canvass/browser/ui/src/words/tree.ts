@@ -1,4 +1,4 @@
-// A state as rows to read, beside the state that it is compared with.
+// A state as rows of a tree, compared with another state.
 
 import type { Json } from "../api/types";
 
@@ -12,7 +12,7 @@ export interface TreeRow {
   readonly before: string;
   readonly difference: Difference;
   readonly inner: readonly TreeRow[];
-  /** How many values differ; one that is there or gone as a whole is one change. */
+  /** Number of values that differ; a group added or removed as a whole is one change. */
   readonly differing: number;
 }
 
@@ -49,7 +49,7 @@ function partsOf(value: Json | undefined): Parts | null {
   return null;
 }
 
-/** Rows for `now`; with `base` each says whether it differs, and what was there. */
+/** Rows for `now`; with `base`, each row has its difference and the other value. */
 export function treeRows(now: Json, base: Json | undefined): readonly TreeRow[] {
   return rowsOf(partsOf(now) ?? new Map(), base === undefined ? null : (partsOf(base) ?? new Map()), "");
 }
@@ -64,7 +64,7 @@ function rowsOf(now: Parts, base: Parts | null, prefix: string): TreeRow[] {
   return rows;
 }
 
-/** A row of what is not there any more; its parts, if it does not fit into a line. */
+/** A row for a removed value; its parts, if it does not fit into a line. */
 function removedRow(name: string, path: string, value: Json): TreeRow {
   const before = lineOf(value);
   const parts = partsOf(value) ?? new Map<string, Json>();
@@ -88,7 +88,7 @@ function rowOf(
   }
   const was = partsOf(base);
   const inner = rowsOf(parts, compared ? (was ?? new Map<string, Json>()) : null, `${path}.`);
-  // What was a single value has become one with parts.
+  // A single value has become a value with parts.
   if (was === null && base !== undefined) inner.unshift(removedRow("before", `${path}.before`, base));
   return {
     name, path, text: "", before: "", difference: known, inner,
@@ -100,7 +100,7 @@ export function countDiffering(rows: readonly TreeRow[]): number {
   return rows.reduce((sum, row) => sum + row.differing, 0);
 }
 
-/** What a step is given or sends, in a line: messages by their type with their fields. */
+/** The input or sends of a step in a line: messages with their types and fields. */
 export function givenLine(value: Json): string {
   if (Array.isArray(value)) return (value as readonly Json[]).map(givenLine).filter(Boolean).join("; ");
   const parts = partsOf(value);

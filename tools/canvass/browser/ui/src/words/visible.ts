@@ -1,4 +1,4 @@
-// Text from elsewhere made visible: what cannot be seen is written as an escape, nothing is dropped.
+// Untrusted text made visible: invisible characters become escapes, nothing is dropped.
 //
 // Everything on the page is set as text, so markup is harmless. Control characters, marks that turn
 // the direction of writing and lone surrogates would still let a text look like another one.
@@ -18,7 +18,7 @@ export function visible(text: string): string {
   );
 }
 
-const ESCAPED = /\\[bfnrtu]/; // Of JSON: a character that cannot be seen may hide behind it.
+const ESCAPED = /\\[bfnrtu]/; // An escape of JSON: it can stand for an invisible character.
 
 /** An answer of the server with every text made visible, names of fields included. */
 export function visibleAnswer(text: string): unknown {
@@ -36,7 +36,7 @@ function visibleJson(value: unknown): unknown {
   return value;
 }
 
-/** A text of at most `limit` characters, with its beginning; the whole stands elsewhere. */
+/** The beginning of a text, of at most `limit` characters. */
 export function shortened(text: string, limit: number): string {
   return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`;
 }
@@ -45,7 +45,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/** Names with how often they come: "OnVote ×36, Restart". */
+/** Distinct names with their numbers: "OnVote ×36, Restart". */
 export function counted(names: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

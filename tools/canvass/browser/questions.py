@@ -1,0 +1,182 @@
+"""Questions of the page: their arguments, checked and bounded, and refusals.
+
+A `Question` is a route of the table in `canvass.browser.app`. A `Refusal` becomes the answer to a
+request that has no other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.responses import Response
+from starlette.types import Scope
+
+from canvass.browser import api
+from canvass.browser.api import Failure, Problem
+from canvass.browser.limits import QUERY_CHARS, VALUE_CHARS, encoded
+
+_NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
+_LONG: Final = frozenset({"where", "by", "actions"})
+
+
+class Refusal(Exception):
+    """The error that answers a request.
+
+    Parameters
+    ----------
+    status
+        The HTTP status.
+    code, message
+        The error for the page, and in words for a person.
+    column
+        Place of the error in an expression, from 1; None without an expression.
+    """
+
+    def __init__(self, status: int, code: str, message: str, column: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.column = status, code, message, column
+
+    def response(self) -> Response:
+        """Give the HTTP response."""
+        column = msgspec.UNSET if self.column is None else self.column
+        body = Failure(error=Problem(code=self.code, message=self.message, column=column))
+        headers = {"allow": "GET"} if self.status == 405 else None
+        return Response(encoded(body), self.status, headers, media_type="application/json")
+
+
+def not_found(what: str) -> Refusal:
+    """Make a refusal with status 404; ``what`` is its message."""
+    return Refusal(404, "not-found", what)
+
+
+def bad_request(message: str) -> Refusal:
+    """Make a refusal with status 400."""
+    return Refusal(400, "bad-request", message)
+
+
+def read_arguments(scope: Scope, known: Iterable[str]) -> dict[str, str]:
+    """Give the query of a request as a mapping.
+
+    Raises
+    ------
+    Refusal
+        If the query has an unknown name, a name twice, or is not UTF-8.
+    """
+    try:
+        pairs = parse_qsl(
+            scope["query_string"].decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=bool(scope["query_string"]),
+            errors="strict",
+            max_num_fields=32,
+        )
+    except ValueError:
+        raise bad_request("the query cannot be read") from None
+    wanted, found = set(known), dict[str, Any]()
+    for name, value in pairs:
+        if name not in wanted:
+            raise bad_request(f"the query has no {ascii(name)[:60]} here")
+        if name in found:
+            raise bad_request(f"the query has {name} twice")
+        found[name] = value
+    return found
+
+
+class Arguments:
+    """The arguments of one request.
+
+    Parameters
+    ----------
+    scope
+        The ASGI scope of the request, with the parts of its path.
+    known
+        Names that the query may have.
+
+    Raises
+    ------
+    Refusal
+        If the query has another name, or a value that is too long.
+    """
+
+    def __init__(self, scope: Scope, known: Iterable[str]) -> None:
+        self._path: dict[str, str] = scope.get("path_params", {})
+        self._query = read_arguments(scope, known)
+        for name, value in (*self._path.items(), *self._query.items()):
+            limit = QUERY_CHARS if name in _LONG else VALUE_CHARS
+            if len(value) > limit:
+                raise bad_request(f"{name} is longer than {limit} characters")
+
+    def part(self, name: str) -> str:
+        """Give a part of the path."""
+        return self._path[name]
+
+    def number_in_path(self, name: str) -> int:
+        """Give a number of the path.
+
+        Raises
+        ------
+        Refusal
+            If that part is no number.
+        """
+        return _number(name, self._path[name])
+
+    def text(self, name: str) -> str:
+        """Give an argument, or an empty text without it."""
+        return self._query.get(name, "")
+
+    def required(self, name: str) -> str:
+        """Give an argument that must not be empty.
+
+        Raises
+        ------
+        Refusal
+            If it is missing or empty.
+        """
+        if not self._query.get(name):
+            raise bad_request(f"the query needs {name}=")
+        return self._query[name]
+
+    def number(self, name: str, default: int, most: int, least: int = 0) -> int:
+        """Give a number of the query, or ``default`` without it.
+
+        Raises
+        ------
+        Refusal
+            If it is no number, or not from ``least`` to ``most``.
+        """
+        if name not in self._query:
+            return default
+        value = _number(name, self._query[name])
+        if not least <= value <= most:
+            raise bad_request(f"{name} is from {least} to {most}")
+        return value
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Give the distinct names of a list separated by commas."""
+        return tuple(dict.fromkeys(one for one in self.text(name).split(",") if one))
+
+
+Answer: TypeAlias = api.Data | Response
+Ask: TypeAlias = Callable[[Arguments], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A route of the table."""
+
+    path: str
+    """The path below ``/api``; parts in braces are ids and numbers."""
+    known: Sequence[str]
+    """Names that the query may have."""
+    ask: Ask
+
+
+def _number(name: str, text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise bad_request(f"{name} is a number")
+    return int(text)
