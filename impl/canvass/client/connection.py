@@ -3,7 +3,7 @@
     async with await Connection.open({0: "127.0.0.1:9000"}) as cluster:
         print(await cluster.request(b"add 1"))
 
-Sockets and clocks are here; what a client does is in `canvass.client.client`.
+Sockets and clocks are here; the rules of a client are in `canvass.client.client`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from canvass.transport.messages import (
 )
 
 PERIOD_S: Final = 0.01
-"""How often a client looks at its clock."""
+"""The interval at which a client does its work."""
 
 
 class ClosedError(Exception):
-    """The client is closed, or the cluster does not let it in."""
+    """The client is closed, or the cluster has refused it."""
 
 
 class Connection:
@@ -49,16 +49,16 @@ class Connection:
     async def open(
         cls, endpoints: Mapping[int, str], *, name: str = "", secret: str = "", clock: int = 1
     ) -> Self:
-        """Make a client that begins to look for the leader.
+        """Make a client, which looks for the leader.
 
         Parameters
         ----------
         endpoints
-            The ingress endpoints of the members, or of some.
+            The ingress endpoints of some or all members.
         name, secret
             The principal, and the secret that answers the cluster's challenge.
         clock
-            By how much the cluster divides Aeron's durations.
+            The divisor of Aeron's durations in the cluster.
         """
         connection, principal = cls(), name.encode()
         await connection._door.open()
@@ -81,19 +81,19 @@ class Connection:
         return connection
 
     async def request(self, body: bytes, service_id: int = ALL_SERVICES) -> bytes:
-        """Offer a request and wait for its answer; it is applied exactly once.
+        """Offer a request and wait for its answer. The request is applied exactly once.
 
         Parameters
         ----------
         body
-            What is asked.
+            The request.
         service_id
-            Which service is, where several run: from 0, in the order of the cluster.
+            The id of the service, from 0 in the order of the cluster; by default all services.
 
         Raises
         ------
         ClosedError
-            If the client is closed before the answer is there: then nobody knows.
+            If the client is closed before the answer arrives. The request may have been applied.
         """
         while True:
             if self.client.state is ClientState.CLOSED:
@@ -110,12 +110,12 @@ class Connection:
         return found
 
     async def snapshot(self) -> AdminResponse:
-        """Ask the cluster for a snapshot, once, and wait for what it says.
+        """Ask the cluster once for a snapshot, and wait for the answer.
 
         Raises
         ------
         ClosedError
-            If the client is closed before.
+            If the client is closed before the answer arrives.
         """
         while (asked := self.client.ask_for_snapshot()) < 0:
             if self.client.state is ClientState.CLOSED:
@@ -126,9 +126,9 @@ class Connection:
         return found
 
     async def close(self) -> None:
-        """End the session and give up the sockets."""
+        """End the session and close the sockets."""
         self.client.close()
-        await asyncio.sleep(PERIOD_S)  # What was sent last leaves.
+        await asyncio.sleep(PERIOD_S)  # The last messages leave.
         self._task.cancel()
         self._settle()
         for link in self._links.values():

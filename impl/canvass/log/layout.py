@@ -1,8 +1,7 @@
-"""Values in bytes: a header that names the type, a block of fixed fields, then texts and data.
+"""A codec of dataclasses by the rules of Simple Binary Encoding (SBE), which Aeron uses.
 
-The rules are those of Aeron's simple binary encoding: little endian, a header of block length,
-template id, schema id and version, fields in the order of the class without gaps, and at the end
-each field of variable length after its own length. What the classes mean does not belong here.
+Little endian; a header with block length, template id, schema id and version; then the fixed fields
+in the order of the class without gaps; then each field of variable length after its length.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ HEADER_LENGTH: Final = MESSAGE_HEADER.size
 _LENGTH: Final = struct.Struct("<I")
 
 REST: Final = "payload"
-"""A last field of this name has no length before it: it is what remains of the message."""
+"""A last field of this name has no length before it: it takes the rest of the message."""
 
 T = TypeVar("T")
 
 
 class LayoutError(ValueError):
-    """Bytes are not what a codec writes."""
+    """The bytes are not a message of the codec."""
 
 
 class _Layout:

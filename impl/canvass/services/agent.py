@@ -1,8 +1,7 @@
-"""The agent of one service: joins logs, feeds them to the service up to the commit position, and
-tells the consensus module.
+"""The agent of one service: it joins logs, gives committed entries to the service, and reports to
+the consensus module.
 
-It shares nothing with the module but the recording of the log, the commit position and messages,
-and it works in its own time.
+Agent and module share only the recording of the log, the commit position and messages.
 """
 
 from __future__ import annotations
@@ -40,27 +39,27 @@ from canvass.services.service import (
 )
 
 FRAGMENT_LIMIT: Final = 50
-"""Entries processed in one cycle at most."""
+"""The most entries that one cycle processes."""
 _Snapshot: TypeAlias = tuple[int, int, tuple[ClientSession, ...], bytes]
-"""Position, timestamp, sessions, and what the service has written."""
+"""Position, timestamp, sessions, and the snapshot of the service."""
 
 
 class BoundedLogAdapter:
-    """Reads a log up to a bound that moves: no entry is delivered before it is committed."""
+    """Reads a log up to the commit position: no entry is delivered before it is committed."""
 
     def __init__(self, log: Recording, position: int) -> None:
         self._log = log
         self.position = position
         self.max_log_position = NULL_VALUE
-        """Where the stream ends for this reader; -1 if it has none."""
+        """The end of the stream for this reader, or -1 without a stream."""
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more can come of the stream."""
+        """Whether the stream is read to its end."""
         return self.position >= self.max_log_position
 
     def poll(self, commit_position: int, on_entry: Callable[[LogMessage], None]) -> int:
-        """Deliver entries up to the commit position; say how many."""
+        """Deliver entries up to the commit position. Return their number."""
         bound = min(commit_position, self.max_log_position)
         count = 0
         if self.position >= bound:
@@ -75,12 +74,12 @@ class BoundedLogAdapter:
 
 
 class ServiceAgent:
-    """Runs one service; see `canvass.services.service.Cluster` for what the service sees of it.
+    """Runs one service. The service sees the agent as a `canvass.services.service.Cluster`.
 
     Parameters
     ----------
     service_id, member_id
-        Which one it is.
+        The ids of the service and of its member.
     service
         The application.
     log
@@ -88,7 +87,7 @@ class ServiceAgent:
     egress
         Sends a payload to a client's session.
     snapshot, position
-        What the service begins with, and where in the log.
+        The snapshot that the service begins with, and its position in the log.
     """
 
     def __init__(
@@ -117,11 +116,11 @@ class ServiceAgent:
 
     @property
     def log_position(self) -> int:
-        """Up to where the service has processed the log."""
+        """The position up to which the service has processed the log."""
         return self._adapter.position
 
     def do_work(self, commit_position: int) -> bool:
-        """Do one cycle; say whether there was anything to do."""
+        """Do one cycle. Return whether there was anything to do."""
         worked = self._poll_module()
         worked = self._adapter.poll(commit_position, self._on_entry) > 0 or worked
         return self._join_when_done() or worked
@@ -141,7 +140,7 @@ class ServiceAgent:
         return True
 
     def _join_when_done(self) -> bool:
-        """Leave the stream once it has been read to the bound, and join the next one."""
+        """Leave the stream once it is read to its end, and join the next one."""
         join = self._joining
         if join is None:
             return False
@@ -206,7 +205,7 @@ class ServiceAgent:
         if session is not None or session_id < 0:
             self.service.on_session_message(session, message.timestamp, message.payload)
 
-    # What the service asks for.
+    # Requests of the service.
 
     def client_sessions(self) -> tuple[ClientSession, ...]:
         """See `canvass.services.service.Cluster`."""
@@ -225,7 +224,7 @@ class ServiceAgent:
         """See `canvass.services.service.Cluster`."""
         self.outbox.append(ScheduleTimer(correlation_id, deadline))
 
-    # Snapshots: the agent's sessions, then what the service writes.
+    # Snapshots: the sessions of the agent, then the snapshot of the service.
 
     def _snapshot(self) -> bytes:
         content = self.service.on_take_snapshot()

@@ -22,41 +22,40 @@ from canvass.services.service import ClientSession, Cluster, ClusteredService
 REQUEST: Final = struct.Struct("<QQ")
 """Client id and address of the request, before its body; before the body of an answer, too."""
 ALL_SERVICES: Final = -1
-"""Stands for the service that a request is for, if it is for every one."""
+"""The service id of a request to all services."""
 _ADDRESS_SHIFT: Final = 56
 WINDOW: Final = 64
-"""How many answers are kept for each client: it may not be further ahead of the first one that it
-lacks."""
+"""The number of answers that are kept for each client. A client may have so many open requests."""
 MAX_CLIENTS: Final = 10_000
-"""When there are more, the one that has been silent for longest is forgotten."""
+"""With more clients, the one with the oldest last request is forgotten."""
 _Snapshot: TypeAlias = tuple[list[tuple[int, int, list[tuple[int, bytes]]]], bytes]
-"""Of each client its id, the number of its last request and the answers kept; the application."""
+"""Id, number of the last request and kept answers of each client; the application's snapshot."""
 
 
 def address_of(number: int, service_id: int = ALL_SERVICES) -> int:
-    """The number of a request and the service that it is for, in one."""
+    """The address of a request: its number and the id of its service in one integer."""
     return (service_id + 1) << _ADDRESS_SHIFT | number
 
 
 def read_address(address: int) -> tuple[int, int]:
-    """The number of a request, and the service that it is for."""
+    """The number of a request, and the id of its service."""
     return address & (1 << _ADDRESS_SHIFT) - 1, (address >> _ADDRESS_SHIFT) - 1
 
 
 class Application(ABC):
-    """A deterministic state machine: what is wrapped."""
+    """A deterministic state machine, which `ExactlyOnce` makes a service."""
 
     @abstractmethod
     def apply(self, request: bytes) -> bytes:
-        """Apply a request and give the answer."""
+        """Apply a request and return the answer."""
 
     @abstractmethod
     def snapshot(self) -> bytes:
-        """Write down all state."""
+        """Return all state as bytes."""
 
     @abstractmethod
     def restore(self, snapshot: bytes) -> None:
-        """Take up the state that was written down."""
+        """Restore the state from a snapshot."""
 
 
 @dataclass
@@ -108,7 +107,7 @@ class ExactlyOnce(ClusteredService):
     def on_session_close(
         self, session: ClientSession, timestamp: int, close_reason: CloseReason
     ) -> None:
-        """Keep what is known of the client: it may come back in another session."""
+        """Keep the state of the client: it may come back in another session."""
 
     def on_take_snapshot(self) -> bytes:
         """See `ClusteredService`."""
@@ -126,7 +125,7 @@ class ExactlyOnce(ClusteredService):
 
 
 class Counter(Application):
-    """Counts: ``add N`` adds and ``get`` does not; the answer is the value after it."""
+    """A counter: ``add N`` adds N, ``get`` adds nothing. The answer is the value afterwards."""
 
     def __init__(self) -> None:
         self.value = 0
@@ -153,7 +152,7 @@ class Counter(Application):
 
 
 class KeyValue(Application):
-    """Keeps values: ``set KEY VALUE``, ``get KEY``, ``delete KEY``, ``keys``."""
+    """A store: ``set KEY VALUE``, ``get KEY``, ``delete KEY``, ``keys``."""
 
     def __init__(self) -> None:
         self.values: dict[str, str] = {}

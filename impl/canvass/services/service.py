@@ -1,7 +1,7 @@
-"""What an application that runs on a cluster is: `ClusteredService`, and what it can do: `Cluster`.
+"""The interface of an application on a cluster: `ClusteredService`; and what it can use: `Cluster`.
 
-Every member runs the same services on the same log. So a service has to be deterministic: it may
-depend on what its methods are given, and on nothing else.
+Every member runs the same services on the same log. So a service must be deterministic: it may
+depend on the parameters of its methods only.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class JoinLog:
     """Follow a log stream, or a replay of the own recording."""
 
     log_position: int
-    """Where to begin: a service has to stand there."""
+    """The position to begin at, up to which the service has processed the log."""
     max_log_position: int
-    """Where to end at the latest."""
+    """The position to end at."""
     member_id: int
     is_startup: bool
     """The stream is a replay."""
@@ -29,7 +29,7 @@ class JoinLog:
 
 @dataclass(frozen=True, slots=True)
 class ServiceAck:
-    """A service has reached a position, at which it has joined the log or taken a snapshot."""
+    """A service has joined the log or taken a snapshot at a position."""
 
     log_position: int
     timestamp: int
@@ -37,12 +37,12 @@ class ServiceAck:
     """Counts the acknowledgements of a service from 0."""
     service_id: int
     snapshot: bytes | None = None
-    """The snapshot, if that is what is acknowledged. Aeron names a recording instead."""
+    """The snapshot, or None if the service has joined the log. Aeron names a recording instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTimer:
-    """Let a timer expire at a deadline; one of the same id is replaced."""
+    """Schedule a timer, in place of the one with the same id."""
 
     correlation_id: int
     deadline: int
@@ -50,7 +50,7 @@ class ScheduleTimer:
 
 @dataclass(frozen=True, slots=True)
 class ServiceMessage:
-    """Something that a service wants to be in the log. Every member's service says the same."""
+    """A message that a service puts into the log. The service of every member sends the same."""
 
     service_id: int
     payload: bytes
@@ -70,26 +70,26 @@ class ClientSession:
 
 
 class Cluster(Protocol):
-    """What a service can ask of the cluster, within its callbacks."""
+    """The cluster as a service can use it within its callbacks."""
 
     @property
     def member_id(self) -> int:
-        """The member that the service runs on. Nothing that a service answers may depend on it."""
+        """The member that the service runs on. No answer of a service may depend on it."""
         ...
 
     @property
     def service_id(self) -> int:
-        """Which of the cluster's services this one is, from 0."""
+        """The id of this service in the cluster, from 0."""
         ...
 
     @property
     def role(self) -> Role:
-        """What the member is by now."""
+        """The present role of the member."""
         ...
 
     @property
     def log_position(self) -> int:
-        """Up to where the service has processed the log."""
+        """The position up to which the service has processed the log."""
         ...
 
     def client_sessions(self) -> tuple[ClientSession, ...]:
@@ -97,15 +97,15 @@ class Cluster(Protocol):
         ...
 
     def offer(self, cluster_session_id: int, payload: bytes) -> None:
-        """Send something to a client. Only the leader's service does; the others' is discarded."""
+        """Send a message to a client. Only that of the leader's service is sent."""
         ...
 
     def offer_to_log(self, payload: bytes) -> None:
-        """Let something be in the log, to come back as a message without a session."""
+        """Put a message into the log. It comes back as a message without a session."""
         ...
 
     def schedule_timer(self, correlation_id: int, deadline: int) -> None:
-        """Let a timer expire; a deadline is in the unit of timestamps."""
+        """Schedule a timer. The deadline is in the unit of timestamps."""
         ...
 
 
@@ -126,13 +126,13 @@ class ClusteredService:
     def on_session_message(
         self, session: ClientSession | None, timestamp: int, payload: bytes
     ) -> None:
-        """A client has sent something, or, without a session, a service of this cluster."""
+        """A client, or without a session a service of this cluster, has sent a message."""
 
     def on_timer_event(self, correlation_id: int, timestamp: int) -> None:
         """A timer has expired."""
 
     def on_take_snapshot(self) -> bytes:
-        """Write down all state."""
+        """Return all state as bytes."""
         return b""
 
     def on_role_change(self, role: Role) -> None:

@@ -1,7 +1,7 @@
-"""Connections on this machine: links that carry messages one way, and doors where they come in.
+"""TCP connections on 127.0.0.1: links, which send messages, and doors, which receive them.
 
-TCP on 127.0.0.1 and nothing else. A link is connected again when it breaks; what is sent meanwhile
-is lost, as the protocol expects. What the messages mean does not belong here.
+A link that breaks is connected again. Messages that are sent meanwhile are lost, as the protocol
+expects.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 
 _LENGTH: Final = struct.Struct("<I")
 MAX_MESSAGE_LENGTH: Final = 20 << 20
-"""A frame of the log of the greatest length, with what surrounds it."""
+"""The longest frame of the log, with the message around it."""
 
 
 class FramingError(ValueError):
-    """What came on a connection is no message."""
+    """The bytes of a connection are not a message."""
 
 
 def framed(message: bytes) -> bytes:
@@ -32,7 +32,7 @@ class MessageReader:
         self._data = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take what has come; give the messages that are whole.
+        """Add received bytes. Return the messages that are complete.
 
         Raises
         ------
@@ -57,9 +57,9 @@ class MessageReader:
 
 HOST: Final = "127.0.0.1"
 RETRY_S: Final = 0.05
-"""Between two attempts to connect."""
+"""The wait between two attempts to connect."""
 MAX_BUFFERED: Final = 8 << 20
-"""Bytes that wait to be taken by the other side; beyond, messages are dropped."""
+"""The most bytes that wait for the receiver. Further messages are dropped."""
 MAX_EARLY: Final = 256
 """Messages kept for a link that is about to connect for the first time."""
 
@@ -84,11 +84,12 @@ class Link(asyncio.Protocol):
     Parameters
     ----------
     endpoint
-        Where to.
+        The endpoint of the receiver.
     hello
         The first message of each connection, or None.
     once
-        Whether there is one connection only, for which messages wait; then the link is `dead`.
+        Whether the link connects only once. Messages wait for the connection; after its end the
+        link is `dead`.
     """
 
     def __init__(self, endpoint: str, hello: bytes | None, *, once: bool = False) -> None:
@@ -106,7 +107,7 @@ class Link(asyncio.Protocol):
         return transport is not None and transport.get_write_buffer_size() < MAX_BUFFERED
 
     def send(self, message: bytes) -> bool:
-        """Send a message; false if it is lost here."""
+        """Send a message. Return false if it is dropped."""
         transport = self._transport
         if transport is None:
             if self._early is not None and len(self._early) < MAX_EARLY:
@@ -119,7 +120,7 @@ class Link(asyncio.Protocol):
         return True
 
     def close(self) -> None:
-        """Connect no more."""
+        """Close the connection for good."""
         self._task.cancel()
         if self._transport is not None:
             self._transport.abort()
@@ -154,14 +155,14 @@ class Link(asyncio.Protocol):
 
 
 class Incoming(asyncio.Protocol):
-    """One connection that somebody else has opened.
+    """One connection that another process has opened.
 
     Parameters
     ----------
     on_message
-        Takes each message; an error of its kind (`ValueError`) ends the connection.
+        Receives each message. A `ValueError` ends the connection.
     door
-        Knows the connection while it lasts.
+        The door that the connection belongs to.
     """
 
     def __init__(self, on_message: Callable[[bytes], None], door: Door) -> None:
@@ -191,12 +192,12 @@ class Incoming(asyncio.Protocol):
 
 
 class Door:
-    """A port at which connections come in.
+    """A port that accepts connections.
 
     Parameters
     ----------
     on_connection
-        Gives what takes the messages of a new connection.
+        Returns the function that receives the messages of a new connection.
     """
 
     def __init__(self, on_connection: Callable[[], Callable[[bytes], None]]) -> None:
@@ -206,7 +207,7 @@ class Door:
         self.port = 0
 
     async def open(self, port: int = 0) -> None:
-        """Listen at a port; at a free one by default."""
+        """Listen at a port; by default at a free port."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: Incoming(self._on_connection(), self), HOST, port, reuse_address=True
@@ -214,7 +215,7 @@ class Door:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Listen no more, and end all connections."""
+        """Stop listening, and end all connections."""
         if self._server is not None:
             self._server.close()
         for connection in list(self.connections):

@@ -1,9 +1,8 @@
-"""What members and clients of a cluster say to each other, in bytes.
+"""The messages of members and clients, and their bytes.
 
-The classes bear the names of Aeron's SBE schema, as do template ids and fields. Ingress goes from a
-client to the leader, egress from the leader to the channel that the client has named. Streams stand
-for what Aeron's transport and archive do: a follower asks for what comes after the end of its
-recording.
+Classes, fields and template ids are those of Aeron's SBE schema. Ingress goes from a client to the
+leader, egress from the leader to the client's channel. The stream messages replace Aeron's
+transport and archive: a follower requests the data after the end of its recording.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PROTOCOL_VERSION: Final = 1 << 16
 
 
 class EventCode(IntEnum):
-    """What a session event says."""
+    """The codes of session events."""
 
     OK = 0
     ERROR = 1
@@ -35,13 +34,13 @@ class EventCode(IntEnum):
 
 
 class AdminRequestType(IntEnum):
-    """What a client can ask of the cluster itself."""
+    """The types of `AdminRequest`."""
 
     SNAPSHOT = 0
 
 
 class AdminResponseCode(IntEnum):
-    """What has become of that."""
+    """The codes of `AdminResponse`."""
 
     OK = 0
     ERROR = 1
@@ -86,7 +85,7 @@ class ChallengeResponse:
 
 @dataclass(frozen=True, slots=True)
 class AdminRequest:
-    """Ask something of the cluster itself (ingress, SBE id 26)."""
+    """Send a request to the cluster itself (ingress, SBE id 26)."""
 
     leadership_term_id: int
     cluster_session_id: int
@@ -97,7 +96,7 @@ class AdminRequest:
 
 @dataclass(frozen=True, slots=True)
 class AdminResponse:
-    """What has become of an `AdminRequest` (egress, SBE id 27)."""
+    """The result of an `AdminRequest` (egress, SBE id 27)."""
 
     cluster_session_id: int
     correlation_id: int
@@ -109,7 +108,7 @@ class AdminResponse:
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """What has become of a session (egress, SBE id 2)."""
+    """A session is open, redirected, refused or closed (egress, SBE id 2)."""
 
     cluster_session_id: int
     correlation_id: int
@@ -118,7 +117,7 @@ class SessionEvent:
     code: EventCode
     version: int
     detail: str
-    """Why; for a redirect the ingress endpoints, ``id=host:port`` with commas between."""
+    """The reason. For a redirect the ingress endpoints, such as ``0=host:port,1=host:port``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +218,10 @@ CONSENSUS_MESSAGES: Final[Codec[Message]] = Codec(
 
 
 class StreamFlag(IntFlag):
-    """What a follower requests of a log stream, and what the leader answers."""
+    """The kinds of requests and answers of a log stream."""
 
     JOIN = 1
-    """Tell where the stream stands: nothing is joined yet."""
+    """Return the position of the stream, to join it."""
     LIVE = 2
     """The leader's publication."""
     CATCHUP = 4
@@ -230,12 +229,12 @@ class StreamFlag(IntFlag):
     REPLICATION = 8
     """A copy of the leader's recording, up to a bound."""
     CLOSED = 16
-    """The publication has ended in good order, and this is all of it."""
+    """The publication has ended in good order, and has no more data."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """Ask for what follows a position."""
+    """Request the data after a position."""
 
     request_id: int
     leadership_term_id: int
@@ -246,12 +245,12 @@ class LogRequest:
 
 @dataclass(frozen=True, slots=True)
 class LogData:
-    """Frames of a log, or a sign that there is nothing new."""
+    """Frames of a log. Without frames, the stream has no new data."""
 
     request_id: int
     leadership_term_id: int
     position: int
-    """Where the frames begin; for a join where the stream stands."""
+    """The position of the first frame; for a join that of the stream."""
     flags: int
     payload: bytes
 
