@@ -1,6 +1,6 @@
 """``canvass client``: requests to a running cluster, from the command line or line by line.
 
-The command line is here; what a client does is in `canvass.client`.
+The command line is here; the client itself is in `canvass.client`.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ def register(app: typer.Typer) -> None:
 
 
 def read_secret(path: Path | None) -> str:
-    """Read what clients have to know; empty if there is nothing.
+    """Read the secret of the cluster's clients; empty without a file.
 
     Raises
     ------
     CommandError
-        If the file is empty, or no text.
+        If the file is empty, or is not text.
     """
     if path is None:
         return ""
@@ -104,12 +104,12 @@ def read_secret(path: Path | None) -> str:
 
 
 def _service_id(name: str, services: list[str]) -> int:
-    """The number of the service that is asked.
+    """The id of the service that receives the requests.
 
     Raises
     ------
     CommandError
-        If it is not known, or one of several has to be named.
+        If the service is unknown, or if the cluster runs several and none is named.
     """
     from canvass.services.applications import ALL_SERVICES
 
@@ -194,7 +194,7 @@ async def _ask_for_snapshot(
 
 @asynccontextmanager
 async def _closing(connection: Connection, timeout_s: float) -> AsyncIterator[None]:
-    """Close a client in the end; an error names the reason if it gets no answer."""
+    """Close a client at the end. If it got no answer, the error names the reason."""
     from canvass.client.connection import ClosedError
 
     try:

@@ -1,7 +1,7 @@
 """``canvass run`` and ``canvass control``: a cluster of processes on this machine, with faults.
 
-The command line, the table on the terminal and the printed result are here. `canvass.runner` runs
-the cluster. ``control`` finds it by its folder, as Aeron's ClusterTool does.
+This module has the command line, the table on the terminal and the printed result. `canvass.runner`
+runs the cluster. ``control`` finds the cluster by its folder, as Aeron's ClusterTool does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Service(str, Enum):
-    """What the cluster runs."""
+    """An application that the cluster can run."""
 
     COUNTER = "counter"
     KEY_VALUE = "key-value"
@@ -168,7 +168,7 @@ def _register_run(app: typer.Typer) -> None:
 
 
 def _show(report: ClusterReport) -> None:
-    """Write the result for a person."""
+    """Print the result for a person."""
     console = result_console()
     console.print(
         f"{counted(report.members, 'member')}, {report.revision}: {report.seconds:,.0f} s, "
@@ -200,7 +200,7 @@ def _show(report: ClusterReport) -> None:
 
 
 def _words(row: Sequence[str]) -> str:
-    """What a line says of a member: process, role, election state and term."""
+    """A member in the plain line: process, role, election state and term."""
     member, process, role, election_state, term = row[:5]
     named = f"member {member} {process}"
     return f"{named}, {role} {election_state} term {term}" if role else named
@@ -208,15 +208,15 @@ def _words(row: Sequence[str]) -> str:
 
 _PLAIN_PERIOD_S: Final = 5.0
 _SAID: Final = 6
-"""How many of the last commands are shown."""
+"""The number of last commands to show."""
 _COLUMNS: Final = (
     *("member", "process", "role", "election", "term", "leader", "recorded", "committed"),
     *("processed", "snapshot", "sessions", "steps", "longest cycle"),
 )
 _WIDE: Final = 140
-"""Columns of a terminal on which the whole table has room."""
+"""The width of a terminal with room for the whole table."""
 _NARROW_COLUMNS: Final = (0, 1, 2, 3, 4, 7, 11)
-"""The columns of the table that a narrower one shows."""
+"""The columns of the table on a narrower terminal."""
 
 
 class RunView:
@@ -225,9 +225,9 @@ class RunView:
     Parameters
     ----------
     supervisor, load
-        What is shown.
+        The cluster and its clients.
     began_s
-        When it began, by the monotonic clock.
+        The start of the run, by the monotonic clock.
     quiet
         Whether to show nothing.
     """
@@ -243,7 +243,7 @@ class RunView:
         self._said: list[str] = []
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Start to show the table, on a terminal."""
         if self._console.is_terminal and not self._quiet:
             from rich.live import Live
 
@@ -252,7 +252,7 @@ class RunView:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Leave the last picture."""
+        """Leave the last table on the terminal."""
         if self._live is not None:
             self._live.stop()
 
@@ -262,7 +262,7 @@ class RunView:
             self._console.print(f"canvass: {words}", markup=False)
 
     def refresh(self) -> None:
-        """Show how it is now."""
+        """Show the present state."""
         if self._live is not None:
             self._live.update(self._table(), refresh=True)
         elif not self._quiet and time.monotonic() >= self._plain_due_s:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def show(report: SimulationReport, out: Path | None) -> None:
-    """Write the result for a person."""
+    """Print the result for a person."""
     console = result_console()
 
     def say(line: str) -> None:
