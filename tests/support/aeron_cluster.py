@@ -24,7 +24,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
+from canvass.traces.aeron_log.records import ClusterEvent, LogRecord, ProcessStart
 
 MS = 1_000_000
 
@@ -86,7 +86,7 @@ class AeronCluster:
     def start(self, i: int) -> None:
         node = self.nodes[i]
         node.alive, node.heard, node.paused_until = True, {}, 0
-        self._log(i, records.LifeStart, 1_767_000_000_000 + self.now // MS, ())
+        self._log(i, records.ProcessStart, 1_767_000_000_000 + self.now // MS, ())
         for (_, receiver), channel in self.channels.items():
             if receiver == i:
                 channel.clear()
@@ -336,7 +336,7 @@ class AeronCluster:
         return True
 
     def _log(
-        self, i: int, kind: type[ClusterEvent | LifeStart], *values: Any, **named: Any
+        self, i: int, kind: type[ClusterEvent | ProcessStart], *values: Any, **named: Any
     ) -> None:
         node = self.nodes[i]
         self.now += 1

@@ -172,7 +172,7 @@ class HostileCluster(AeronCluster):
         lines = self.nodes[i].lines
         since = self.now - self.random.randint(0, self.hostility.lost_ns)
         while self.hostility.lost_ns and len(lines) > 1 and lines[-1].time_ns > since:
-            if isinstance(lines[-1], records.LifeStart):
+            if isinstance(lines[-1], records.ProcessStart):
                 return
             lines.pop()
 

@@ -21,8 +21,8 @@ from canvass.traces.aeron_log.logs import (
 )
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.alignment.alignment import Alignment, align
+from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.importer import ImportSummary, summarise
-from canvass.traces.alignment.live import LiveMember
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
 
 _ROOT = Path(__file__).parents[2]
@@ -99,14 +99,14 @@ class Aligned:
     """An alignment, and what each member does in it."""
 
     found: Alignment
-    members: dict[int, LiveMember]
+    members: dict[int, DrivenMember]
 
 
 def align_logs(logs: ClusterLogs) -> Aligned:
     """Align logs that are in memory, and keep the steps."""
-    members: dict[int, LiveMember] = {}
+    members: dict[int, DrivenMember] = {}
 
-    def keep(live: LiveMember) -> MemberCounts:
+    def keep(live: DrivenMember) -> MemberCounts:
         members[live.member_id] = live
         return MemberCounts(live.windows.trajectory.lines.files)
 
@@ -133,7 +133,7 @@ def import_records(logs: ClusterLogs, out: Path) -> ImportSummary:
     return summarise(found, "records", 1)
 
 
-def times_of(live: LiveMember) -> list[int]:
+def times_of(live: DrivenMember) -> list[int]:
     """The time of the last line up to each step of a member."""
     records = live.windows.trajectory.lines.records
     latest = records[0].time_ns
@@ -178,7 +178,7 @@ def wrong_steps(found: Aligned) -> list[str]:
     ]
 
 
-def _steps_not_of_core(found: Aligned, live: LiveMember) -> Iterator[str]:
+def _steps_not_of_core(found: Aligned, live: DrivenMember) -> Iterator[str]:
     before = live.windows.trajectory.before
     for number, step in enumerate(live.emitted):
         outcome = core_step(found.found.rules, live.member_id, before, step.action, step.given)
@@ -188,7 +188,7 @@ def _steps_not_of_core(found: Aligned, live: LiveMember) -> Iterator[str]:
         before = step.state
 
 
-def _receipts_not_sent(found: Aligned, live: LiveMember) -> Iterator[str]:
+def _receipts_not_sent(found: Aligned, live: DrivenMember) -> Iterator[str]:
     sent = {
         (i, step.first + place): send
         for i, sender in found.members.items()

@@ -31,7 +31,7 @@ from canvass.simulation.monitors import Monitors
 from canvass.simulation.options import PROFILES, Faults, Options, rng_of
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
+from canvass.traces.aeron_log.records import ClusterEvent, LogRecord, ProcessStart
 from canvass.traces.alignment.member_lines import NODE_STARTED
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
@@ -266,9 +266,9 @@ class _Writer:
             before = taken.state
         assert not seen, "each step that was seen was recorded"
 
-    def _log(self, kind: type[ClusterEvent | LifeStart], *values: Any, **named: Any) -> None:
+    def _log(self, kind: type[ClusterEvent | ProcessStart], *values: Any, **named: Any) -> None:
         self._time += LINE_NS
-        if kind is not LifeStart:
+        if kind is not ProcessStart:
             values = (self._id, *values)
         self.lines.append(kind(0, len(self.lines) + 1, self._time, *values, **named))
 
@@ -299,7 +299,7 @@ class _Writer:
         if not self._ended:
             self._kill()
         wall = _WALL_MS + self._time // MILLISECOND_NS
-        self._log(LifeStart, wall, ())
+        self._log(ProcessStart, wall, ())
         self._acks, self._module, self._ended = 0, "INIT", False
         position = after.snapshot_log_position
         self._ack(position, 40)
@@ -311,7 +311,7 @@ class _Writer:
         """Take the last lines of a life that has ended by itself."""
         since = self._last_time() - self._rng.randint(0, self._lost_ns)
         while self._lost_ns and len(self.lines) > 1 and self.lines[-1].time_ns > since:
-            if isinstance(self.lines[-1], LifeStart):
+            if isinstance(self.lines[-1], ProcessStart):
                 return
             self.lines.pop()
             self.lost += 1

@@ -18,7 +18,7 @@ from canvass.traces.aeron_log.event_types import (
     Field,
     Release,
 )
-from canvass.traces.aeron_log.records import ClusterEvent, Kind, LifeStart, LogRecord
+from canvass.traces.aeron_log.records import ClusterEvent, Kind, LogRecord, ProcessStart
 
 _BY_RECORD: Final = {row.record: row for row in EVENT_TYPES.values()}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,7 +88,7 @@ def line_of(release: Release) -> Callable[[LogRecord], str]:
 
 
 def _line_of_agent(release: Release, record: LogRecord) -> str:
-    if isinstance(record, LifeStart):
+    if isinstance(record, ProcessStart):
         loggers = f", enabled loggers: {{CLUSTER: version={release} commit=5b62f21d91}}"
         return _header(record) + (loggers if release >= NAMED else "")
     assert isinstance(record, ClusterEvent)
@@ -108,7 +108,7 @@ def _line_of_agent(release: Release, record: LogRecord) -> str:
 
 def line_of_1_53(record: LogRecord) -> str:
     """The line that the built-in logger prints."""
-    if isinstance(record, LifeStart):
+    if isinstance(record, ProcessStart):
         return _header(record)
     assert isinstance(record, ClusterEvent)
     row = _BY_RECORD[type(record)]
@@ -118,7 +118,7 @@ def line_of_1_53(record: LogRecord) -> str:
     return f"{_stamp(record.time_ns)} CLUSTER: {row.name} memberId={record.member_id} {fields}"
 
 
-def _header(record: LifeStart) -> str:
+def _header(record: ProcessStart) -> str:
     moment = _EPOCH + timedelta(milliseconds=record.wall_time_ms)
     wall = moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     return f"{_stamp(record.time_ns)} log started {wall}+0000"

@@ -26,7 +26,7 @@ from canvass.explanation.timeline import (
     Timeline,
 )
 from canvass.explanation.timeouts import Timeout
-from canvass.traces.aeron_log.records import CanvassPosition, LifeStart, NewElection
+from canvass.traces.aeron_log.records import CanvassPosition, NewElection, ProcessStart
 from canvass.traces.counts import counted, member_names
 from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
@@ -152,7 +152,7 @@ def _places(timeline: Timeline, member_id: int) -> Iterator[_Place]:
 
 def _is_silent(one: MemberTimeline, end: int) -> bool:
     """Whether the process ended without a line, so that only the last line before shows its end."""
-    return end < len(one.records) and isinstance(one.records[end], LifeStart)
+    return end < len(one.records) and isinstance(one.records[end], ProcessStart)
 
 
 def _seeking(places: list[_Place], before_ns: int, at_ns: int) -> tuple[int, int] | None:

@@ -21,10 +21,10 @@ from canvass.traces.aeron_log.records import (
     ClusterEvent,
     CommitPosition,
     ElectionStateChange,
-    LifeStart,
     Line,
     NewElection,
     NewLeadershipTerm,
+    ProcessStart,
     ReplayNewLeadershipTerm,
     StateChange,
 )
@@ -136,7 +136,7 @@ def _of_leader(one: MemberTimeline) -> Iterator[Span]:
 def _ends(record: Line) -> bool:
     if isinstance(record, StateChange):
         return record.new_state == CLOSED
-    return isinstance(record, NewElection | ElectionStateChange | LifeStart)
+    return isinstance(record, NewElection | ElectionStateChange | ProcessStart)
 
 
 def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange) -> Span:
@@ -149,7 +149,7 @@ def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange
     if end < len(one.records):
         closing = one.records[end]
         evidence.append(one.evidence(end))
-        if isinstance(closing, LifeStart):
+        if isinstance(closing, ProcessStart):
             ended_by, reason = "process ended", ""
             last = one.last_before(end)
             evidence.insert(1, one.evidence(last))
@@ -249,7 +249,9 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
         last = min(one.index_at(limit), span.end if span.end > span.begin else len(one.records))
         place = max(last - 1, span.begin)
         # A leader that wakes from a pause writes its end first: then the line before is its last.
-        by_line = span.end < len(one.records) and not isinstance(one.records[span.end], LifeStart)
+        by_line = span.end < len(one.records) and not isinstance(
+            one.records[span.end], ProcessStart
+        )
         if by_line and span.until_ns == limit and limit - one.times[place] <= _ALIVE_NS:
             span.working_ns, span.working_by = limit, one.evidence(span.end)
         else:

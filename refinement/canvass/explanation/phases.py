@@ -25,8 +25,8 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
     ElectionStateChange,
-    LifeStart,
     Line,
+    ProcessStart,
     RequestVote,
     Vote,
 )
@@ -85,7 +85,7 @@ def report_phase(one: MemberTimeline, attempt: Attempt, phase: Phase) -> PhaseRe
     begin = one.evidence(phase.begin)
     # The start of the next process does not show when a killed process ended.
     ended = phase.end < len(one.records) and not isinstance(
-        one.records[phase.end], records.LifeStart
+        one.records[phase.end], records.ProcessStart
     )
     evidence = [begin]
     if ended:
@@ -442,7 +442,7 @@ def _vote_used(one: MemberTimeline, asked: int, term: int) -> tuple[int, Evidenc
             if record.candidate_term_id >= term:
                 return record.candidate_term_id, one.evidence(index)
             return None
-        if isinstance(record, LifeStart):
+        if isinstance(record, ProcessStart):
             return None
     return None
 

@@ -29,7 +29,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.alignment.alignment import ImportFault, align
-from canvass.traces.alignment.live import LiveMember
+from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.errors import Code, TraceError
@@ -87,7 +87,7 @@ def infer_states(logs: ClusterLogs, timeline: Timeline) -> tuple[States | None, 
     """Import logs, and take the states of the steps; none if nothing can be made of them."""
     members: dict[int, MemberStates] = {}
 
-    def keep(live: LiveMember) -> MemberCounts:
+    def keep(live: DrivenMember) -> MemberCounts:
         if live.member_id in timeline.members and live.emitted:
             members[live.member_id] = _states_of(live, timeline.members[live.member_id])
         return MemberCounts(live.windows.trajectory.lines.files)
@@ -102,7 +102,7 @@ def infer_states(logs: ClusterLogs, timeline: Timeline) -> tuple[States | None, 
     return States(members, inferred=True), why
 
 
-def _states_of(live: LiveMember, timeline: MemberTimeline) -> MemberStates:
+def _states_of(live: DrivenMember, timeline: MemberTimeline) -> MemberStates:
     """The states of a member's steps. A step that no line shows has the time of the next line."""
     times = {
         (record.file, record.line): time
@@ -185,7 +185,7 @@ def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[LogRecord]:
     for number, event in enumerate(events, 1):
         place = (0, number, event.time_ns)
         if event.action is Action.RESTART:
-            yield records.LifeStart(*place, event.time_ns // 1_000_000, ())
+            yield records.ProcessStart(*place, event.time_ns // 1_000_000, ())
         if event.input.message is not None:
             yield _received(place, member_id, event.input.message)
         yield from _changes(place, member_id, event, before)

@@ -340,7 +340,7 @@ def _near_misses(timeline: Timeline) -> Iterator[RiskReport]:
         before: records.ElectionStateChange | None = None
         before_index = 0
         for index, record in enumerate(one.records):
-            if isinstance(record, records.LifeStart):
+            if isinstance(record, records.ProcessStart):
                 before = None
             if not isinstance(record, records.ElectionStateChange):
                 continue

@@ -24,7 +24,7 @@ from canvass.explanation.timeline import (
     Timeline,
 )
 from canvass.explanation.timeouts import Timeout
-from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
+from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, ProcessStart
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _LOOPS: Final = 3
@@ -166,7 +166,7 @@ def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
     """
     if index >= len(one.records):
         return None, one.evidence(len(one.records) - 1), one.times[-1]
-    last = one.last_before(index) if isinstance(one.records[index], LifeStart) else index
+    last = one.last_before(index) if isinstance(one.records[index], ProcessStart) else index
     return one.records[last].time_ns, one.evidence(last), one.times[last]
 
 
@@ -296,7 +296,7 @@ def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport
         how = f"up to the last line of member {other.member_id}"
         then = other.evidence(len(other.records) - 1)
         until, end_ns = None, other.times[-1]
-    elif isinstance(one.records[phase.end], LifeStart):
+    elif isinstance(one.records[phase.end], ProcessStart):
         then, how = one.evidence(phase.end), "until its next process started"
         until, end_ns = then.time_ns, one.times[phase.end]
     else:
@@ -329,7 +329,7 @@ def _starts(one: MemberTimeline) -> Iterator[StuckReport]:
     """Consecutive starts of the process without a line of the cluster between them."""
     failing: list[int] = []
     for index, record in enumerate([*one.records, None]):
-        if isinstance(record, LifeStart):
+        if isinstance(record, ProcessStart):
             failing.append(index)
         elif isinstance(record, ClusterEvent) or record is None:
             starts = failing if record is None else failing[:-1]

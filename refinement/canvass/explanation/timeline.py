@@ -19,9 +19,9 @@ from canvass.traces.aeron_log.records import (
     CommitPosition,
     DamagedLine,
     ElectionStateChange,
-    LifeStart,
     Line,
     NewElection,
+    ProcessStart,
     RoleChange,
     StateChange,
     TruncatedLine,
@@ -236,7 +236,7 @@ def make_timeline(
     for member_id, lines in known.items():
         files = tuple(path.name for path in logs[member_id].files)
         times = [time_ns + offsets[member_id] for time_ns in clocked[member_id].times]
-        lacks_start = not isinstance(lines[0], LifeStart)
+        lacks_start = not isinstance(lines[0], ProcessStart)
         timeline = MemberTimeline(member_id, files, lines, times, offsets[member_id], lacks_start)
         timeline.attempts = list(_attempts(timeline))
         members[member_id] = timeline
@@ -266,7 +266,7 @@ def _times(records: Sequence[Line]) -> list[int]:
     for record in records:
         if is_stamped(record):
             time_ns = record.time_ns + shift_ns
-            if isinstance(record, LifeStart):
+            if isinstance(record, ProcessStart):
                 if header is not None and time_ns < latest:
                     passed_ns = (record.wall_time_ms - header[1]) * 1_000_000
                     due_ns = max(latest, header[0] + passed_ns)
@@ -333,7 +333,7 @@ def _attempts(timeline: MemberTimeline) -> Iterator[Attempt]:
 def _ends_process(record: Line) -> bool:
     if isinstance(record, StateChange):
         return record.new_state == CLOSED
-    return isinstance(record, LifeStart)
+    return isinstance(record, ProcessStart)
 
 
 def is_heartbeat(record: Line) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
+from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, ProcessStart
 from support.aeron_runs import FINDING, MORE_RELEASES, RELEASES, captures
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples" / "aeron"
@@ -57,7 +57,7 @@ def test_every_cluster_line_becomes_a_record(run: Path) -> None:
         assert (one.unreadable, one.foreign) == (0, 0)
     assert all(log.unknown_fields == {} for log in logs.members.values())
     assert len(records) == sum(one.lines - one.other_components for one in counts)
-    assert sum(isinstance(record, LifeStart) for record in records) == sum(
+    assert sum(isinstance(record, ProcessStart) for record in records) == sum(
         one.headers for one in counts
     )
 
@@ -68,7 +68,7 @@ def test_election_states_follow_each_other_within_a_life(run: Path) -> None:
     for log in read_cluster([run]).members.values():
         state = None
         for record in log.records:
-            if isinstance(record, LifeStart):
+            if isinstance(record, ProcessStart):
                 state = None
             elif isinstance(record, ElectionStateChange):
                 assert record.old_state == (state or "INIT")

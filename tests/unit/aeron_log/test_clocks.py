@@ -33,8 +33,8 @@ def offsets(*members: Member) -> dict[int, int]:
     )
 
 
-def started(time: int, wall_ms: int) -> records.LifeStart:
-    return records.LifeStart(0, 1, time, wall_ms, ())
+def started(time: int, wall_ms: int) -> records.ProcessStart:
+    return records.ProcessStart(0, 1, time, wall_ms, ())
 
 
 def stood(time: int, member_id: int, term: int = 7) -> records.ElectionStateChange:

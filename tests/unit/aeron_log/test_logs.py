@@ -14,7 +14,7 @@ import zstandard
 from canvass.traces.aeron_log import source
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.logs import read_cluster, read_member
-from canvass.traces.aeron_log.records import CommitPosition, LifeStart, TruncatedLine
+from canvass.traces.aeron_log.records import CommitPosition, ProcessStart, TruncatedLine
 from support.aeron_lines import HEADER, STARTED, commit, text
 
 LOG = text(HEADER, STARTED, *(commit(64 * n, 102 + n) for n in range(500)))
@@ -225,7 +225,7 @@ def test_rolled_files_are_read_in_the_order_of_their_headers(
     assert [r.log_position for r in log.records if isinstance(r, CommitPosition)] == [
         *(0, 64, 128, 192, 256),
     ]
-    assert sum(isinstance(r, LifeStart) for r in log.records) == 2
+    assert sum(isinstance(r, ProcessStart) for r in log.records) == 2
     assert log.counts.headers == 5
 
 

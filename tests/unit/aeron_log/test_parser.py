@@ -17,9 +17,9 @@ from canvass.traces.aeron_log.records import (
     ClusterEvent,
     CommitPosition,
     DamagedLine,
-    LifeStart,
     LogRecord,
     NewElection,
+    ProcessStart,
     TruncatedLine,
 )
 from canvass.traces.limits import MAX_LINE_BYTES
@@ -38,10 +38,10 @@ def test_a_header_starts_a_life() -> None:
     records, parser = read(text(HEADER, STARTED, commit(64), NEXT_HEADER, STARTED))
 
     assert kinds(records) == [
-        *("LifeStart", "NewElection", "CommitPosition"),
-        *("LifeStart", "NewElection"),
+        *("ProcessStart", "NewElection", "CommitPosition"),
+        *("ProcessStart", "NewElection"),
     ]
-    assert records[0] == LifeStart(
+    assert records[0] == ProcessStart(
         *(0, 1, 100_000_000_000, 1769854830123),
         loggers=(("CLUSTER", "version=1.52.2 commit=5b62f21d91"),),
     )
@@ -53,7 +53,7 @@ def test_a_header_starts_a_life() -> None:
 def test_the_header_of_1_53_has_no_loggers_and_any_time_zone() -> None:
     records, _ = read(text("[1.000000000] log started 2026-01-31 10:20:30.123-0530", commit(64)))
 
-    assert records[0] == LifeStart(0, 1, 1_000_000_000, 1769874630123, ())
+    assert records[0] == ProcessStart(0, 1, 1_000_000_000, 1769874630123, ())
 
 
 def test_a_log_may_begin_within_a_life() -> None:
@@ -71,7 +71,7 @@ def test_a_line_without_end_is_truncated_even_if_it_could_be_read() -> None:
     )
     records, parser = read(text(HEADER, STARTED) + line.encode())
 
-    assert kinds(records) == ["LifeStart", "NewElection", "TruncatedLine"]
+    assert kinds(records) == ["ProcessStart", "NewElection", "TruncatedLine"]
     assert records[2] == TruncatedLine(
         *(0, 3, 102_000_000_000, len(line) + 1, "UNTERMINATED"),
         reason="the line does not end",
@@ -111,8 +111,8 @@ def test_a_last_line_that_is_cut_is_truncated_or_whole(line: str) -> None:
 def test_a_header_without_line_end_is_read() -> None:
     for header in (HEADER, HEADER.partition(",")[0]):
         records, _ = read(text(header, STARTED).removesuffix(b"\n"))
-        assert kinds(records) == ["LifeStart", "NewElection"]
-        assert kinds(read(header.encode())[0]) == ["LifeStart"]
+        assert kinds(records) == ["ProcessStart", "NewElection"]
+        assert kinds(read(header.encode())[0]) == ["ProcessStart"]
         assert kinds(read(header[:-1].encode())[0]) == ["TruncatedLine"]
 
 
@@ -131,8 +131,8 @@ def test_a_line_cut_before_the_next_life_is_truncated() -> None:
 
     for records in (glued, apart):
         assert kinds(records) == [
-            *("LifeStart", "NewElection", "TruncatedLine"),
-            *("LifeStart", "NewElection"),
+            *("ProcessStart", "NewElection", "TruncatedLine"),
+            *("ProcessStart", "NewElection"),
         ]
         assert isinstance(records[2], TruncatedLine)
         assert records[2].text == cut
@@ -143,7 +143,7 @@ def test_a_line_cut_before_the_next_life_is_truncated() -> None:
 def test_a_line_cut_within_a_life_is_damage(cut: int) -> None:
     records, parser = read(text(HEADER, STARTED, commit(64)[:-cut], commit(128)))
 
-    assert kinds(records) == ["LifeStart", "NewElection", "DamagedLine", "CommitPosition"]
+    assert kinds(records) == ["ProcessStart", "NewElection", "DamagedLine", "CommitPosition"]
     assert parser.counts.unreadable == 1
 
 
@@ -157,7 +157,7 @@ def test_the_end_of_a_torn_line_is_damage() -> None:
 def test_zeros_where_the_disk_lost_power_are_a_cut_line() -> None:
     records, _ = read(text(HEADER, STARTED) + b"\0" * 4000 + b"\n" + text(NEXT_HEADER, STARTED))
 
-    assert kinds(records)[2:] == ["TruncatedLine", "LifeStart", "NewElection"]
+    assert kinds(records)[2:] == ["TruncatedLine", "ProcessStart", "NewElection"]
     assert isinstance(records[2], TruncatedLine)
     assert (records[2].code, records[2].time_ns) == (LogCode.BINARY.value, 0)
 
@@ -177,7 +177,7 @@ def test_unknown_events_and_other_components_are_counted() -> None:
     )
     counts = parser.counts
 
-    assert kinds(records) == ["LifeStart", "CommitPosition"]
+    assert kinds(records) == ["ProcessStart", "CommitPosition"]
     assert counts.unknown_events == {"ADD_PASSIVE_MEMBER": 1}
     assert counts.other_components == 2
     assert counts.foreign == 3
@@ -194,12 +194,12 @@ def test_a_text_with_line_ends_in_it_is_one_event() -> None:
     closing = '[103.000000000] CLUSTER: STATE_CHANGE [9/9]: memberId=0 ACTIVE -> CLOSED reason="x'
     records, parser = read(text(HEADER, closing, "  y", 'z"', commit(64, 104)))
 
-    assert kinds(records) == ["LifeStart", "StateChange", "CommitPosition"]
+    assert kinds(records) == ["ProcessStart", "StateChange", "CommitPosition"]
     assert getattr(records[1], "reason", None) == "x\n  y\nz"
     assert parser.counts.lines == 5
 
     endless, _ = read(text(HEADER, closing, *["y"] * (JOINED_LINES + 9), commit(64, 104)))
-    assert kinds(endless) == ["LifeStart", "DamagedLine", "CommitPosition"]
+    assert kinds(endless) == ["ProcessStart", "DamagedLine", "CommitPosition"]
 
 
 def test_texts_of_both_encodings_are_read() -> None:
@@ -217,7 +217,7 @@ def test_the_header_of_a_rolled_file_is_no_new_life() -> None:
         records, parser = read(text(HEADER, STARTED, commit(64)), text(rolled, commit(128, 201)))
 
         assert kinds(records) == [
-            *("LifeStart", "NewElection", "CommitPosition"),
+            *("ProcessStart", "NewElection", "CommitPosition"),
             "CommitPosition",
         ]
         assert parser.counts.headers == 2
@@ -232,8 +232,8 @@ def test_a_later_file_may_also_begin_with_a_new_process() -> None:
     )
 
     assert kinds(records) == [
-        *("LifeStart", "NewElection", "TruncatedLine"),
-        *("LifeStart", "NewElection"),
+        *("ProcessStart", "NewElection", "TruncatedLine"),
+        *("ProcessStart", "NewElection"),
     ]
     assert (parser.counts.unreadable, parser.counts.lines) == (1, 6)
 
@@ -241,20 +241,20 @@ def test_a_later_file_may_also_begin_with_a_new_process() -> None:
 def test_a_line_cut_at_the_end_of_a_rolled_file_is_damage() -> None:
     records, _ = read(text(HEADER, STARTED) + b"[101.0", text(commit(64)))
 
-    assert kinds(records) == ["LifeStart", "NewElection", "DamagedLine", "CommitPosition"]
+    assert kinds(records) == ["ProcessStart", "NewElection", "DamagedLine", "CommitPosition"]
 
 
 def test_a_header_with_nothing_after_it_starts_a_life() -> None:
     records, parser = read(text(HEADER, STARTED), text(NEXT_HEADER))
 
-    assert kinds(records) == ["LifeStart", "NewElection", "LifeStart"]
+    assert kinds(records) == ["ProcessStart", "NewElection", "ProcessStart"]
     assert parser.counts.headers == 2
 
 
 def test_a_cut_header_is_a_cut_line() -> None:
     records, _ = read(text(HEADER, STARTED, "[200.000000000] log started 2026-01-3"))
 
-    assert kinds(records) == ["LifeStart", "NewElection", "TruncatedLine"]
+    assert kinds(records) == ["ProcessStart", "NewElection", "TruncatedLine"]
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_what_a_release_prints_is_read_again(release: Release) -> None:
             )
             for k, one in enumerate(kept)
         ]
-        start = next(one for one in log.records if isinstance(one, r.LifeStart))
+        start = next(one for one in log.records if isinstance(one, r.ProcessStart))
         found, parser = read(text(printed(start), *(printed(one) for one in kept)))
 
         assert found[1:] == expected

@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.aeron_log.records import ClusterEvent, LifeStart
+from canvass.traces.aeron_log.records import ClusterEvent, ProcessStart
 from canvass.traces.alignment.importer import EXPLAINED, import_logs
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import to_trace_input
@@ -60,11 +60,11 @@ def test_each_line_of_the_protocol_is_accounted_for_by_one_event(
     run = RunFolder(tmp_path / "run").load()
     for i, live in aligned(path).members.items():
         lines = live.windows.trajectory.lines
-        logged = [r.line for r in lines.records if not isinstance(r, LifeStart)]
+        logged = [r.line for r in lines.records if not isinstance(r, ProcessStart)]
         sources = [event.source for event in run.events[i] if event.source is not None]
         accounted = [line for source in sources for line in source.lines]
 
-        assert all(isinstance(record, ClusterEvent | LifeStart) for record in lines.records)
+        assert all(isinstance(record, ClusterEvent | ProcessStart) for record in lines.records)
         assert sorted(accounted) == sorted(logged)
 
 
@@ -85,7 +85,7 @@ def test_a_host_that_was_booted_between_two_processes_has_another_clock() -> Non
     for log in logs.members.values():
         life = -1
         for index, record in enumerate(log.records):
-            life += isinstance(record, LifeStart)
+            life += isinstance(record, ProcessStart)
             fallen = record.time_ns - max(life, 0) * 1_000_000_000_000
             log.records[index] = structs.replace(record, time_ns=fallen)
     found = align_logs(logs).found

@@ -15,7 +15,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.event_types import EVENT_TYPES
 from canvass.traces.aeron_log.records import ClusterEvent, Line
 from canvass.traces.alignment.member_lines import PRINTED_STEPS, RECEIPTS, message_of
-from canvass.traces.alignment.printing import PrintedLine, said_lines
+from canvass.traces.alignment.printing import PrintedLine, logged_lines
 from support.aeron_runs import RELEASES, SAMPLES, aligned, captures
 
 _TEXT: Final = "a text"
@@ -85,7 +85,7 @@ def printed() -> Iterator[tuple[PrintedLine | None, Line]]:
                 own = [lines.records[index] for index in step.lines]
                 if step.given.message is not None and own:
                     yield None, own.pop(0)
-                said = said_lines(lines.vocabulary, step.action, before, step.outcome)
+                said = logged_lines(lines.vocabulary, step.action, before, step.outcome)
                 yield from zip(said, own, strict=False)
                 before = step.state
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.aeron_log.records import LifeStart, LogRecord
+from canvass.traces.aeron_log.records import LogRecord, ProcessStart
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_hostile import HostileCluster
 from support.aeron_runs import SAMPLES, lines_of, write_logs
@@ -48,7 +48,7 @@ def test_a_captured_run_in_both_forms(path: Path, tmp_path: Path) -> None:
         member_id: [
             line
             for line in log.records
-            if isinstance(line, LifeStart) or hasattr(line, "member_id")
+            if isinstance(line, ProcessStart) or hasattr(line, "member_id")
         ]
         for member_id, log in logs.members.items()
     }

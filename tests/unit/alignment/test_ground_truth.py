@@ -15,7 +15,7 @@ from typing import TypeAlias
 import pytest
 
 from canvass.cluster.member import ElectionState
-from canvass.traces.alignment.live import LiveMember
+from canvass.traces.alignment.driven_member import DrivenMember
 from support.aeron_runs import aligned, times_of, truth_of, with_truth
 
 Fields: TypeAlias = dict[str, str]
@@ -40,7 +40,7 @@ def entries_of(path: Path, member_id: int) -> list[Entry]:
     return entries
 
 
-def opened_terms(live: LiveMember) -> Iterator[tuple[int, int, int, int]]:
+def opened_terms(live: DrivenMember) -> Iterator[tuple[int, int, int, int]]:
     """Term, leader, and begin and end of the first entry of each term that a member has opened."""
     before = live.windows.trajectory.before
     for step in live.emitted:
@@ -125,7 +125,7 @@ def processed_by_service(path: Path, member_id: int) -> list[tuple[int, int]]:
     return found
 
 
-def committed_at_most(live: LiveMember) -> list[int]:
+def committed_at_most(live: DrivenMember) -> list[int]:
     """How far a member knows the log to be committed after each step, in the life that it is of."""
     known: list[int] = []
     for step in live.emitted:
@@ -170,7 +170,7 @@ def really_sent(path: Path, member_id: int) -> Counter[tuple[str, Sent]]:
     return sends
 
 
-def inferred_sends(live: LiveMember) -> Counter[tuple[str, Sent]]:
+def inferred_sends(live: DrivenMember) -> Counter[tuple[str, Sent]]:
     """The same of what is inferred."""
     sends: Counter[tuple[str, Sent]] = Counter()
     for step in live.emitted:

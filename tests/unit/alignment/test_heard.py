@@ -9,7 +9,7 @@ import pytest
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import CommitPosition
-from canvass.traces.alignment.live import Emitted, LiveMember
+from canvass.traces.alignment.driven_member import DrivenMember, RunStep
 from canvass.traces.alignment.moves import TICKS
 from canvass.traces.alignment.replay import heard_of, is_reported_by_quorum
 from support.aeron_runs import FINDING, SAMPLES, aligned, lines_of, write_logs
@@ -17,7 +17,7 @@ from support.aeron_runs import FINDING, SAMPLES, aligned, lines_of, write_logs
 LOGS = pytest.mark.parametrize("path", [FINDING, *SAMPLES], ids=lambda path: path.name)
 
 
-def steps_of(path: Path) -> Iterator[tuple[LiveMember, Member, Emitted]]:
+def steps_of(path: Path) -> Iterator[tuple[DrivenMember, Member, RunStep]]:
     """Each step with the state before it."""
     for live in aligned(path).members.values():
         before = live.windows.trajectory.before

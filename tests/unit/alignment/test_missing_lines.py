@@ -10,7 +10,7 @@ import pytest
 from canvass.cluster.messages import Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.aeron_log.records import ElectionStateChange, LifeStart, LogRecord
+from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord, ProcessStart
 from canvass.traces.alignment.importer import (
     EXPLAINED,
     INCOMPLETE,
@@ -141,7 +141,7 @@ def test_processes_that_log_no_step_follow_one_that_lacks_its_last_lines(tmp_pat
     logs = read_cluster([LOST_REPORT])
     for log in logs.members.values():
         log.records[:] = [
-            one for one in log.records for _ in range(3 if isinstance(one, LifeStart) else 1)
+            one for one in log.records for _ in range(3 if isinstance(one, ProcessStart) else 1)
         ]
     summary = import_records(logs, tmp_path / "run")
 
@@ -155,7 +155,7 @@ def test_a_process_that_is_killed_within_a_step_leaves_the_first_of_its_lines(
     """Its log ends with NEW_ELECTION; the archive took long to stop, and INIT did not end."""
     logs = read_cluster([KILLED_WITHIN_A_STEP])
     summary = import_records(logs, tmp_path / "run")
-    ends = [at for at, one in enumerate(logs.members[0].records) if isinstance(one, LifeStart)]
+    ends = [at for at, one in enumerate(logs.members[0].records) if isinstance(one, ProcessStart)]
 
     assert isinstance(logs.members[0].records[ends[1] - 1], records.NewElection)
     assert (summary.outcome, summary.missing) == (EXPLAINED, [])

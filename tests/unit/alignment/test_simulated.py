@@ -14,9 +14,9 @@ from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE, Message, RequestVote, Vote
 from canvass.conformance.verdict import DivergenceClass
 from canvass.simulation.options import Options
-from canvass.traces.aeron_log.records import LifeStart, LogRecord
+from canvass.traces.aeron_log.records import LogRecord, ProcessStart
+from canvass.traces.alignment.driven_member import RunStep
 from canvass.traces.alignment.importer import EXPLAINED
-from canvass.traces.alignment.live import Emitted
 from support.aeron_runs import Aligned, align_logs, import_records, logs_of_nodes, wrong_steps
 from support.aeron_simulated import (
     STORIES,
@@ -40,7 +40,7 @@ def broken_by(run: Path) -> set[str]:
     return {one.name for one in found.divergences}
 
 
-def ballots_of(member_id: int, steps: Iterable[Taken | Emitted]) -> Iterator[Ballot]:
+def ballots_of(member_id: int, steps: Iterable[Taken | RunStep]) -> Iterator[Ballot]:
     """The votes that a member gives and to whom, and the requests for votes; of these not whom it
     asks: a request that nobody received may have been sent or not.
     """
@@ -52,7 +52,7 @@ def ballots_of(member_id: int, steps: Iterable[Taken | Emitted]) -> Iterator[Bal
                 yield member_id, NULL_VALUE, message
 
 
-def opened_terms(steps: Iterable[Taken | Emitted], start: int) -> Iterator[tuple[int, int, int]]:
+def opened_terms(steps: Iterable[Taken | RunStep], start: int) -> Iterator[tuple[int, int, int]]:
     """Term, and begin and end of its first entry, of each term that a member has opened."""
     begin = start
     for step in steps:
@@ -145,7 +145,7 @@ def on_own_hosts(logs: SimulatedLogs, seed: int) -> dict[int, list[LogRecord]]:
         origin_ns, wall_ms = random.randrange(-(10**13), 10**13), random.randrange(-40, 40)
         shifted[i] = [structs.replace(one, time_ns=one.time_ns + origin_ns) for one in lines]
         for k, one in enumerate(shifted[i]):
-            if isinstance(one, LifeStart):
+            if isinstance(one, ProcessStart):
                 shifted[i][k] = structs.replace(one, wall_time_ms=one.wall_time_ms + wall_ms)
     return shifted
 

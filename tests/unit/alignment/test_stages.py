@@ -51,12 +51,12 @@ from canvass.traces.alignment.member_lines import (
     member_lines,
     vocabulary_of,
 )
-from canvass.traces.alignment.moves import END_OF_LIFE, TICKS, Moves
+from canvass.traces.alignment.moves import PROCESS_END, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
-from canvass.traces.alignment.replay import UNBOUNDED, Replay, Step, Trajectory, Upper
+from canvass.traces.alignment.replay import Bounds, Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
-from canvass.traces.alignment.solving import begun_at_once, move_left
-from canvass.traces.alignment.unsent import _falling, settle_unsent
+from canvass.traces.alignment.solving import move_left, with_early_ticks
+from canvass.traces.alignment.unmatched import _falling, decide_unmatched
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 from support.aeron_runs import SAMPLES
 
@@ -145,7 +145,7 @@ def test_each_step_of_a_replay_is_one_of_the_core() -> None:
     one = windows()[0]
     state = one.trajectory.before
     for taken in one.steps:
-        if taken.action != END_OF_LIFE:
+        if taken.action != PROCESS_END:
             outcome = one.moves.take(state, taken.action, taken.given)
             assert outcome is not None
             assert outcome.next == taken.state
@@ -155,8 +155,8 @@ def test_each_step_of_a_replay_is_one_of_the_core() -> None:
 def test_a_lower_bound_never_exceeds_the_upper_one() -> None:
     for one in windows().values():
         for taken, upper in zip(one.steps, one.bounds, strict=True):
-            assert taken.state.recorded_position <= upper.recorded
-            assert taken.state.commit_position <= upper.committed
+            assert taken.state.recorded_position <= upper.recorded_position
+            assert taken.state.commit_position <= upper.commit_position
 
 
 def test_each_receipt_has_a_window_and_windows_keep_the_order_of_the_channel() -> None:
@@ -208,7 +208,7 @@ def test_a_follower_that_the_leader_does_not_hear_of_may_be_cut_off(
     assert len(list(missing_receipts(members))) == lost
 
 
-STARTED = records.LifeStart(0, 1, 0, 0, ())
+STARTED = records.ProcessStart(0, 1, 0, 0, ())
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_a_member_that_canvasses_can_have_answered_reports_of_each_term(
     terms: tuple[int, int],
 ) -> None:
     found = walked(RULES, DISK, ("Restart", NO_INPUT))
-    found.hidden = frozenset({"AppendPosition"})
+    found.silent_messages = frozenset({"AppendPosition"})
 
     for term in terms:
         assert found.sends_after(0, 1, StopCatchup(term, 1))
@@ -415,7 +415,7 @@ def test_a_leader_begins_its_replay_before_it_receives_reports() -> None:
         ("LeaderReplay", NO_INPUT),
     )
     message = CommitPosition(NULL_VALUE, 64, 0)
-    begun = begun_at_once(found.trajectory, found.moves)
+    begun = with_early_ticks(found.trajectory, found.moves)
 
     assert begun is not None
     assert [one.action for one in begun.steps[-2:]] == ["LeaderReplay", "OnAppendPosition"]
@@ -434,7 +434,7 @@ def test_a_follower_begins_to_copy_though_no_own_line_asks_for_it() -> None:
         ("OnCommitPosition", Input(message=CommitPosition(1, 64, 1))),
     )
     report = AppendPosition(1, 64, 0, 0)
-    begun = begun_at_once(found.trajectory, found.moves)
+    begun = with_early_ticks(found.trajectory, found.moves)
 
     assert found.first(0, 1, report) is None
     assert begun is not None
@@ -495,8 +495,8 @@ def test_others_have_recorded_what_a_follower_replays_without_its_commit() -> No
     }
     for one in windows_of.values():
         vocabulary = replace_fields(ALL_EVENTS, events=ALL_EVENTS.events - {records.AppendPosition})
-        one.hidden = vocabulary.silent_messages
-        one.bounds = [Upper(UNBOUNDED, UNBOUNDED, UNBOUNDED)]
+        one.silent_messages = vocabulary.silent_messages
+        one.bounds = [Bounds()]
     schedule = Schedule(windows_of, Matching())
     for live in schedule.members.values():
         live.state = live.windows.steps[0].state
@@ -554,11 +554,11 @@ def test_a_receipt_is_false_if_its_sender_cannot_have_sent_it(
     """What the sender has received, as far as no line shows it, may be something else."""
     report = ("OnAppendPosition", Input(message=AppendPosition(1, 64, 1, 0)))
     sender = walked(RULES_149, DISK, ("Restart", NO_INPUT), *elected(1), report)
-    sender.hidden = frozenset({"Vote"})
+    sender.silent_messages = frozenset({"Vote"})
     receiver = walked(RULES_149, DISK, ("Restart", NO_INPUT))
     receiver.steps[0].lines = range(1)
     for one in (sender, receiver):
         one.trajectory.stopped = len(one.trajectory.lines.records)
     matching = Matching({}, [(0, 1, Receipt(0, message))])
 
-    assert settle_unsent({0: sender, 1: receiver}, matching) is decided
+    assert decide_unmatched({0: sender, 1: receiver}, matching) is decided

@@ -20,8 +20,9 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import ElectionStateChange, LifeStart, Line
-from canvass.traces.alignment.channel_matching import Channel, Receipt
+from canvass.traces.aeron_log.records import ElectionStateChange, Line, ProcessStart
+from canvass.traces.alignment.channel_matching import Receipt
+from canvass.traces.alignment.driven_cluster import Channel
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import (
     ALL_EVENTS,
@@ -29,7 +30,7 @@ from canvass.traces.alignment.member_lines import (
     wall_times,
 )
 from canvass.traces.alignment.moves import Moves
-from canvass.traces.alignment.printing import said_lines
+from canvass.traces.alignment.printing import logged_lines
 
 RULES = Rules(3)
 PRODUCTION = replace(
@@ -52,10 +53,10 @@ def change(time_ns: int, new_state: str, **values: int) -> ElectionStateChange:
     return ElectionStateChange(**fields)
 
 
-def process(time_ns: int, wall_time_ms: int) -> LifeStart:
+def process(time_ns: int, wall_time_ms: int) -> ProcessStart:
     given: dict[str, Any] = {"time_ns": time_ns, "wall_time_ms": wall_time_ms}
-    fields: dict[str, Any] = {name: given.get(name, 0) for name in LifeStart.__struct_fields__}
-    return LifeStart(**fields)
+    fields: dict[str, Any] = {name: given.get(name, 0) for name in ProcessStart.__struct_fields__}
+    return ProcessStart(**fields)
 
 
 def lines_of(i: int, found: list[Line]) -> MemberLines:
@@ -95,11 +96,11 @@ def test_a_member_that_led_hears_those_who_follow_it_still() -> None:
 
 def test_a_receipt_without_a_line_can_be_of_a_later_copy() -> None:
     m = CanvassPosition(0, 0, 0, 1)
-    channel = Channel([Receipt(1, m, hidden=True), Receipt(2, m)])
+    channel = Channel([Receipt(1, m, is_inferred=True), Receipt(2, m)])
     channel.send(1, m)
     channel.send(4, m)
     channel.unclaimed += [(2, m), (3, m), (5, m)]
-    channel.put_off()
+    channel.take_last_copies()
 
     assert channel.sent == [(3, m), (4, m)]
     assert channel.unclaimed == [(1, m), (2, m), (5, m)]
@@ -108,9 +109,9 @@ def test_a_receipt_without_a_line_can_be_of_a_later_copy() -> None:
 def test_who_shows_a_position_first_has_reported_it_first() -> None:
     facts = ClusterFacts(followers={(2, 3): {0: [(64, 10), (128, 40)], 1: [(128, 30)]}})
 
-    assert facts.reporting(2, 3, 128) == [1, 0]
-    assert facts.reporting(2, 3, 64) == [0, 1]
-    assert facts.reporting(2, 4, 64) == []
+    assert facts.likely_reporters(2, 3, 128) == [1, 0]
+    assert facts.likely_reporters(2, 3, 64) == [0, 1]
+    assert facts.likely_reporters(2, 4, 64) == []
 
 
 @pytest.mark.parametrize(("revision", "terms"), [("1.49", [-1, 0, 1]), ("1.50", [1])])
@@ -152,8 +153,8 @@ def test_a_leader_can_count_a_canvass_position_that_reaches_its_own() -> None:
 
 
 def test_the_next_exact_receipt_of_a_kind_is_found_behind_bounds() -> None:
-    bound = Receipt(1, CommitPosition(1, 64, 0), hidden=True, at_least=True)
-    exact = Receipt(2, CommitPosition(1, 128, 0), hidden=True)
+    bound = Receipt(1, CommitPosition(1, 64, 0), is_inferred=True, is_lower_bound=True)
+    exact = Receipt(2, CommitPosition(1, 128, 0), is_inferred=True)
     channel = Channel([bound, exact])
 
     assert channel.pending(CommitPosition) is bound
@@ -181,7 +182,7 @@ def test_before_1_45_the_change_of_the_state_stands_before_that_of_the_role(
 ) -> None:
     vocabulary = replace(ALL_EVENTS, change_before_role=first)
     before, outcome = nominated()
-    found = [line.kind for line in said_lines(vocabulary, "Nominate", before, outcome)]
+    found = [line.kind for line in logged_lines(vocabulary, "Nominate", before, outcome)]
 
     assert found[kinds] is records.RoleChange
     assert found[1 - kinds] is records.ElectionStateChange
@@ -198,5 +199,5 @@ def test_before_1_45_a_change_to_canvass_shows_the_leader_that_the_member_had(
     )
     for first, leader in ((False, NULL_VALUE), (True, 2)):
         vocabulary = replace(ALL_EVENTS, change_before_role=first)
-        (line,) = said_lines(vocabulary, "FollowerReplay", before, outcome)
+        (line,) = logged_lines(vocabulary, "FollowerReplay", before, outcome)
         assert line.values["leader_member_id"] == leader

@@ -52,7 +52,7 @@ class ClockedLog:
 def boot_times(lines: Iterable[Line]) -> Iterator[int]:
     """Give the wall time at which the host's clock was 0, in ns, by each header of a log."""
     for record in lines:
-        if isinstance(record, records.LifeStart):
+        if isinstance(record, records.ProcessStart):
             yield record.wall_time_ms * 1_000_000 - record.time_ns
 
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, get_args, get_type_hints
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import NULL_NAME, ClusterEvent, Kind, LifeStart
+from canvass.traces.aeron_log.records import NULL_NAME, ClusterEvent, Kind, ProcessStart
 
 _VERSION: Final = re.compile(
     r"(?:version=)?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?(?![0-9.])"
@@ -65,7 +65,7 @@ def parse_release(text: str) -> Release | None:
     return Release(major, minor, patch)
 
 
-def release_of(header: LifeStart) -> Release | None:
+def release_of(header: ProcessStart) -> Release | None:
     """The release of the cluster component that a header names, or None."""
     versions = dict(header.loggers)
     return parse_release(versions["CLUSTER"]) if "CLUSTER" in versions else None

@@ -31,7 +31,7 @@ from canvass.traces.aeron_log.records import (
     NULL_VALUE,
     ClusterEvent,
     Kind,
-    LifeStart,
+    ProcessStart,
     Start,
 )
 from canvass.traces.limits import MAX_INT, MIN_INT
@@ -390,7 +390,7 @@ def find_header(line: str) -> int:
     return found.start() if found else -1
 
 
-def parse_header(file: int, number: int, text: str) -> LifeStart:
+def parse_header(file: int, number: int, text: str) -> ProcessStart:
     """Make the record of a header.
 
     Raises
@@ -413,7 +413,7 @@ def parse_header(file: int, number: int, text: str) -> LifeStart:
     parts = (
         [part.partition(": ") for part in loggers[1].split(", ")] if loggers and loggers[1] else []
     )
-    return LifeStart(
+    return ProcessStart(
         file,
         number,
         stamp[0],

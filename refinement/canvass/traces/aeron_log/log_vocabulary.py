@@ -27,7 +27,7 @@ from canvass.traces.aeron_log.event_types import (
     release_of,
 )
 from canvass.traces.aeron_log.logs import ClusterLogs
-from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord, Start
+from canvass.traces.aeron_log.records import ClusterEvent, LogRecord, ProcessStart, Start
 
 EventClass: TypeAlias = type[ClusterEvent]
 
@@ -179,7 +179,7 @@ def _incarnations(records: Iterable[LogRecord]) -> list[list[LogRecord]]:
     """The records of each process incarnation; each but the first begins with its header."""
     parts: list[list[LogRecord]] = [[]]
     for record in records:
-        if isinstance(record, LifeStart) and parts[-1]:
+        if isinstance(record, ProcessStart) and parts[-1]:
             parts.append([])
         parts[-1].append(record)
     return parts
@@ -190,9 +190,9 @@ def _read(records: list[LogRecord]) -> _Text:
     first: dict[type[LogRecord], LogRecord] = {}
     for record in reversed(records):
         first[type(record)] = record
-    header, start = first.get(LifeStart), first.get(Start)
+    header, start = first.get(ProcessStart), first.get(Start)
     release = None
-    if isinstance(header, LifeStart):
+    if isinstance(header, ProcessStart):
         release = release_of(header)
     if isinstance(start, Start):
         release = parse_release(start.version) or BUILT_IN

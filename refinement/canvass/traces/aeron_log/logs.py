@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-from canvass.traces.aeron_log.lives import LineCounts
+from canvass.traces.aeron_log.incarnations import LineCounts
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
@@ -24,10 +24,10 @@ from canvass.traces.aeron_log.records import (
     ClusterEvent,
     CommitPosition,
     ElectionStateChange,
-    LifeStart,
     LogRecord,
     NewElection,
     NewLeadershipTerm,
+    ProcessStart,
     ReplayNewLeadershipTerm,
     RequestVote,
     TerminationAck,
@@ -41,7 +41,7 @@ _OF_A_FOLLOWER: Final = (AppendPosition, CanvassPosition, CatchupPosition, Vote)
 _KEY_KINDS: Final = frozenset(
     {
         ElectionStateChange,
-        LifeStart,
+        ProcessStart,
         NewElection,
         NewLeadershipTerm,
         ReplayNewLeadershipTerm,
@@ -151,7 +151,7 @@ class _Kept:
     def _add_key_records(self, batch: Iterable[LogRecord]) -> None:
         for record in batch:
             kind = type(record)
-            if kind is LifeStart:
+            if kind is ProcessStart:
                 self._seen.clear()
             if kind in _KEY_KINDS or kind not in self._seen:
                 self._seen.add(kind)
@@ -287,13 +287,13 @@ def _check_member(member_id: int, path: Path) -> None:
         raise AeronLogError(str(path), 0, 0, LogCode.TOO_MANY_MEMBERS, reason)
 
 
-def _first(path: Path) -> tuple[LifeStart | None, ClusterEvent | None]:
+def _first(path: Path) -> tuple[ProcessStart | None, ClusterEvent | None]:
     """The header and the first cluster event of a file, if it has them."""
     parser = LogParser()
     header, event = None, None
     for batch in read_records([path], parser):
         for record in batch:
-            if isinstance(record, LifeStart) and event is None:
+            if isinstance(record, ProcessStart) and event is None:
                 header = header or record
             elif isinstance(record, ClusterEvent) and record.member_id >= 0:
                 return header, record

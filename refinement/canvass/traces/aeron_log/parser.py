@@ -11,8 +11,8 @@ from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode
 from canvass.traces.aeron_log.event_types import OLDEST, release_of
+from canvass.traces.aeron_log.incarnations import Broken, IncarnationStream, LineCounts
 from canvass.traces.aeron_log.line import cluster_line_parsers, find_header, parse_header, stamp_of
-from canvass.traces.aeron_log.lives import Broken, LifeStream, LineCounts
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
 
@@ -56,7 +56,7 @@ class LogParser:
     """
 
     def __init__(self, max_lines: int = MAX_STREAM_LINES) -> None:
-        self._stream = LifeStream()
+        self._stream = IncarnationStream()
         self._lines_left = max_lines
         self._parsers = cluster_line_parsers()
         self._release = OLDEST

@@ -76,7 +76,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     time_ns: int
 
 
-class LifeStart(Line, frozen=True, gc=False):
+class ProcessStart(Line, frozen=True, gc=False):
     """A process started: what follows is written by a new life of the member.
 
     Parameters
@@ -397,4 +397,4 @@ def unaligned(record: Line) -> str:
     return ""
 
 
-LogRecord: TypeAlias = ClusterEvent | LifeStart | TruncatedLine | DamagedLine
+LogRecord: TypeAlias = ClusterEvent | ProcessStart | TruncatedLine | DamagedLine

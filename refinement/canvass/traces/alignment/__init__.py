@@ -1,9 +1,19 @@
 """Import of event logs of real Aeron clusters as one alignment.
 
-A log shows what a member received and how its election went, not the steps in between. An alignment
-is a behaviour of the reference core together with a matching of its steps to the lines. The stages
-are: replay each member alone (`replay`), find the windows in which each received message can have
-been sent (`windows`, `channel_matching`), drive all members together with real numbers
-(`driven_cluster`, `schedule`), and write the run (`run_events`). `solving` goes through the stages
-until nothing better is found. Start reading at `canvass.traces.alignment.importer`.
+A log shows which messages a member received and how its elections went. It does not show the steps
+in between. An alignment is a behaviour of the reference core with a matching of its steps to the
+lines of the logs. It is made in four stages:
+
+1. `replay` replays each member alone.
+2. `windows` and `channel_matching` find, for each received message, the steps at which its sender
+   can have sent it.
+3. `schedule` drives all members together with real numbers.
+4. `run_events` writes the run.
+
+`solving` repeats stages 1 to 3 with other choices, and keeps the best result. Start reading at
+`canvass.traces.alignment.importer`.
+
+All modules use these words. A step *meets* a line if it prints the line. A *trajectory* is the
+steps of one member. A message is *silent* if the logs do not print its receipt; an *inferred
+receipt* is the receipt of a silent message. A member is *closed* while it is in no election.
 """

@@ -1,4 +1,4 @@
-"""The alignment of a cluster's logs: the stages one after the other, and what they leave open."""
+"""The alignment of the logs of a cluster, at once or by segments, with gaps and false lines."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.log_vocabulary import revision_of, vocabularies_of
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
-from canvass.traces.alignment.channel_matching import Carried
 from canvass.traces.alignment.completeness import (
     missing_causes,
     missing_ends,
     missing_links,
     missing_receipts,
 )
+from canvass.traces.alignment.driven_cluster import Carried
+from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
-from canvass.traces.alignment.live import LiveMember
 from canvass.traces.alignment.member_lines import (
     PRINTED_STEPS,
     RECEIPTS,
@@ -41,14 +41,14 @@ from canvass.traces.alignment.solving import Segment, Solution, solve
 from canvass.traces.limits import MAX_MEMBERS
 
 SEGMENT: Final = 16_000
-"""Lines of the fastest log that are aligned together in logs that are read in pieces."""
+"""The lines of a segment in the log that has most lines in the same time."""
 AHEAD: Final = 4
-"""One line more for so many lines of a segment is looked at: what is on its way there, and what
-bounds positions."""
+"""For each so many lines of a segment one more line after it is read. These lines show which
+messages are on their way, and bound positions."""
 STUCK: Final = 4
-"""A segment of whose lines less than one in so many are met is tried again with more lines."""
+"""If less than one in so many lines of a segment are met, a longer segment is tried."""
 LARGEST: Final = 8
-"""So many times more lines are tried at most."""
+"""The longest segment has so many times the lines."""
 
 
 class ImportFault(Exception):
@@ -56,7 +56,7 @@ class ImportFault(Exception):
 
 
 class Place(Struct, frozen=True, rename=wire_name):
-    """A line of a log, and what is to be said of it."""
+    """A line of a log, and a reason."""
 
     member_id: int
     file: str
@@ -69,18 +69,20 @@ class Place(Struct, frozen=True, rename=wire_name):
 
 @dataclass(slots=True)
 class Alignment:
-    """What the cheapest alignment that was found says of the logs.
+    """The cheapest alignment that was found.
 
     Parameters
     ----------
+    rules, logs, vocabulary
+        The rules of the spec, the logs, and the events that they print.
     members
-        Of each member that has a log: what the run has.
+        For each member with a log the counts of the run.
     gaps
-        What must be missing, one sentence each.
+        One sentence for each gap.
     false_lines
-        Lines that no step prints, or that stand in another's place; the run ends with the first.
+        The lines that no step prints, and exchanged lines. The run ends with the first one.
     stopped
-        Where the search limit was reached; the run ends there.
+        The lines at which the search reached its limit. The run ends before them.
     """
 
     rules: Rules
@@ -93,7 +95,7 @@ class Alignment:
 
     @property
     def without_steps(self) -> tuple[int, ...]:
-        """The members that never came to an election, as nobody's lines show anything of them."""
+        """The members that never came to an election: no line shows a step of them."""
         heard = frozenset[int]().union(*(log.named for log in self.logs.members.values()))
         logs = sorted(self.logs.members.items())
         return tuple(i for i, log in logs if i >= 0 and i not in heard and _shows_nothing(log))
@@ -101,7 +103,7 @@ class Alignment:
 
 def align(
     logs: ClusterLogs,
-    write: Callable[[LiveMember], MemberCounts],
+    write: Callable[[DrivenMember], MemberCounts],
     *,
     effort: int = 1,
     events: Collection[str] | None = None,
@@ -115,22 +117,22 @@ def align(
     Parameters
     ----------
     logs
-        As they were read.
+        The logs.
     write
-        Is called with each member and the steps that it takes next; gives what the run has of it.
+        Writes the next steps of a member into the run, and returns the member's counts.
     effort
-        Factor of the bounds of the search.
+        Factor of the limits of the search.
     events
-        The events that are enabled; by default those that are there.
+        The names of the enabled events; by default the events in the logs.
     revision
-        Of the protocol; by default that of the logs' release.
+        The revision of the spec; by default that of the logs' release.
     segment_lines
-        How many lines of a log are aligned at once, of logs that are not in memory.
+        The lines of a segment, for logs that are not in memory.
 
     Raises
     ------
     ImportFault
-        If the logs name members that no cluster can have.
+        If no line shows an election, or a line names a member that no cluster can have.
     """
     highest = _highest_member(logs)
     known = [i for i, log in logs.members.items() if i >= 0 and not _lacks_elections(log)]
@@ -176,18 +178,19 @@ def align(
 
 @dataclass(slots=True)
 class _Aligner:
-    """Aligns logs segment after segment, and adds to ``found`` what is said of them."""
+    """Aligns logs segment by segment, and adds the results to ``found``."""
 
     found: Alignment
     facts: ClusterFacts
     readers: dict[int, LineReader]
     effort: int
-    write: Callable[[LiveMember], MemberCounts]
+    write: Callable[[DrivenMember], MemberCounts]
 
     def run(self, lines: int) -> None:
-        """Align all, so many lines of a log at once.
+        """Align all segments, of ``lines`` lines each.
 
-        Where members wait for each other more lines are taken; if that does not help, the run ends.
+        If members wait for each other, a longer segment is tried. If that does not help, the run
+        ends.
         """
         carried: Carried | None = None
         size = lines
@@ -204,13 +207,13 @@ class _Aligner:
             if not segment.ends or is_stuck or self.found.false_lines or self.found.stopped:
                 return
             carried, size = solution.schedule.carried(), lines
-            # Members know their schedule: what is done with does not wait for a search for cycles.
+            # Members and schedule refer to each other. The memory is freed only if that ends here.
             solution.schedule.members.clear()
             for i, reader in self.readers.items():
                 reader.drop(reached[i])
 
     def _read(self, size: int, carried: Carried | None) -> Segment:
-        """Read the lines of a segment, and what is looked at after it."""
+        """Read the lines of a segment, and the lines after it."""
         for reader in self.readers.values():
             reader.read(size + size // AHEAD)
         lines = {i: reader.lines for i, reader in self.readers.items()}
@@ -224,7 +227,7 @@ class _Aligner:
         return Segment(lines, carried, ends, unread)
 
     def _solve(self, segment: Segment) -> tuple[dict[int, int], Solution]:
-        """Align a segment; the line that each member reaches, and how."""
+        """Align a segment: the index of the line that each member reaches, and the solution."""
         starts = segment.carried.states if segment.carried is not None else {}
         replays = {
             i: Replay(self.found.rules, lines, self.facts, self.effort, starts.get(i))
@@ -237,10 +240,10 @@ class _Aligner:
     def _finish(
         self, segment: Segment, solution: Solution, reached: dict[int, int], *, is_last: bool
     ) -> None:
-        """Collect the gaps and the false lines of a segment, and write it.
+        """Collect the gaps and the false lines of a segment, and write its steps.
 
-        If a line cannot be met nothing more is collected. The next segment collects what is said of
-        lines that members have not reached.
+        Completeness is checked only if all lines are met. Gaps at lines that no member has reached
+        are collected in the next segment.
         """
         found, lines, windows = self.found, segment.lines, solution.windows
         gaps: list[tuple[int, int, str]] = []
@@ -248,10 +251,11 @@ class _Aligner:
             trajectory = one.trajectory
             end = segment.ends.get(i, len(lines[i].records))
             gaps += [(i, *gap) for gap in trajectory.gaps]
-            for index, reason in trajectory.false_lines:
-                if not segment.ends or index < end:
-                    found.false_lines.append(_place(lines[i], index, reason))
-            if trajectory.stopped < end and not trajectory.false_lines:
+            false_line = trajectory.false_line
+            if false_line is not None:
+                if not segment.ends or false_line[0] < end:
+                    found.false_lines.append(_place(lines[i], *false_line))
+            elif trajectory.stopped < end:
                 reason = "no step of the member makes this line possible"
                 found.stopped.append(_place(lines[i], trajectory.stopped, reason))
         if not found.false_lines and not found.stopped:
@@ -288,7 +292,7 @@ def _sentence(lines: MemberLines, index: int, reason: str) -> str:
 
 
 def _reached(log: MemberLog) -> Iterator[str]:
-    """The states that a member has reached: those of elections, and of its module as a follower."""
+    """The election states that a member has reached, and its module's states as a follower."""
     leads = False
     for record in log.records:
         if isinstance(record, ElectionStateChange):
@@ -299,24 +303,24 @@ def _reached(log: MemberLog) -> Iterator[str]:
 
 
 def _lacks_elections(log: MemberLog) -> bool:
-    """Whether a log shows steps, and no line says how an election went.
+    """Whether a log shows steps, but no change of an election state.
 
-    Nothing but these lines says what became of a member after most of its steps.
+    Only these lines show the state of a member.
     """
     changes = any(isinstance(record, ElectionStateChange) for record in log.records)
     return _shows_steps(log) and not changes
 
 
 def _shows_nothing(log: MemberLog) -> bool:
-    """Whether a log was read, and shows no step."""
+    """Whether a log has no unreadable line, and shows no step."""
     return not log.counts.unreadable and not _shows_steps(log)
 
 
 def _shows_steps(log: MemberLog) -> bool:
-    """Whether a log has a line of the model.
+    """Whether a log has a line that a step of the model prints.
 
-    A module that closes in INIT has not come to its election: that line shows no step. Source:
-    ``ConsensusModuleAgent.onStart``, ``onClose``.
+    The line of a module that closes in INIT is none: the module has not come to its election.
+    Source: ``ConsensusModuleAgent.onStart``, ``onClose``.
     """
     return any(
         type(record) in PRINTED_STEPS | RECEIPTS
@@ -329,7 +333,7 @@ def _shows_steps(log: MemberLog) -> bool:
 
 
 def _highest_member(logs: ClusterLogs) -> int:
-    """The highest id that a line names, or a file without a line of the cluster."""
+    """The highest member id in a line, or in the name of a file without a line of the cluster."""
     known = [member_id for member_id in logs.members if member_id >= 0]
     records = (one for i in known for one in logs.members[i].records)
     if not any(isinstance(one, ClusterEvent) for one in records):

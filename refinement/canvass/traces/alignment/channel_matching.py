@@ -1,17 +1,17 @@
-"""Matching of receipts to send windows, channel by channel, in the order of each channel.
+"""Matching of receipts to send windows, channel by channel.
 
-A channel is one sender and one receiver; messages of it are received in the order in which they
-were sent, and any may be lost. The earliest feasible place of each receipt is exact without clocks:
-a send that moves earlier in its sender only weakens the order. The latest place is the deadline up
-to which the sender has to wait.
+A channel has one sender and one receiver. Its messages are received in the order in which they were
+sent, and any of them may be lost. Each receipt gets the earliest possible place: a message that is
+sent earlier makes no other message impossible. Each receipt also gets a latest place. That is the
+deadline of the sender, before which it waits for others.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from operator import itemgetter
+from functools import partial
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -29,18 +29,18 @@ from canvass.cluster.messages import (
     sender_of,
 )
 from canvass.traces.alignment.moves import TICKS
-from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper, leads_closed
+from canvass.traces.alignment.replay import UNBOUNDED, Step, leads_closed
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 
 ROUNDS: Final = 400
-"""Receipts that are moved to a later place because two contradict each other."""
+"""The most rounds in which contradicting receipts are moved to later places."""
 
 _PROCESSES: Final = frozenset({ElectionState.FOLLOWER_REPLAY, ElectionState.FOLLOWER_CATCHUP})
-"""The states in which a follower processes the log as far as it is known to be committed."""
+"""The states in which a follower processes the log up to its notified commit position."""
 
 SCANS: Final = 20
-"""So many times the steps of a sender are looked through for the receipts of one channel, that is
-for as many without a window; what comes after them in the channel is not looked for.
+"""The most times that all steps of a sender are searched for the receipts of one channel. Each
+receipt without a window takes one. Later receipts of the channel are then not searched for.
 """
 
 ChannelKey: TypeAlias = tuple[int, int]
@@ -52,23 +52,24 @@ class Receipt(Struct):
     Parameters
     ----------
     step
-        Of the receiver's trajectory.
+        The index of its step in the receiver's trajectory.
     message
-        What was received.
-    hidden
-        No line shows it.
-    at_least
-        Of its position only a lower bound is known.
+        The message.
+    is_inferred
+        Whether it is inferred: no line shows it.
+    is_lower_bound
+        Whether the position of its message is a lower bound.
     floor
-        The sender cannot have sent it before this place.
+        The place before which the sender cannot have sent it.
     earliest, latest
-        Places in the sender's trajectory; the earliest is -1 where there is none.
+        The first and the last place in the sender's trajectory at which it can have been sent. The
+        earliest is -1 if there is no place.
     """
 
     step: int
     message: Message
-    hidden: bool = False
-    at_least: bool = False
+    is_inferred: bool = False
+    is_lower_bound: bool = False
     floor: int = 0
     earliest: int = -1
     latest: int = -1
@@ -76,7 +77,7 @@ class Receipt(Struct):
     def accepts(self, other: Message) -> bool:
         """Whether it can be the receipt of a message."""
         m = self.message
-        if self.at_least and isinstance(other, AppendPosition | CommitPosition):
+        if self.is_lower_bound and isinstance(other, AppendPosition | CommitPosition):
             least = getattr(m, "log_position", UNBOUNDED)
             if other.log_position >= least:
                 other = replace(other, log_position=least)
@@ -90,13 +91,15 @@ class Matching:
     Parameters
     ----------
     channels
-        Receipts that have a window, by sender and receiver.
+        The receipts that have a window, by sender and receiver.
     unmatched
-        Receipts without one, as sender, receiver, receipt.
+        The receipts without a window: sender, receiver and receipt.
     on_way
-        Receipts of messages that were sent before, with number and message.
+        By sender and receiver: the receipts of messages that were sent in an earlier segment, with
+        the number of the message and the message.
     later
-        Receipts that are perhaps sent after what is known of the sender.
+        The receipts that may be sent after the lines of the sender that have been read, or long
+        before: sender, receiver and receipt.
     """
 
     channels: dict[ChannelKey, list[Receipt]] = field(default_factory=dict)
@@ -105,17 +108,18 @@ class Matching:
     later: list[tuple[int, int, Receipt]] = field(default_factory=list)
 
     def postpone(self, ends: Mapping[int, int], unread: Collection[int], *, is_first: bool) -> None:
-        """Leave receipts without a window for later that may be sent after what is known so far,
-        or were perhaps sent long before.
+        """Move receipts from ``unmatched`` to ``later`` that another segment may explain.
 
         Parameters
         ----------
         ends
-            For each member the step before which what is known is enough, if more follows.
+            For each member the step with which the segment ends. Receipts from there on move.
         unread
-            Members of which more is to be read. Of the messages of these the last ones are left.
+            The members whose logs have not been read to the end. The last receipts of each of their
+            channels move.
         is_first
-            What comes before all others of its channel that have a window is left, too.
+            Whether the first receipts of each channel move, too: they may have been sent in an
+            earlier segment.
         """
         found, self.unmatched = self.unmatched, []
         for i, j, receipt in found:
@@ -157,9 +161,10 @@ def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
 
 
 def _is_open(steps: list[Step], index: int) -> bool:
-    """Whether a greater position in a message without a line would do as well.
+    """Whether an inferred receipt can also have a greater position.
 
-    A follower that has replayed or caught up has processed all that it knows to be committed.
+    A commit position cannot, if the follower then ends its replay or catch-up: it has processed the
+    log up to exactly this position.
     """
     s, m = steps[index].state, steps[index].given.message
     if not isinstance(m, CommitPosition) or s.election_state not in _PROCESSES:
@@ -175,11 +180,11 @@ def _is_open(steps: list[Step], index: int) -> bool:
 def _unnamed_sender(
     windows: Mapping[int, Windows], likely: tuple[int, ...], j: int, m: Message
 ) -> int:
-    """The sender of a message that does not name it: who can have sent it.
+    """The sender of a message that does not name it: a member that can have sent it.
 
-    First comes the leader with which the receiver caught up last, if the message ends a catch-up,
-    then the one that it follows, then that of the message's term. A follower that catches up
-    reports in the term of its log: so does the answer.
+    The ``likely`` senders are tried first, in their order. They are the leader with which the
+    receiver caught up last, if the message ends a catch-up, then its present leader, then the
+    leader of the message's term.
     """
     for i in sorted(windows, key=lambda i: [i != one for one in likely]):
         if i != j and windows[i].first(0, j, m) is not None:
@@ -190,7 +195,7 @@ def _unnamed_sender(
 def _on_way(
     receipts: list[Receipt], sent: list[tuple[int, Message]]
 ) -> list[tuple[Receipt, int, Message]]:
-    """The first receipts of a channel, as far as they are of messages that have been sent."""
+    """The first receipts of a channel whose messages were sent in an earlier segment."""
     found = []
     for receipt, (number, m) in zip(receipts, sent, strict=False):
         if not receipt.accepts(m):
@@ -203,9 +208,10 @@ def match(
     windows: Mapping[int, Windows],
     sent: Mapping[ChannelKey, list[tuple[int, Message]]] | None = None,
 ) -> Matching:
-    """Match all channels, and bound what leaders wrote by what they said.
+    """Match the receipts of all channels, and lower the upper bounds of their senders' positions.
 
-    ``sent`` has for each channel the messages, with their numbers, that are on their way before.
+    ``sent`` has for each channel the messages of an earlier segment that are on their way, with
+    their numbers.
     """
     matching = Matching()
     for key, receipts in collect(windows).items():
@@ -217,7 +223,7 @@ def match(
             matching.unmatched += [(*key, receipt) for receipt in receipts]
     for (i, j), receipts in matching.channels.items():
         match_earliest(windows[i], j, receipts)
-    _settle_publications(windows, matching)
+    _order_publications(windows, matching)
     for (i, j), receipts in matching.channels.items():
         matching.unmatched += [(i, j, r) for r in receipts if r.earliest < 0]
         kept = [receipt for receipt in receipts if receipt.earliest >= 0]
@@ -257,8 +263,20 @@ def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
 
 @dataclass(slots=True)
 class _Observed:
-    """What a receipt says of how far its leader had written at a place of its trajectory: exactly,
-    or at most. Its commit position then is -1 if the receipt does not say it.
+    """The position up to which a leader had written at a place, as a received message shows.
+
+    Parameters
+    ----------
+    place
+        Where the leader sent the message.
+    published
+        The position.
+    exact
+        Whether it is exact, or only an upper bound.
+    committed
+        The leader's commit position there, or -1 if the message does not contain it.
+    channel, index
+        The channel of the receipt, and its index there.
     """
 
     place: int
@@ -269,12 +287,13 @@ class _Observed:
     index: int
 
 
-def _settle_publications(windows: Mapping[int, Windows], matching: Matching) -> None:
-    """Move receipts to later places until what leaders had written rises with their steps.
+def _order_publications(windows: Mapping[int, Windows], matching: Matching) -> None:
+    """Move receipts to later places until the positions that leaders had written rise.
 
     Notes
     -----
-    The one real choice of a matching is which receipt an answer answers.
+    An answer can have been sent at several receipts of a question. That is the only choice of a
+    matching that matters: the answer shows how far the leader had written.
     """
     for _ in range(ROUNDS):
         observed = _observed(windows, matching)
@@ -292,19 +311,30 @@ def _settle_publications(windows: Mapping[int, Windows], matching: Matching) -> 
             moved = True
         if not moved:
             break
-    for (i, _), found in _observed(windows, matching).items():
-        for one in found:
-            _bound(windows[i], one)
-    for (i, _), receipts in matching.channels.items():
-        for receipt in receipts:
-            if isinstance(receipt.message, Vote) and receipt.earliest >= 0:
-                _bound_noted(windows[i], receipt.earliest // SLOTS, receipt.message.log_position)
+    _bound_positions(windows, matching)
     for one_windows in windows.values():
         one_windows.forget()
 
 
+def _bound_positions(windows: Mapping[int, Windows], matching: Matching) -> None:
+    """Bound what leaders had written and members had copied, by what they announced and voted."""
+    for (i, term), found in _observed(windows, matching).items():
+        for one in found:
+            limits = {"publication_position": one.published}
+            if one.exact:
+                limits["recorded_position"] = one.published
+            if one.committed >= 0:
+                limits["commit_position"] = one.committed
+            _bound_before(windows[i], one.place, partial(leads_closed, term=term), limits)
+    for (i, _), receipts in matching.channels.items():
+        for receipt in receipts:
+            if isinstance(receipt.message, Vote) and receipt.earliest >= 0:
+                limits = {"append_position": receipt.message.log_position}
+                _bound_before(windows[i], receipt.earliest, _copies_log, limits)
+
+
 def _inverted(found: list[_Observed]) -> tuple[_Observed, _Observed] | None:
-    """An observation, and a later one that says less."""
+    """An exact observation and a later one with a smaller position, if there are two."""
     highest: _Observed | None = None
     for one in sorted(found, key=lambda o: (o.place // SLOTS, o.published)):
         if highest is not None and one.published < highest.published:
@@ -317,7 +347,7 @@ def _inverted(found: list[_Observed]) -> tuple[_Observed, _Observed] | None:
 def _observed(
     windows: Mapping[int, Windows], matching: Matching
 ) -> dict[tuple[int, int], list[_Observed]]:
-    """For each leader and term what receipts say of how far it had written."""
+    """For each leader and term the positions that it had written, as receipts show."""
     found: defaultdict[tuple[int, int], list[_Observed]] = defaultdict(list)
     for (i, j), receipts in matching.channels.items():
         for index, receipt in enumerate(receipts):
@@ -337,166 +367,21 @@ def _observed(
     return found
 
 
-def _bound(windows: Windows, one: _Observed) -> None:
-    """Bound what a leader had written, recorded and committed before a step, in the same term."""
-    step = one.place // SLOTS
-    term = windows.steps[step].state.module_leadership_term_id
-    for upper, s in _back(windows, step, lambda s: leads_closed(s, term)):
-        upper.published = min(upper.published, max(one.published, s.publication_position))
-        if one.exact:
-            upper.recorded = min(upper.recorded, max(one.published, s.recorded_position))
-        if one.committed >= 0:
-            upper.committed = min(upper.committed, max(one.committed, s.commit_position))
+def _copies_log(s: Member) -> bool:
+    """Whether a member copies its leader's log: it reports its append position, which grows."""
+    return s.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
 
 
-def _bound_noted(windows: Windows, vote: int, position: int) -> None:
-    """Bound what a member that copies its leader's log had noted of it when it sent a vote."""
-    copies = ElectionState.FOLLOWER_LOG_REPLICATION
-    for upper, s in _back(windows, vote, lambda s: s.election_state is copies):
-        upper.reported = min(upper.reported, max(position, s.append_position))
+def _bound_before(
+    windows: Windows, place: int, holds: Callable[[Member], bool], limits: Mapping[str, int]
+) -> None:
+    """Lower the upper bounds of positions in the states before a place, as far back as ``holds``.
 
-
-def _back(
-    windows: Windows, step: int, holds: Callable[[Member], bool]
-) -> Iterator[tuple[Upper, Member]]:
-    """The states before a step, and their upper bounds, as far back as a condition holds."""
-    for at in range(step - 1, -1, -1):
-        if not holds(windows.steps[at].state):
+    Positions only grow there, and a message sent at the place says how far each had grown.
+    """
+    for at in range(place // SLOTS - 1, -1, -1):
+        s, bounds = windows.steps[at].state, windows.bounds[at]
+        if not holds(s):
             return
-        yield windows.bounds[at], windows.steps[at].state
-
-
-@dataclass(slots=True)
-class Conflict:
-    """The step of a trajectory that cannot be taken, and what it waits for."""
-
-    member_id: int
-    step: int
-    reason: str
-
-
-@dataclass(slots=True)
-class Carried:
-    """What a segment of the run leaves to the next one.
-
-    Parameters
-    ----------
-    states
-        Of each member, where the segment ended.
-    published, received, numbers
-        Of each member how far it has written in each term, how many of its messages have been
-        received, and the number of its next one.
-    sent
-        For each channel the messages that are on their way.
-    last
-        For each channel the number of the last message that was received.
-    """
-
-    states: dict[int, Member]
-    published: dict[int, dict[int, int]] = field(default_factory=dict)
-    received: dict[int, int] = field(default_factory=dict)
-    numbers: dict[int, int] = field(default_factory=dict)
-    sent: dict[ChannelKey, list[tuple[int, Message]]] = field(default_factory=dict)
-    last: dict[ChannelKey, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Channel:
-    """The receipts of one channel, with how many of them have been sent and consumed.
-
-    Parameters
-    ----------
-    receipts, sent
-        What is received, and of as many as have been sent the number and the message.
-    consumed
-        How many of them have been received.
-    unclaimed
-        Messages of kinds that logs do not print, which are not received yet.
-    last
-        The number of the last message that was received.
-
-    Attributes
-    ----------
-    head
-        The next receipt that is to be sent.
-    earliest, latest
-        The steps of the sender between which it can send that; without it they are never reached.
-    """
-
-    receipts: list[Receipt] = field(default_factory=list)
-    sent: list[tuple[int, Message]] = field(default_factory=list)
-    consumed: int = 0
-    unclaimed: list[tuple[int, Message]] = field(default_factory=list)
-    last: int = 0
-    head: Receipt | None = field(init=False)
-    earliest: int = field(init=False)
-    latest: int = field(init=False)
-    _bounding: int = field(init=False)
-    _next: dict[tuple[type[Message], bool], list[int]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Find the next receipt, and the last one that says how far its sender had written."""
-        found = enumerate(self.receipts, 1)
-        bounding = [k for k, r in found if isinstance(r.message, NewLeadershipTerm | StopCatchup)]
-        self._bounding = max(bounding, default=0)
-        self._next_head()
-
-    @property
-    def bounds_sender(self) -> bool:
-        """Whether a receipt that is to be sent says how far its sender had written."""
-        return len(self.sent) < self._bounding
-
-    def _next_head(self) -> None:
-        sent = len(self.sent)
-        if sent < len(self.receipts):
-            head = self.head = self.receipts[sent]
-            self.earliest, self.latest = head.earliest // SLOTS, head.latest // SLOTS
-        else:
-            self.head, self.earliest, self.latest = None, UNBOUNDED, UNBOUNDED
-
-    def send(self, number: int, m: Message) -> None:
-        """Match a message that is sent with the next receipt."""
-        self.sent.append((number, m))
-        self._next_head()
-
-    def pending(
-        self, kind: type[Message], term: int | None = None, *, exact: bool = False
-    ) -> Receipt | None:
-        """The next receipt of a kind that is still to be sent; with known positions, if exact.
-
-        None if it is of another term than a given one.
-        """
-        following = self._next.get((kind, exact))
-        if following is None:
-            following = [len(self.receipts)] * (len(self.receipts) + 1)
-            self._next[kind, exact] = following
-            for index in range(len(self.receipts) - 1, -1, -1):
-                one = self.receipts[index]
-                same = isinstance(one.message, kind) and not (exact and one.at_least)
-                following[index] = index if same else following[index + 1]
-        at = following[len(self.sent)]
-        found = self.receipts[at] if at < len(self.receipts) else None
-        if found is None or term is None:
-            return found
-        return found if getattr(found.message, "leadership_term_id", term) == term else None
-
-    def put_off(self) -> None:
-        """Let receipts without a line be of the last copies of their messages: what was sent before
-        these can then be received first.
-        """
-        before = UNBOUNDED
-        for place in range(len(self.sent) - 1, self.consumed - 1, -1):
-            number, m = self.sent[place]
-            if self.receipts[place].hidden:
-                copies = (one for one in self.unclaimed if number < one[0] < before and one[1] == m)
-                last = max(copies, key=itemgetter(0), default=None)
-                if last is not None:
-                    self.sent[place] = last
-                    self.unclaimed[self.unclaimed.index(last)] = number, m
-                    self.unclaimed.sort(key=itemgetter(0))
-            before = self.sent[place][0]
-
-
-def may_be_missing(one: Windows) -> bool:
-    """Whether steps of a member are known to be missing."""
-    return any(step.gap for step in one.steps)
+        for name, limit in limits.items():
+            setattr(bounds, name, min(getattr(bounds, name), max(limit, getattr(s, name))))

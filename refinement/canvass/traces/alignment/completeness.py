@@ -1,6 +1,6 @@
-"""Completeness that an untimed spec cannot demand: messages that a connection would not have lost.
+"""Completeness checks that an untimed spec cannot give: lines that Aeron must have logged.
 
-Each check is a warning of its own: what is missing is named, and the outcome is `INCOMPLETE`.
+Each check finds gaps. A gap makes the outcome `INCOMPLETE`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from canvass.traces.aeron_log.clocks import is_one_host
 from canvass.traces.aeron_log.records import (
     ClusterSessionStateChange,
     ElectionStateChange,
-    LifeStart,
     Line,
     NewElection,
+    ProcessStart,
     ServiceAck,
     StateChange,
 )
@@ -29,39 +29,34 @@ from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.windows import SLOTS, Windows
 
 IN_STEP_NS: Final = 20_000_000
-"""Two members that received the same two messages at the same distance of time were both connected
-then, and neither was paused.
+"""If two members received the same two messages at the same distance of time, up to this, both were
+connected, and neither was paused.
 """
 
 LOST_COMMITS: Final = 3
-"""Commit positions that one offer after another would have to fail for."""
-
-GOES_ON_NS: Final = 600_000_000
-"""A member of which others receive something so long after its last line had more to log: it
-receives reports or commit positions at intervals (``ConsensusModule.leaderHeartbeatIntervalNs``).
-"""
+"""So many commit positions are not lost because the leader's offers failed."""
 
 BEAT_NS: Final = 200_000_000
-"""A leader repeats its commit position, and a follower its report, at least so often, if nothing
+"""The interval at which a leader repeats its commit position, and a follower its report, if nothing
 else is configured (``ConsensusModule.leaderHeartbeatIntervalNs``).
 """
 
 BURST_NS: Final = 20_000_000
-"""What a connection has held up arrives within so little time."""
+"""Messages that a connection has held up arrive within this time."""
 
 CLOCK_NS: Final = 1_000_000
-"""Processes of one host read one clock; it is exact to this."""
+"""The accuracy of the clock that the processes of one host read."""
 
 _Key = tuple[int, int, type[Message], int]
 _BACK: Final[Mapping[type[Message], type[Message]]] = {
     AppendPosition: CommitPosition,
     CommitPosition: AppendPosition,
 }
-"""What a member sends that receives the other one at intervals."""
+"""For each message that a member receives at intervals, the message that it sends at intervals."""
 
 
 def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
-    """Members of which others went on receiving messages after the ends of their logs.
+    """Members whose messages others received after the ends of their logs.
 
     Yields
     ------
@@ -74,7 +69,7 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
         if not lines.records:
             continue
         if lines.closes_before(len(lines.records)):
-            continue  # What comes later was on its way.
+            continue  # Later messages were on their way.
         end = _in_order(lines)[-1][1].time_ns
         late = sorted(
             time
@@ -101,7 +96,7 @@ def _received_from(i: int, receiver: MemberLines) -> Iterator[int]:
                 yield record.time_ns
         elif isinstance(record, ElectionStateChange):
             in_ballot = record.new_state in _BALLOT_STATES
-        elif isinstance(record, NewElection | LifeStart):
+        elif isinstance(record, NewElection | ProcessStart):
             in_ballot = False
 
 
@@ -111,19 +106,19 @@ _BALLOT_STATES: Final = frozenset(
 
 
 LATE_MESSAGES: Final = 2
-"""So many messages, apart from each other, are not all late for having been on their way."""
+"""So many messages, received apart from each other, were not all on their way."""
 
 
 @dataclass(slots=True)
 class _Stream:
-    """Positions that a closed member received of another one in a term.
+    """Positions that a closed member received from another member in a term.
 
     Parameters
     ----------
     times, lines, positions
-        When each was received, the index of its line, and what it said.
+        For each receipt its wall time, the index of its line, and its position.
     elections
-        How many elections the receiver had had by then.
+        For each receipt the number of the receiver's elections before.
     first, last
         For each position the first and the last receipt of it.
     """
@@ -145,15 +140,17 @@ class _Stream:
         self.elections.append(elections)
 
     def goes_on(self, begin: int, end: int, silence: int) -> bool:
-        """Whether the receiver, without an election, never waited for so long between moments."""
+        """Whether the receiver had receipts from one time to another, with no election and no
+        ``silence`` between them.
+        """
         low, high = bisect_left(self.times, begin), bisect_right(self.times, end)
-        # The stamps of a spoilt log may fall.
+        # The times of a damaged log may fall.
         if low >= high or self.elections[low] != self.elections[high - 1]:
             return False
         return all(b - a < silence for a, b in pairwise([begin, *self.times[low:high], end]))
 
-    def is_made_up(self, at: int) -> bool:
-        """Whether a position is soon received as often as it is repeated from a receipt on."""
+    def is_made_up_for(self, at: int) -> bool:
+        """Whether the repetitions of a position that were held up arrive soon after a receipt."""
         begin, silence = self.times[at], self.times[at + 1] - self.times[at]
         for after in range(at + 1, len(self.times)):
             time_ns = self.times[after] - begin
@@ -164,19 +161,19 @@ class _Stream:
         return False
 
     def between(self, before: int, after: int, duration: int) -> int:
-        """How many positions came between two others that came at some distance of time."""
+        """The number of positions between two others that were received ``duration`` apart."""
         begin, end = self.last.get(before), self.first.get(after)
         if begin is None or end is None:
             return 0
         if abs(self.times[end] - self.times[begin] - duration) > IN_STEP_NS:
             return 0
-        # What a leader repeats may fall: a position may have been received before, too.
+        # A repeated position may be smaller, and may have been received before.
         found = set(self.positions[begin + 1 : end])
         return sum(before < one < after and self.first[one] > begin for one in found)
 
 
 def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
-    """Members that lack messages of another one, which receives theirs meanwhile.
+    """Members that lack messages of another member, although that one receives theirs.
 
     Yields
     ------
@@ -185,11 +182,11 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
 
     Notes
     -----
-    Who receives something is not paused, and takes the duty cycle in which it sends. A leader
-    offers a commit position to each member in turn (``ConsensusModuleAgent.publishCommitPosition``)
-    and repeats it, as followers repeat their reports. What a connection holds up arrives later,
-    mostly all at once. The clocks of several hosts say nothing of intervals. Lines are lost in
-    blocks of the file: where lines of other senders or components go on, none is missing.
+    A member that receives messages is not paused, so it also sends. A leader offers a commit
+    position to each member in turn (``ConsensusModuleAgent.publishCommitPosition``) and repeats it,
+    as followers repeat their reports. Messages that a connection holds up arrive later, mostly all
+    at once. The clocks of several hosts do not show intervals. Lines are lost in blocks of the
+    file: where the file has lines of other senders or components, none is missing.
     """
     one_host = is_one_host(one.records for one in members.values())
     streams = _streams(members)
@@ -214,7 +211,7 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
                 one_host
                 and any(found.lines[at] < index <= line for index in silent[i])
                 and held_up * 2 * BEAT_NS < silence - BEAT_NS
-                and not found.is_made_up(at)
+                and not found.is_made_up_for(at)
             ):
                 what = f"member {j} received messages of it, and it none of member {j}"
                 reason = f"lines are missing before it: for {silence // 1_000_000} ms {what}"
@@ -222,8 +219,9 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
 
 
 def _in_order(lines: MemberLines) -> list[tuple[int, Line]]:
-    """All lines of the cluster component in order, those of other events with the index of the
-    record before which they stand.
+    """All lines of the cluster component in order, each with the index of its record.
+
+    A line that is no record has the index of the record before which it stands.
     """
     ordered = [(index, 1, record) for index, record in enumerate(lines.records)]
     ordered += [(index, 0, record) for index, record in lines.beside]
@@ -231,7 +229,7 @@ def _in_order(lines: MemberLines) -> list[tuple[int, Line]]:
 
 
 def _silent_before(lines: MemberLines) -> list[int]:
-    """The indexes of the records before which the file has no line at all for long."""
+    """The indexes of the records before which the whole file has no line for long."""
     return [
         index
         for (_, last), (index, record) in pairwise(_in_order(lines))
@@ -241,7 +239,7 @@ def _silent_before(lines: MemberLines) -> list[int]:
 
 
 def _streams(members: Mapping[int, MemberLines]) -> dict[_Key, _Stream]:
-    """What members received outside elections, by receiver, sender, kind and term."""
+    """The positions that closed members received, by receiver, sender, kind and term."""
     found: defaultdict[_Key, _Stream] = defaultdict(_Stream)
     for i, lines in members.items():
         changes = [
@@ -255,7 +253,7 @@ def _streams(members: Mapping[int, MemberLines]) -> dict[_Key, _Stream]:
                 if closed:
                     stream = found[i, sender_of(m), type(m), m.leadership_term_id]
                     stream.add(lines.times[index], index, m.log_position, elections)
-            elif isinstance(record, LifeStart | ElectionStateChange):
+            elif isinstance(record, ProcessStart | ElectionStateChange):
                 closed = isinstance(record, ElectionStateChange) and record.new_state == "CLOSED"
                 elections += 1
     return dict(found)
@@ -264,7 +262,7 @@ def _streams(members: Mapping[int, MemberLines]) -> dict[_Key, _Stream]:
 def missing_causes(
     windows: Mapping[int, Windows], channels: Mapping[tuple[int, int], list[Receipt]]
 ) -> Iterator[tuple[int, int, str]]:
-    """Members outside elections whose messages came before the lines that made them send these.
+    """Closed members whose messages were received before the lines that made them send these.
 
     Yields
     ------
@@ -281,7 +279,7 @@ def missing_causes(
         for receipt in receipts:
             place = receipt.earliest // SLOTS + 1
             for step in steps[at:place]:
-                # A change is logged after what it sends, a receipt before.
+                # A receipt is logged before the messages that it causes, a change after them.
                 if step.lines and step.given.message is not None:
                     last = step.lines.start
             at = max(at, place)
@@ -296,7 +294,7 @@ def missing_causes(
 
 
 def missing_links(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
-    """Lines that do not go on where the one before in the process ended.
+    """Lines whose old state is not the new state of the line before.
 
     Yields
     ------
@@ -305,13 +303,13 @@ def missing_links(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int
 
     Notes
     -----
-    Source: ``ConsensusModuleAgent.state`` and ``ClusterSession.state`` log the state that is left
-    and the one that is entered; ``ClusteredServiceAgent`` counts its acknowledgements.
+    Source: ``ConsensusModuleAgent.state`` and ``ClusterSession.state`` log the old and the new
+    state. ``ClusteredServiceAgent`` counts its acknowledgements.
     """
     for i, lines in members.items():
         reached: dict[object, str] = {}
         for index, record in _in_order(lines):
-            if isinstance(record, LifeStart):
+            if isinstance(record, ProcessStart):
                 reached.clear()
             elif (link := _link(record)) is not None:
                 of, begin, end = link
@@ -322,7 +320,7 @@ def missing_links(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int
 
 
 def _link(record: Line) -> tuple[str, str, str] | None:
-    """Of what a line says that it goes from one state or number to another."""
+    """The thing whose state or count a line changes, with the old and the new value, or None."""
     if isinstance(record, StateChange):
         return "the module", record.old_state, record.new_state
     if isinstance(record, ClusterSessionStateChange):

@@ -1,9 +1,8 @@
-"""The costs of an alignment's moves: whether missing or false lines are the better story is decided
-by this table alone.
+"""The costs of an alignment's moves. They alone decide between missing lines and a false line.
 
-A synchronous move and a silent one cost nothing. The alignment that costs least decides the
-outcome: `EXPLAINED` without any of the moves below, `INCOMPLETE` with gaps only, `CONTRADICTED`
-with a false line.
+A synchronous move and a silent move cost nothing. The cheapest alignment decides the outcome:
+`EXPLAINED` without any of the moves below, `INCOMPLETE` with gaps only, `CONTRADICTED` with a false
+line.
 """
 
 from __future__ import annotations
@@ -11,48 +10,48 @@ from __future__ import annotations
 from typing import Final
 
 GAP: Final = 6
-"""To open a gap: lines are lost in blocks, so what is missing is near to other missing lines."""
+"""The cost to open a gap. Lines are lost in blocks, so a further line of a gap costs less."""
 
 MISSING_LINE: Final = 2
-"""Each line that must be missing, in an open gap. Two gaps cost more than one false line, and a
-gap of three lines less: lines are lost more often than they are changed."""
+"""The cost of each missing line in an open gap. Two gaps cost more than one false line, a gap of
+three lines costs less: lines are lost more often than they are changed."""
 
 UNKNOWN_LINES: Final = 10
-"""Lines that must be missing, but nobody can say which: the state is taken from a later line. With
-the gap it is more than one false line after which all else fits, and less than one after which
-something does not."""
+"""The cost of a gap whose lines cannot be named, on top of `GAP`: the member's state is taken from
+a later line. Together they cost more than a false line after which all lines are met, and less than
+a false line after which some are not."""
 
 UNALIGNED_LINE: Final = 1
-"""A line after a gap that cannot be met before the member's state is known again."""
+"""The cost of each line between a gap and the line from which the member's state is taken."""
 
 FALSE_LINE: Final = 14
-"""A line that no step prints, or that says other numbers than the step. More than a gap of a few
-lines, as nobody is accused where lines may be lost."""
+"""The cost of a line that no step prints, or that says other numbers than the step. A gap of a few
+lines costs less: no line is called false where lines may be lost."""
 
 EXCHANGED_LINES: Final = 9
-"""Two lines that stand in the other order. Less than a gap of two lines: a log is written by one
-thread, and nothing but a change of the log exchanges lines."""
+"""The cost of two lines in the wrong order. A gap of two lines costs more: one thread writes a log,
+so its lines are in the wrong order only if somebody has changed the log."""
 
 EXCHANGED_WITHIN: Final = 12
-"""Lines that are next to each other, or that say the same event this near, may be exchanged."""
+"""The largest distance of two exchanged lines. Lines of different events must be neighbours."""
 
 UNSENT_MESSAGES: Final = 2
-"""Receipts without a window, of one sender, from which on a gap in its log costs less than as many
-false lines."""
+"""The number of receipts without a window that show a gap in the log of their sender. The gap costs
+less than as many false lines."""
 
 OTHER_FIELD: Final = 2
-"""Each further field in which a false line differs from what the step prints."""
+"""The cost of each further field in which a false line differs from what the step prints."""
 
 HORIZON: Final = 40
-"""Lines after a repair that have to be met for it to count."""
+"""The number of lines that must be met after a repair."""
 
 CHANGES: Final = 4
-"""So many of them have to be lines that steps print, as most messages are met in any state."""
+"""The number of lines among these that steps print. Most receipts are possible in any state, so
+they show little."""
 
 FURTHEST: Final = 1_000
-"""No more lines than these are looked at."""
+"""The largest number of lines that are looked at after a repair."""
 
 UNMET_LINE: Final = 1
-"""A line within the horizon that cannot be met after a repair; all of them together cost no more
-than another gap of unknown lines.
-"""
+"""The cost of each line within `HORIZON` that is not met after a repair. All of them together cost
+no more than another gap whose lines cannot be named."""

@@ -1,15 +1,18 @@
-"""The members of a cluster that is driven, and what is on its way between them.
+"""The driven members of a cluster, and the messages on their way between them.
 
-Messages that logs do not print are sent when somebody needs them, or before what they say is over.
+A silent message is sent when a member needs it, or before its sender leaves the state that it
+reports.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Final
 
-from canvass.cluster.member import ElectionState, Input, Role
+from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
@@ -25,35 +28,172 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.channel_matching import (
-    Carried,
-    Channel,
     ChannelKey,
-    Conflict,
     Matching,
     Receipt,
-    may_be_missing,
 )
-from canvass.traces.alignment.live import (
-    LiveMember,
-    Steps,
+from canvass.traces.alignment.driven_member import (
+    DrivenMember,
     streams_from,
     term_of,
 )
-from canvass.traces.alignment.moves import END_OF_LIFE, Move, receive
-from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper, leads_closed
+from canvass.traces.alignment.moves import PROCESS_END, Move, receive
+from canvass.traces.alignment.replay import UNBOUNDED, Bounds, Step, leads_closed
 from canvass.traces.alignment.windows import SLOTS, Windows, positions_in
 
 _CLOSED: Final = ElectionState.CLOSED
 
 
 def _said(receipt: Receipt | None, name: str, least: int) -> int:
-    """What a message still to be sent says of a position, which has grown since; or no bound."""
+    """The position in a message that is still to be sent, or ``least`` if that is greater.
+
+    Without a message or a position there is no bound.
+    """
     position: int = NULL_VALUE if receipt is None else getattr(receipt.message, name)
     return max(position, least) if position >= 0 else UNBOUNDED
 
 
+@dataclass(slots=True)
+class Conflict:
+    """The step of a trajectory that a member cannot take, and the reason."""
+
+    member_id: int
+    step: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Carried:
+    """The situation at the end of a segment, with which the next one begins.
+
+    Parameters
+    ----------
+    states
+        The state of each member.
+    published, received, numbers
+        For each member: the position that it has written in each term, how many of its messages
+        have been received, and the number of its next message.
+    sent
+        For each channel the messages on their way, with their numbers.
+    last
+        For each channel the number of the last message that was received.
+    """
+
+    states: dict[int, Member]
+    published: dict[int, dict[int, int]] = field(default_factory=dict)
+    received: dict[int, int] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
+    sent: dict[ChannelKey, list[tuple[int, Message]]] = field(default_factory=dict)
+    last: dict[ChannelKey, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Channel:
+    """The messages of one channel.
+
+    Parameters
+    ----------
+    receipts
+        The receipts of the trajectories, in order.
+    sent
+        For each of the first receipts the number and the message that was sent for it.
+    consumed
+        The number of receipts that have been taken.
+    unclaimed
+        Silent messages that were sent and not received yet, with their numbers.
+    last
+        The number of the last message that was received.
+
+    Attributes
+    ----------
+    head
+        The next receipt whose message is to be sent.
+    earliest, latest
+        The first and the last step of the sender at which it can send that message; without such a
+        receipt a number that no step has.
+    """
+
+    receipts: list[Receipt] = field(default_factory=list)
+    sent: list[tuple[int, Message]] = field(default_factory=list)
+    consumed: int = 0
+    unclaimed: list[tuple[int, Message]] = field(default_factory=list)
+    last: int = 0
+    head: Receipt | None = field(init=False)
+    earliest: int = field(init=False)
+    latest: int = field(init=False)
+    _bounding: int = field(init=False)
+    _next: dict[tuple[type[Message], bool], list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Find the next receipt, and the last one that says how far its sender had written."""
+        found = enumerate(self.receipts, 1)
+        bounding = [k for k, r in found if isinstance(r.message, NewLeadershipTerm | StopCatchup)]
+        self._bounding = max(bounding, default=0)
+        self._next_head()
+
+    @property
+    def bounds_sender(self) -> bool:
+        """Whether a message that is still to be sent shows how far its sender had written."""
+        return len(self.sent) < self._bounding
+
+    def _next_head(self) -> None:
+        sent = len(self.sent)
+        if sent < len(self.receipts):
+            head = self.head = self.receipts[sent]
+            self.earliest, self.latest = head.earliest // SLOTS, head.latest // SLOTS
+        else:
+            self.head, self.earliest, self.latest = None, UNBOUNDED, UNBOUNDED
+
+    def send(self, number: int, m: Message) -> None:
+        """Match a message that is sent with the next receipt."""
+        self.sent.append((number, m))
+        self._next_head()
+
+    def pending(
+        self, kind: type[Message], term: int | None = None, *, exact: bool = False
+    ) -> Receipt | None:
+        """The next receipt of a kind whose message is still to be sent.
+
+        None if it is of another term than ``term``. With ``exact``, receipts whose position is a
+        lower bound are skipped.
+        """
+        following = self._next.get((kind, exact))
+        if following is None:
+            following = [len(self.receipts)] * (len(self.receipts) + 1)
+            self._next[kind, exact] = following
+            for index in range(len(self.receipts) - 1, -1, -1):
+                one = self.receipts[index]
+                same = isinstance(one.message, kind) and not (exact and one.is_lower_bound)
+                following[index] = index if same else following[index + 1]
+        at = following[len(self.sent)]
+        found = self.receipts[at] if at < len(self.receipts) else None
+        if found is None or term is None:
+            return found
+        return found if getattr(found.message, "leadership_term_id", term) == term else None
+
+    def take_last_copies(self) -> None:
+        """Let each inferred receipt take the last copy of its message.
+
+        Messages that were sent between the copies can then be received before.
+        """
+        before = UNBOUNDED
+        for place in range(len(self.sent) - 1, self.consumed - 1, -1):
+            number, m = self.sent[place]
+            if self.receipts[place].is_inferred:
+                copies = (one for one in self.unclaimed if number < one[0] < before and one[1] == m)
+                last = max(copies, key=itemgetter(0), default=None)
+                if last is not None:
+                    self.sent[place] = last
+                    self.unclaimed[self.unclaimed.index(last)] = number, m
+                    self.unclaimed.sort(key=itemgetter(0))
+            before = self.sent[place][0]
+
+
 class DrivenCluster:
-    """Members with real numbers, and their channels; ``carried`` is what a segment has left."""
+    """Members with real numbers, and their channels.
+
+    ``carried`` is the situation at the end of the segment before.
+    """
 
     def __init__(
         self,
@@ -63,7 +203,7 @@ class DrivenCluster:
     ) -> None:
         self.windows = windows
         self.members = {
-            i: LiveMember(one, self._on_send, self._limit) for i, one in windows.items()
+            i: DrivenMember(one, self._on_send, self._limit) for i, one in windows.items()
         }
         self._channels: dict[ChannelKey, Channel] = {
             (i, j): Channel() for i in windows for j in windows if i != j
@@ -86,11 +226,13 @@ class DrivenCluster:
         self._held = {
             (j, receipt.step)
             for i, j, receipt in matching.unmatched
-            if i in windows and (receipt.hidden or not may_be_missing(windows[i]))
+            if i in windows and (receipt.is_inferred or not windows[i].trajectory.has_gap)
         }
         self._held |= {(j, receipt.step) for _, j, receipt in matching.later}
         self._unsent = {(j, r.step): i for i, j, r in matching.unmatched}
-        self._hidden = frozenset().union(*(one.hidden for one in windows.values()))
+        self._silent_messages = frozenset().union(
+            *(one.silent_messages for one in windows.values())
+        )
         self._needs = self._needed_publications()
         self.conflicts: list[Conflict] = []
         self._is_patient = True
@@ -98,7 +240,7 @@ class DrivenCluster:
             self._carry(carried)
 
     def _carry(self, carried: Carried) -> None:
-        """Go on where the segment before has ended."""
+        """Begin with the situation at the end of the segment before."""
         for i, live in self.members.items():
             live.frontier = 0  # Its trajectory begins with the state in which the segment ended.
             live.published, live.received = dict(carried.published[i]), carried.received[i]
@@ -107,10 +249,12 @@ class DrivenCluster:
             channel = self._channels[key]
             channel.last = last
             unclaimed = carried.sent[key][len(channel.sent) :]
-            channel.unclaimed += [one for one in unclaimed if type(one[1]).__name__ in self._hidden]
+            channel.unclaimed += [
+                one for one in unclaimed if type(one[1]).__name__ in self._silent_messages
+            ]
 
     def carried(self) -> Carried:
-        """What the next segment begins with."""
+        """The situation at the end of this segment."""
         members = self.members.items()
         channels = self._channels.items()
         return Carried(
@@ -123,7 +267,7 @@ class DrivenCluster:
         )
 
     def _needed_publications(self) -> dict[tuple[int, int], int]:
-        """How far leaders must have written in each term, by what others recorded of it."""
+        """For each leader and term the position that it must have written: others recorded it."""
         needs: dict[tuple[int, int], int] = {}
         for i, one in self.windows.items():
             for step in one.steps:
@@ -142,25 +286,27 @@ class DrivenCluster:
         return needs
 
     def _on_send(self, i: int, to: int, m: Message, number: int) -> None:
-        """Match a message that leaves with the next receipt of its channel."""
+        """Match a message that is sent with the next receipt of its channel."""
         channel = self._channels.get((i, to))
         if channel is None:
             return
         head = channel.head
         if head is None:
-            if type(m).__name__ in self._hidden:
+            if type(m).__name__ in self._silent_messages:
                 channel.unclaimed.append((number, m))
             return
         if head.accepts(m) and not self._comes_later(i, to, head):
             channel.send(number, m)
             self.members[i].received += 1
-        elif type(m).__name__ in self._hidden:
+        elif type(m).__name__ in self._silent_messages:
             channel.unclaimed.append((number, m))
 
     def _comes_later(self, i: int, to: int, head: Receipt) -> bool:
-        """Whether a message should leave later: its receiver has not started the process that
-        received it, and the sender has another chance, or canvasses while others advance. Of
-        positions that rise it has none.
+        """Whether the message of a receipt should be sent later.
+
+        So it is if the receiver has not started the process that received it, and the sender has a
+        later place for it, or canvasses while others advance. Reports and commit positions of a
+        closed leader are sent at once: they rise, so a later place may not exist.
         """
         m = head.message
         closed = isinstance(m, CommitPosition) and leads_closed(
@@ -177,9 +323,9 @@ class DrivenCluster:
             another or (canvasses and self._is_patient)
         )
 
-    def _is_last_chance(self, live: LiveMember) -> bool:
-        """Whether a member that canvasses has here its last chance to send a message to a process
-        that has not started yet.
+    def _is_last_chance(self, live: DrivenMember) -> bool:
+        """Whether a member in CANVASS is at its last place for a message to a process that has not
+        started yet.
         """
         i, t = live.member_id, live.frontier
         if live.state.election_state is not ElectionState.CANVASS:
@@ -194,18 +340,21 @@ class DrivenCluster:
         return False
 
     def _in_flight(self, i: int, j: int, repeated: Message | None = None) -> bool:
-        """Whether messages of ``j`` are on their way that ``i`` receives in steps to come.
+        """Whether messages of ``j`` are on their way that ``i`` receives in later steps.
 
-        If ``j`` repeats a message, a receipt of it without a line can be of the last one.
+        An inferred receipt of the ``repeated`` message does not count, as it can take the last
+        copy.
         """
         channel = self._channels[j, i]
         places = range(channel.consumed, len(channel.sent))
-        return any(not channel.receipts[k].hidden or channel.sent[k][1] != repeated for k in places)
+        return any(
+            not channel.receipts[k].is_inferred or channel.sent[k][1] != repeated for k in places
+        )
 
     def on_way(self, i: int) -> Iterator[int]:
-        """The steps at which a member receives what has been sent to it.
+        """The steps at which a member receives messages that have been sent to it.
 
-        It cannot receive before what is sent later.
+        Messages that are sent later can only be received after these.
         """
         for j in self.members.keys() - {i}:
             channel = self._channels[j, i]
@@ -213,60 +362,69 @@ class DrivenCluster:
                 yield receipt.step
 
     def _available(self, i: int, j: int) -> list[tuple[int, Message]]:
-        """Messages of ``j`` that ``i`` can receive next without a line."""
+        """The silent messages of ``j`` that ``i`` can receive next, with their numbers."""
         channel = self._channels[j, i]
-        channel.put_off()
+        channel.take_last_copies()
         before = channel.sent[channel.consumed][0] if self._in_flight(i, j) else UNBOUNDED
         return [one for one in channel.unclaimed if channel.last < one[0] < before]
 
-    def _limit(self, live: LiveMember, upper: Upper) -> Upper:
-        """Upper bounds of a leader with what it has still to say of its position."""
+    def _limit(self, live: DrivenMember, bounds: Bounds) -> Bounds:
+        """The upper bounds of a leader's positions. None exceeds the position in a message that the
+        leader has still to send.
+        """
         s = live.state
         term = s.module_leadership_term_id
         if not leads_closed(s, term):
-            return upper
-        published, committed = upper.published, upper.committed
+            return bounds
+        published, committed = bounds.publication_position, bounds.commit_position
         outgoing = self._outgoing[live.member_id]
-        if upper.recorded <= published and not any(one.bounds_sender for _, one in outgoing):
-            return upper
+        if bounds.recorded_position <= published and not self._is_bounded(live):
+            return bounds
         for j, channel in outgoing:
-            stop = channel.pending(StopCatchup, term) if "AppendPosition" in self._hidden else None
+            stop = (
+                channel.pending(StopCatchup, term)
+                if "AppendPosition" in self._silent_messages
+                else None
+            )
             if stop is not None:
-                reported = self.windows[j].bounds[stop.step].recorded
+                reported = self.windows[j].bounds[stop.step].recorded_position
                 published = min(published, max(reported, s.publication_position))
-            if "CommitPosition" in self._hidden:
+            if "CommitPosition" in self._silent_messages:
                 noted = channel.pending(CommitPosition, term, exact=True)
                 committed = min(committed, _said(noted, "log_position", s.commit_position))
             announced = channel.pending(NewLeadershipTerm, term)
             published = min(published, _said(announced, "log_position", s.publication_position))
             committed = min(committed, _said(announced, "commit_position", s.commit_position))
-        return Upper(min(upper.recorded, published), committed, published)
+        return Bounds(min(bounds.recorded_position, published), committed, published)
 
-    def _adopt(self, live: LiveMember, path: Steps) -> bool:
-        """Make silent steps the next ones of a member, with what others have to do before.
+    def _is_bounded(self, live: DrivenMember) -> bool:
+        """Whether a message that a member has still to send says how far it had written."""
+        return any(channel.bounds_sender for _, channel in self._outgoing[live.member_id])
 
-        False if it cannot receive the message of one of them now; those before it are taken.
+    def _append(self, live: DrivenMember, path: list[Step]) -> bool:
+        """Make silent steps the next ones of a member, after the steps of others that they need.
+
+        False if the message that a step receives cannot be sent now. The steps before it are taken.
         """
-        for action, given, outcome in path:
-            if action == "RecordLog":
-                self._write_first(live, given.position)
+        for step in path:
+            if step.action == "RecordLog":
+                self._write_first(live, step.given.position)
             sender = number = -1
-            if given.message is not None:
-                sender = sender_of(given.message)
-                number = self._obtain(live.member_id, sender, given.message)
+            if step.given.message is not None:
+                sender = sender_of(step.given.message)
+                number = self._obtain(live.member_id, sender, step.given.message)
                 if number < 0:
                     return False
-            live.adopt(action, given, outcome, sender=sender, number=number)
+            live.append(step, sender, number)
         return True
 
-    def _obtainable(self, live: LiveMember, to: int, m: Message) -> Iterator[Move]:
-        """Receipts without a line that a member can have now, and after which it sends a message to
-        a member: others' reports.
+    def _obtainable(self, live: DrivenMember, to: int, m: Message) -> Iterator[Move]:
+        """Inferred receipts that a member can have now, and after which it may send a message.
 
-        Who is active decides of nothing but the answer.
+        Which members are active matters for an answer only.
         """
         answers = live.state.role is Role.LEADER or isinstance(m, StopCatchup)
-        if not self._hidden or not answers:
+        if not self._silent_messages or not answers:
             return
         positions = positions_in(m) or [live.state.publication_position]
         everybody = [live.windows.moves.all]
@@ -274,22 +432,22 @@ class DrivenCluster:
         for j in self.members:
             if j == live.member_id:
                 continue
-            heard = everybody if closed or j != to else live.windows.subsets
+            heard = everybody if closed or j != to else live.windows.active_sets
             for one in dict.fromkeys(self._reported(live.member_id, j, positions)):
                 yield from (receive(one, active) for active in heard)
 
     def _reported(self, i: int, j: int, positions: list[int]) -> list[Message]:
-        """What ``i`` can receive of ``j`` next without a line: what ``j`` has sent, and its reports
-        of positions.
+        """The silent messages that ``i`` can receive from ``j`` next: messages that ``j`` has sent,
+        and messages with some positions that it can send now.
         """
         sent = [m for _, m in self._available(i, j)]
         reportable = self._reportable(i, self.members[j], positions)
         return sent + [m for m in reportable if not self._in_flight(i, j, m)]
 
-    def _reportable(self, to: int, other: LiveMember, positions: list[int]) -> Iterator[Message]:
-        """What a member can report to a leader now, where logs do not print it."""
+    def _reportable(self, to: int, other: DrivenMember, positions: list[int]) -> Iterator[Message]:
+        """The silent messages with some positions that a member can send to a leader now."""
         for kind in (CanvassPosition, AppendPosition):
-            if kind.__name__ not in self._hidden:
+            if kind.__name__ not in self._silent_messages:
                 continue
             for position in positions:
                 if self._can_record(other, position):
@@ -298,7 +456,10 @@ class DrivenCluster:
                         yield found[1]
 
     def _obtain(self, i: int, j: int, m: Message) -> int:
-        """The number of a message that ``i`` receives without a line, sent now if need be."""
+        """The number of a silent message that ``i`` receives; it is sent now if necessary.
+
+        -1 if it cannot be received now.
+        """
         for _ in range(2):
             for number, sent in self._available(i, j):
                 if sent == m:
@@ -309,12 +470,13 @@ class DrivenCluster:
             found = self.members[j].reports(i, type(m), position)
             if found is None or found[1] != m:
                 break
-            self._adopt(self.members[j], found[0])
+            self._append(self.members[j], found[0])
         return -1
 
-    def _serves(self, live: LiveMember) -> bool:
-        """Whether its leader replays the log to a follower that catches up; it has to have heard
-        the follower's question, where logs do not print that.
+    def _serves(self, live: DrivenMember) -> bool:
+        """Whether the leader of a follower serves its catch-up.
+
+        If `CatchupPosition` is silent, the leader receives the follower's message now.
         """
         i, leader = live.member_id, self.members.get(live.state.leader_member_id)
         if leader is None or leader.state.members[i].catchup_replay:
@@ -324,46 +486,47 @@ class DrivenCluster:
         for m in [*asked, *([again[1]] if again is not None else [])]:
             if not isinstance(m, CatchupPosition):
                 continue
-            outcome = leader.take(*(move := receive(m)))
-            if outcome is not None and outcome.next.members[i].catchup_replay:
-                return self._adopt(leader, [(*move, outcome)])
+            step = leader.try_step(*receive(m))
+            if step is not None and step.state.members[i].catchup_replay:
+                return self._append(leader, [step])
         return False
 
-    def _report_before_leaving(self, live: LiveMember, step: Step) -> None:
-        """Send what a member's state says before it is over, where logs do not print it."""
+    def _report_before_leaving(self, live: DrivenMember, step: Step) -> None:
+        """Send the silent messages of a member's state before the member leaves it in a step."""
         s, n = live.state, step.state
-        if step.action == END_OF_LIFE or n.election_state is not s.election_state:
-            if s.election_state is ElectionState.CANVASS and "CanvassPosition" in self._hidden:
-                for _ in range(self._canvass_copies(live)):
-                    live.try_step("Canvass", Input(interval=True))
+        if step.action == PROCESS_END or n.election_state is not s.election_state:
+            if (
+                s.election_state is ElectionState.CANVASS
+                and "CanvassPosition" in self._silent_messages
+            ):
+                for _ in range(self._answers_left(live, NewLeadershipTerm)):
+                    live.take("Canvass", Input(interval=True))
             leader = streams_from(live.member_id, s)
-            if "AppendPosition" in self._hidden and leader in self.members:
-                for _ in range(self._report_copies(live, leader)):
+            if "AppendPosition" in self._silent_messages and leader in self.members:
+                for _ in range(max(1, self._answers_left(live, StopCatchup))):
                     reported = live.reports(leader, AppendPosition, NULL_VALUE)
-                    self._adopt(live, reported[0] if reported is not None else [])
-            if "CommitPosition" in self._hidden and s.role is Role.LEADER:
+                    self._append(live, reported[0] if reported is not None else [])
+            if "CommitPosition" in self._silent_messages and s.role is Role.LEADER:
                 everybody = live.windows.moves.all
-                live.try_step("UpdateLeaderPosition", Input(active=everybody, commit_interval=True))
+                live.take("UpdateLeaderPosition", Input(active=everybody, commit_interval=True))
 
-    def _canvass_copies(self, live: LiveMember) -> int:
-        """How many announcements a member receives before it canvasses again."""
+    def _answers_left(self, live: DrivenMember, kind: type[Message]) -> int:
+        """The number of answers of a kind that a member has still to receive in its process.
+
+        Each answers a message that the member sends before it leaves its election state: answers
+        that come after it has returned to that state are not counted.
+        """
         count = 0
         for step in live.windows.steps[live.frontier + 1 :]:
-            if step.action == END_OF_LIFE:
+            if step.action == PROCESS_END:
                 break
-            if count and step.state.election_state is ElectionState.CANVASS:
+            if count and step.state.election_state is live.state.election_state:
                 break
-            count += isinstance(step.given.message, NewLeadershipTerm)
+            count += isinstance(step.given.message, kind)
         return count
 
-    def _report_copies(self, live: LiveMember, leader: int) -> int:
-        """How many reports of a member its leader may still answer with the end of a catch-up."""
-        channel = self._channels[leader, live.member_id]
-        left = channel.receipts[len(channel.sent) :]
-        return max(1, sum(isinstance(receipt.message, StopCatchup) for receipt in left))
-
-    def _can_record(self, live: LiveMember, position: int) -> bool:
-        """Whether the leader that a member records from has written so far, or can do it now."""
+    def _can_record(self, live: DrivenMember, position: int) -> bool:
+        """Whether the leader of a member has written up to a position, or can write it now."""
         s = live.state
         leader = self.members.get(streams_from(live.member_id, s))
         if position <= s.recorded_position or leader is None:
@@ -371,13 +534,13 @@ class DrivenCluster:
         term = term_of(s)
         if leader.published.get(term, -1) >= position:
             return True
-        upper = max(leader.upper.published, leader.state.publication_position)
+        upper = max(leader.bounds.publication_position, leader.state.publication_position)
         return leads_closed(leader.state, term) and position <= upper
 
-    def _notes(self, live: LiveMember, step: Step) -> bool:
-        """Whether a member that copies a log has noted as much of it as its vote in a step says.
+    def _has_copied(self, live: DrivenMember, step: Step) -> bool:
+        """Whether a member that copies a log has copied as much as its vote in a step shows.
 
-        It reports to its leader what it notes.
+        If it has not, it copies as much now, if possible, and reports that to its leader.
         """
         asked, s = step.given.message, live.state
         if not isinstance(asked, RequestVote) or not s.log_replication:
@@ -390,22 +553,23 @@ class DrivenCluster:
         if s.append_position < noted and self._can_record(live, noted):
             self._write_first(live, noted)
             reported = live.reports(s.leader_member_id, AppendPosition, noted)
-            self._adopt(live, reported[0] if reported is not None else [])
+            self._append(live, reported[0] if reported is not None else [])
         return live.state.append_position >= noted
 
-    def _write_first(self, live: LiveMember, position: int) -> None:
-        """Let the leader write what a member is about to record."""
+    def _write_first(self, live: DrivenMember, position: int) -> None:
+        """Let the leader of a member write up to a position that the member is about to record."""
         leader = self.members.get(streams_from(live.member_id, live.state))
         term = term_of(live.state)
         behind = leader is not None and leader.published.get(term, -1) < position
         if leader is not None and behind and leads_closed(leader.state, term):
-            leader.try_step("AppendEntry", Input(position=position))
+            leader.take("AppendEntry", Input(position=position))
 
-    def _record_elsewhere(self, live: LiveMember, position: int) -> None:
-        """Let others record what a member is about to process, if no quorum is seen to have it.
+    def _record_elsewhere(self, live: DrivenMember, position: int) -> None:
+        """Let others record up to a position that a member is about to process, if no quorum has
+        recorded it.
 
-        A follower of 1.49 replays what it has recorded, committed or not. How far the others have
-        recorded then no line says: it is taken to be as much, where that is possible.
+        A follower of 1.49 replays all that it has recorded, committed or not. No line shows how far
+        the others had recorded then. They record as much where that is possible.
         """
         log = live.state.recording_log
         behind = [one for one in self.members.values() if one.state.recorded_position < position]
@@ -415,11 +579,11 @@ class DrivenCluster:
             s = one.state
             if s.module_leadership_term_id != log[-1].leadership_term_id:
                 continue
-            if one.upper.recorded < position or not self._can_record(one, position):
+            if one.bounds.recorded_position < position or not self._can_record(one, position):
                 continue
             if leads_closed(s, s.module_leadership_term_id):
-                if one.upper.published >= position:
-                    one.try_step("AppendEntry", Input(position=position))
+                if one.bounds.publication_position >= position:
+                    one.take("AppendEntry", Input(position=position))
             else:
                 self._write_first(one, position)
-            one.try_step("RecordLog", Input(position=position))
+            one.take("RecordLog", Input(position=position))

@@ -1,6 +1,5 @@
-"""What the logs of all members together say of the cluster, whoever wrote the line.
-
-These are contents that messages and log entries can have had; who did what is found elsewhere.
+"""Facts about the cluster that lines of any member show: contents that messages and log entries can
+have had.
 """
 
 from __future__ import annotations
@@ -21,32 +20,32 @@ from canvass.traces.aeron_log import records
 from canvass.traces.alignment.member_lines import FOREVER, MemberLines
 
 TERM_ENTRY_BYTES: Final = 96
-"""The length of a NewLeadershipTermEvent in the log, with its frame's header: always the same."""
+"""The length of a NewLeadershipTermEvent in the log, with the header of its frame."""
 
 
 @dataclass(slots=True)
 class ClusterFacts:
-    """Contents that lines of any member show.
+    """Facts that lines of any member show.
 
     Parameters
     ----------
     term_entries
-        For each term the base and the end of its first entry, as most lines have it; its length is
-        mostly that of other terms. Where no line shows it, announcements say where it begins.
+        For each term the base and the end of its first entry. Where lines differ, most lines
+        decide, then the usual length. Without a line the announcements of the term decide.
     canvasses
         For each member the canvass positions that it can have sent, in order, each with the wall
-        times between which it did.
+        times of the first and the last moment.
     ballots
         For each member the requests for votes that it can have sent.
     announcements
-        For each term the announcements that its leader has sent.
+        For each term the announcements of its leader.
     followers
-        For each leader and term the members that followed it, each with the append positions that
-        its election lines show there, and when, in order.
-    module_terms
-        For each leader and term the term of its consensus module when it was elected.
+        For each leader and term, and for each follower: the append positions in the follower's
+        election lines, in order, each with the wall time of the line.
     votes
-        For each candidate and term the votes that members have granted, and when.
+        For each candidate and term, and for each voter: the granted vote and its wall time.
+    module_terms
+        For each leader and term the term of the leader's consensus module when it was elected.
     """
 
     term_entries: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -57,8 +56,11 @@ class ClusterFacts:
     votes: dict[tuple[int, int], dict[int, tuple[int, Vote]]] = field(default_factory=dict)
     module_terms: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def reporting(self, leader: int, term: int, position: int) -> list[int]:
-        """Who can have reported a position in a term: who shows it first comes first."""
+    def likely_reporters(self, leader: int, term: int, position: int) -> list[int]:
+        """The members that can have reported a position to a leader.
+
+        The member whose lines show the position first comes first.
+        """
 
         def shown(j: int) -> int:
             lines = self.followers[leader, term][j]
@@ -66,8 +68,8 @@ class ClusterFacts:
 
         return sorted(self.followers.get((leader, term), ()), key=shown)
 
-    def following(self, leader: int, term: int) -> dict[int, tuple[int, int]]:
-        """When members began to follow a leader, and when they canvassed again."""
+    def follower_times(self, leader: int, term: int) -> dict[int, tuple[int, int]]:
+        """For each follower of a leader the wall times at which it began and ceased to follow."""
         found = {}
         for j, lines in self.followers.get((leader, term), {}).items():
             begin, last = lines[0][1], lines[-1][1]
@@ -76,13 +78,13 @@ class ClusterFacts:
         return found
 
     def entry_end(self, term: int, base: int) -> int:
-        """Where the first entry of a term ends; if no line shows it, by its usual length."""
+        """The end of the first entry of a term. Without a line its usual length decides."""
         known = self.term_entries.get(term)
         return known[1] if known is not None and known[0] == base else base + TERM_ENTRY_BYTES
 
 
 def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
-    """Collect what the lines of all members show."""
+    """Collect the facts that the lines of all members show."""
     entries: defaultdict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
     announced: defaultdict[int, dict[NewLeadershipTerm, None]] = defaultdict(dict)
     facts = ClusterFacts()
@@ -93,7 +95,7 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
         facts.canvasses[i], facts.ballots[i] = [], []
         found = zip(lines.records, lines.messages, lines.times, strict=True)
         for record, message, time_ns in found:
-            if isinstance(record, records.LifeStart):
+            if isinstance(record, records.ProcessStart):
                 module_term = NULL_VALUE
                 _end_canvass(facts.canvasses[i], time_ns)
             elif isinstance(record, records.ReplayNewLeadershipTerm):
@@ -133,7 +135,9 @@ def _note_change(
     time_ns: int,
     candidates: Mapping[int, int],
 ) -> None:
-    """Note what a member sends after a change of its election state, and whom it follows."""
+    """Note the messages that a member sends after a change of its election state, and its
+    leader.
+    """
     log = (record.log_leadership_term_id, record.append_position)
     _end_canvass(facts.canvasses[i], time_ns)
     if record.new_state == "CANVASS":
@@ -155,7 +159,7 @@ def _note_change(
 
 
 def _end_canvass(sent: list[tuple[int, int, CanvassPosition]], time_ns: int) -> None:
-    """Note until when a member has sent its last canvass position."""
+    """Note the wall time at which a member ceased to send its last canvass position."""
     if sent and sent[-1][1] == FOREVER:
         sent[-1] = sent[-1][0], time_ns, sent[-1][2]
 
@@ -167,7 +171,10 @@ def _note_vote_again(
     time_ns: int,
     request: RequestVote,
 ) -> None:
-    """Note the vote of a member that waits for another candidate's leadership: no line shows it."""
+    """Note the vote of a member that has voted for another candidate before.
+
+    It is in FOLLOWER_BALLOT already, so no line of its own shows this vote.
+    """
     term, j = request.candidate_term_id, request.candidate_member_id
     log = (record.log_leadership_term_id, record.append_position)
     asked = (request.log_leadership_term_id, request.log_position)

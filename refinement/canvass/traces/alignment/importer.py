@@ -1,7 +1,7 @@
-"""Import of a cluster's logs: from logs to an alignment, a run and a summary.
+"""Import of a cluster's logs: it makes an alignment, writes the run, and returns a summary.
 
-The summary says what the alignment means: the outcome, counts, and sentences about what is missing.
-Whether a run conforms the checker decides.
+The summary has the outcome, counts, and a sentence for each gap. Whether the run conforms is for
+the checker to decide.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ __all__ = [
 ]
 
 KEPT_LINES: Final = 20_000
-"""Lines of one log up to which it is aligned at once. Longer ones are read twice, in pieces."""
+"""The number of lines up to which a log is kept in memory. A longer log is read twice, in segments.
+"""
 
 
 def import_logs(
@@ -48,7 +49,7 @@ def import_logs(
     revision: str = "",
     say: Callable[[str], object] = lambda _: None,
 ) -> ImportSummary:
-    """Import the logs of a cluster into a new run folder, which is there when it is complete.
+    """Import the logs of a cluster into a new run folder. It appears when it is complete.
 
     Parameters
     ----------
@@ -57,29 +58,29 @@ def import_logs(
     out
         The run folder; it must not be there, or be empty.
     run_id
-        Of the run; made from the name of ``out`` if it is not given.
+        The id of the run; by default it is made from the name of ``out``.
     effort
-        Factor of the bounds of the search.
+        Factor of the limits of the search.
     events, revision
         As for `align`.
     say
-        Called with what begins, in a few words.
+        Called with a short description of each stage when it begins.
 
     Raises
     ------
     AeronLogError
         If the logs cannot be read.
     ImportFault
-        If they cannot be made into a run.
+        If the logs cannot be made into a run, or ``out`` is not empty.
     OSError
-        As the file system says.
+        If the run cannot be written.
     """
     begun = time.perf_counter()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ImportFault(f"{out} is there already")
     run_id = run_id or _run_id(out.name)
     collecting = gc.isenabled()
-    # Nothing here forms cycles; looking for them takes a third of the time.
+    # The import makes no reference cycles, and looking for them takes a third of the time.
     gc.disable()
     try:
         logs = read_cluster(paths, say=say, kept=KEPT_LINES)
@@ -104,15 +105,15 @@ def _run_id(name: str) -> str:
 
 
 EXPLAINED: Final = "EXPLAINED"
-"""Every line is met by a step of the spec."""
+"""Each line is met by a step of the spec, and no line is missing."""
 INCOMPLETE: Final = "INCOMPLETE"
-"""So it is, but lines or logs are missing."""
+"""No line is false. Lines or logs are missing, or the search reached its limit."""
 CONTRADICTED: Final = "CONTRADICTED"
-"""The run ends with a line that no step explains."""
+"""The run ends with a line that no step of the spec prints."""
 
 
 class MemberSummary(Struct, rename=wire_name):
-    """What became of one member's log."""
+    """The counts of one member's log and run."""
 
     member_id: int
     files: tuple[str, ...]
@@ -132,7 +133,7 @@ class MemberSummary(Struct, rename=wire_name):
 
 
 class ImportSummary(Struct, rename=wire_name):
-    """What became of the logs of a cluster."""
+    """The result of an import."""
 
     outcome: str
     run_id: str
@@ -144,23 +145,23 @@ class ImportSummary(Struct, rename=wire_name):
     """Lines for each event that the reader does not know."""
     unknown_fields: dict[str, int]
     foreign_lines: int
-    """Lines that are not the log's."""
+    """Lines that the logging did not write."""
     ignored: list[str]
-    """Names of files that are almost those of logs, and that are not read."""
+    """Names of files that resemble names of logs. These files are not read."""
     missing: list[str]
-    """What is not there, one sentence each."""
+    """One sentence for each gap, missing log and place where the search stopped."""
     contradiction: Place | None
-    """What ends the run, as nothing explains it."""
+    """The false line with which the run ends."""
     stopped: Place | None
-    """Where a search that met its bound found no explanation; the run ends before it."""
+    """The line before which the run ends, as the search reached its limit there."""
     seconds: float
     lines_per_second: int
     observed: dict[str, Share]
-    """Of the run's steps, of the messages sent, and of the positions that members reached."""
+    """The shares of steps, sent messages and reached positions that lines show."""
 
 
 def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
-    """Count what became of the logs."""
+    """Summarise an alignment that took some seconds."""
     counts = [log.counts for log in found.logs.members.values()]
     events = sum((Counter(one.events) for one in counts), Counter[str]())
     unknown = sum((Counter(one.unknown_events) for one in counts), Counter[str]())
@@ -205,7 +206,7 @@ def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
 
 
 def _unread(member_id: int, log: MemberLog) -> Iterator[str]:
-    """Where and why lines cannot be read; of lines that are not in memory how many."""
+    """A sentence for each unreadable line, and one for those that are not in memory."""
     count = log.counts.unreadable
     for line in log.records:
         if isinstance(line, TruncatedLine):

@@ -1,10 +1,11 @@
-"""The lines of one member that the model accounts for, in order, with what each says for the model.
+"""The lines of one member that steps of the model can print, in order.
 
-Which events a log prints is its vocabulary: that makes other releases and disabled events the same
-problem, as a step whose event is not in the vocabulary is silent. Lines of other events (services,
-sessions, backup) are kept beside them, so that no line is lost. When a line was written is no
-evidence: clocks of hosts may be apart. It is the order in which possible choices are tried. What
-members say of votes and terms shows how far apart the clocks are.
+The vocabulary of a log is the set of events that it prints. A step whose event is not in the
+vocabulary is silent. Lines of other events (services, sessions, backup) are kept beside, so that
+each line is counted.
+
+The time of a line is no evidence, as the clocks of hosts may differ. Times only decide which of
+several possible choices is tried first.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from canvass.traces.aeron_log.clocks import boot_times
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
-    LifeStart,
     Line,
     LogRecord,
     NewElection,
+    ProcessStart,
     ServiceAck,
     StateChange,
 )
@@ -41,7 +42,7 @@ PRINTED_STEPS: Final[frozenset[type[ClusterEvent]]] = frozenset(
         records.StateChange,
     }
 )
-"""The events that steps print, receipts of messages aside."""
+"""The events that steps print, without the receipts of messages."""
 
 RECEIPTS: Final[frozenset[type[ClusterEvent]]] = frozenset(
     getattr(records, message.__name__) for message in messages.MESSAGE_TYPES
@@ -58,8 +59,8 @@ class Vocabulary:
     events
         Kinds of records.
     change_before_role
-        Whether the change of an election state comes before the change of the role in the same
-        step, and a change to CANVASS still shows the leader that the member had.
+        Whether a step prints the change of its election state before that of its role, and a change
+        to CANVASS still shows the former leader. So it is up to release 1.44.
     """
 
     events: frozenset[type[ClusterEvent]]
@@ -71,19 +72,19 @@ class Vocabulary:
 
     @property
     def silent_messages(self) -> frozenset[str]:
-        """The names of the messages whose receipts the log does not print."""
+        """The names of the silent messages."""
         return frozenset(kind.__name__ for kind in RECEIPTS - self.events)
 
     @property
     def is_open(self) -> bool:
-        """Whether messages are silent whose receipt a replay does not infer."""
+        """Whether a silent message cannot be inferred."""
         return bool(self.silent_messages - _INFERRED)
 
 
 _INFERRED: Final = frozenset(
     {"AppendPosition", "CanvassPosition", "CatchupPosition", "CommitPosition", "Vote"}
 )
-"""The messages whose contents are taken from other lines where no line shows their receipt."""
+"""The messages that can be inferred from other lines if they are silent."""
 
 ALL_EVENTS: Final = Vocabulary(PRINTED_STEPS | RECEIPTS)
 
@@ -102,10 +103,10 @@ def vocabulary_of(
     kinds
         The events that the logs of members print.
     rare
-        Whether rare events are taken to be enabled though no line shows them.
+        Whether rare events count as enabled if no line shows them.
     reached
-        The states that members have reached, followers outside elections: what they reach with a
-        rare event only shows that it is disabled.
+        The states that members have reached. A rare event is disabled if a state was reached that
+        needs it.
     change_before_role
         As in `Vocabulary`.
     """
@@ -123,38 +124,44 @@ _RARE: Final[Mapping[type[ClusterEvent], str]] = {
     records.TruncateLogEntry: "",
     records.RoleChange: "CANDIDATE_BALLOT",
 }
-"""Rare events, each with the state that no follower reaches without it, if there is one."""
+"""Rare events, each with a state that a follower reaches only with it, or an empty text."""
 
 
 FOREVER: Final = 1 << 62
+SILENCE_NS: Final = 600_000_000
+"""A member outside elections logs a line at least so often, if lines of reports and commit
+positions are enabled: it receives them at intervals (``ConsensusModule.leaderHeartbeatIntervalNs``,
+200 ms if nothing else is configured).
+"""
 
 
 def wall_times(records: Sequence[Line], offset: int | None = None) -> list[int]:
-    """The wall time of each line in ns, by the header of its process incarnation.
+    """The wall time of each line in ns, according to the header of its process incarnation.
 
-    Lines before the first header have the clock of the lines before them, of which ``offset`` is
-    the distance to the wall clock; without such lines that of the header.
+    ``offset`` is the distance of the clock to the wall clock before the first header. By default it
+    is that of the first header.
     """
     if offset is None:
         offset = next(boot_times(records), 0)
     times = []
     for record in records:
-        if isinstance(record, LifeStart):
+        if isinstance(record, ProcessStart):
             offset = record.wall_time_ms * 1_000_000 - record.time_ns
         times.append(record.time_ns + offset)
     return times
 
 
 NODE_STARTED: Final = "node started"
-"""The reason of the election that begins a process incarnation."""
+"""The reason of the first election of a process incarnation."""
 ROLLED_BACK: Final = "rollback"
-"""The reason of a change of the module's state that an election takes back, from 1.51.0 on."""
+"""The reason of a module's change of state when an election takes back its request for a snapshot,
+from 1.51.0 on."""
 
 _LEADERLESS: Final = frozenset(
     {"CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"}
     | {"LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
 )
-"""The states of an election in which a member follows nobody."""
+"""The election states in which a member has no leader."""
 
 _MESSAGE_TYPES: Final[Mapping[type[Line], type[Message]]] = {
     getattr(records, kind.__name__): kind for kind in messages.MESSAGE_TYPES
@@ -168,10 +175,10 @@ _FIELDS: Final = {
 
 
 def message_of(record: Line) -> Message:
-    """The message whose receipt a line says."""
+    """The message whose receipt a line shows."""
     kind = type(record)
     values: list[Any] = [getattr(record, name) for name in _FIELDS[kind]]
-    # A field that the release does not have is null in the messages of its revision.
+    # The message of the spec has a null for a field that the release does not print.
     known: list[Any] = [NULL_VALUE if value is None else value for value in values]
     return _MESSAGE_TYPES[kind](*known)
 
@@ -183,17 +190,17 @@ class MemberLines:
     Parameters
     ----------
     files
-        Names, by the index that lines give.
+        The names of the files; a record's ``file`` is an index into them.
     records
-        What the model accounts for, in order.
+        The lines that steps can print, in order, and the starts of processes.
     messages
-        For each of ``records`` the message received, or None.
+        For each of ``records`` the message that it shows received, or None.
     beside
-        Other lines of the cluster component: before which of ``records`` each one stands.
+        The other lines of the cluster component, each with the index of the record before which it
+        stands.
     acknowledged
-        For each line that ends a snapshot or a termination the position that the services have
-        acknowledged for it; where no line says so, that of the snapshot with which the member
-        starts again, or -1.
+        For each line that ends a snapshot or a termination: the position that the services have
+        acknowledged. Without a line, the position with which the member starts again, or -1.
     times
         For each of ``records`` the wall time in ns.
     """
@@ -217,8 +224,12 @@ class MemberLines:
             if position is not None:
                 self.acknowledged[at] = position
 
+    def is_silent_before(self, index: int) -> bool:
+        """Whether the member has logged no line for longer than `SILENCE_NS` before a record."""
+        return index > 0 and self.times[index] - self.times[index - 1] > SILENCE_NS
+
     def closes_before(self, index: int) -> bool:
-        """Whether the module closes with the last line before a record."""
+        """Whether the last line before a record shows that the module closes."""
         several = [self.records[index - 1], *(one for at, one in self.beside if at == index)]
         return isinstance(several[-1], StateChange) and several[-1].new_state == "CLOSED"
 
@@ -229,10 +240,10 @@ class MemberLines:
 
 
 def is_snapshot_end(record: Line) -> bool:
-    """Whether a line says that a snapshot has been taken.
+    """Whether a line shows that a snapshot was taken.
 
-    A leader that enters an election with the request for a snapshot not committed takes the request
-    back. Source: ``ConsensusModuleAgent.restoreUncommittedEntries``.
+    A leader that enters an election takes back a request for a snapshot that is not committed.
+    Source: ``ConsensusModuleAgent.restoreUncommittedEntries``.
     """
     return (
         isinstance(record, StateChange)
@@ -242,7 +253,7 @@ def is_snapshot_end(record: Line) -> bool:
 
 
 def is_termination(record: Line) -> bool:
-    """Whether a line says that the member has terminated as it was asked to."""
+    """Whether a line shows that the member has terminated on request."""
     return (
         isinstance(record, StateChange)
         and record.new_state == "CLOSED"
@@ -251,21 +262,21 @@ def is_termination(record: Line) -> bool:
 
 
 def is_start(record: Line) -> bool:
-    """Whether a line begins the election of a process that has just started."""
+    """Whether a line begins the first election of a process."""
     return isinstance(record, NewElection) and record.reason == NODE_STARTED
 
 
 class LineReader:
-    """Reads what the model accounts for from a member's log, piece by piece.
+    """Reads the lines of one member from its log, piece by piece.
 
     Attributes
     ----------
     lines
-        Those that have been read and not been dropped.
+        The lines that have been read and not been dropped.
     is_ended
         Whether the log has been read to its end.
     shift
-        What is added to the times of lines.
+        Nanoseconds that are added to the times of lines.
     """
 
     def __init__(self, log: MemberLog, vocabulary: Vocabulary) -> None:
@@ -283,7 +294,7 @@ class LineReader:
         self._join = NULL_VALUE
 
     def read(self, count: int) -> None:
-        """Read on until so many lines are there, or the log ends."""
+        """Read until ``lines`` has ``count`` records, or the log ends."""
         lines = self.lines
         before = len(lines.records)
         while len(lines.records) < count and not self.is_ended:
@@ -301,7 +312,7 @@ class LineReader:
         lines, kind = self.lines, type(record)
         index = len(lines.records)
         self._note(record)
-        if kind is LifeStart:
+        if kind is ProcessStart:
             lines.records.append(record)
             lines.messages.append(None)
         elif kind in RECEIPTS and kind in self._kept:
@@ -326,8 +337,9 @@ class LineReader:
             lines.beside.append((index, record))
 
     def _note(self, record: LogRecord) -> None:
-        """Note what the meaning of a later change of the module's state depends on: what services
-        have acknowledged, and whether the member is in an election.
+        """Note which position the services have acknowledged, and whether an election runs.
+
+        A later change of the module's state depends on them.
         """
         if isinstance(record, ServiceAck):
             self._acknowledged = record.log_position
@@ -342,20 +354,20 @@ class LineReader:
     def _is_modelled(self, record: LogRecord) -> bool:
         """Whether a change of the module's state is a step of the model.
 
-        A service that acknowledges no recording has failed to take its snapshot, or has joined a
-        log meanwhile: there is none then. A member that closes while it is TERMINATING and in an
-        election is taken as stopped: the model terminates a member outside elections only.
-        Source: ``ConsensusModuleAgent.takeSnapshot``, ``slowTickWork``, ``consensusWork``.
+        No snapshot was taken if a service has acknowledged no recording: it failed, or joined a log
+        meanwhile. A member that closes while it is TERMINATING and in an election counts as
+        stopped, as the model terminates only closed members. Source:
+        ``ConsensusModuleAgent.takeSnapshot``, ``slowTickWork``, ``consensusWork``.
         """
         if is_termination(record):
             return not self._is_electing
         return is_snapshot_end(record) and not self._failed
 
     def _without_old_join(self, record: records.ElectionStateChange) -> Line:
-        """A change that does not say where a catch-up that is over was to end.
+        """A change of the election state without the join position of an earlier catch-up.
 
-        Source: ``Election.catchupJoinPosition`` keeps its value from one announcement to the next
-        one, or to INIT; the model forgets it in CANVASS.
+        Source: ``Election.catchupJoinPosition`` keeps its value up to the next announcement or to
+        INIT. The model forgets it in CANVASS.
         """
         before, self._join = self._join, record.catchup_join_position
         follows = record.leader_member_id not in (NULL_VALUE, record.member_id)
@@ -364,7 +376,7 @@ class LineReader:
         return structs.replace(record, catchup_join_position=NULL_VALUE)
 
     def drop(self, count: int) -> None:
-        """Drop the first lines, with those of other events that stand before the next one."""
+        """Drop the first ``count`` records, and the other lines that stand before them."""
         one = self.lines
         self._snapshot -= count
         self.lines = MemberLines(
@@ -380,7 +392,7 @@ class LineReader:
 
 
 def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
-    """What the model accounts for in a member's log, as far as the log is in memory."""
+    """The lines of one member, as far as its log is in memory."""
     reader = LineReader(replace(log, reread=None), vocabulary)
     reader.read(len(log.records) + 1)
     return reader.lines

@@ -1,7 +1,7 @@
-"""Which inputs are worth trying in a state: the one table that a search draws its steps from.
+"""The actions and inputs that a search tries in a state.
 
-Which of them is possible, and what comes of it, the core says. Numbers come from lines that follow
-and from the state itself; nothing else is tried.
+The core decides which of them are possible, and what they lead to. Numbers in inputs come from the
+lines that follow and from the state itself.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from canvass.traces.alignment.member_lines import (
 TICKS: Final = dict(
     zip(list(ElectionState)[:-1], (action_name(one) for one in ELECTION_HANDLERS), strict=True)
 )
-"""For each election state the action of its duty cycle."""
+"""For each election state, the action of a duty cycle in it."""
 
 ASSUME_COMMIT: Final = "AssumeCommit"
-"""Not an action of the core: the leader's commit position is assumed to have risen. What makes it
-so is found when all members are driven together.
+"""Not an action of the core: the leader's commit position is assumed to have risen. The reports for
+it are found when all members are driven together.
 """
 
-END_OF_LIFE: Final = "EndOfLife"
+PROCESS_END: Final = "ProcessEnd"
 """Not an action of the core: the process of the member has ended."""
 
 RESUME: Final = "Resume"
@@ -72,10 +72,10 @@ _CHANGES: Final = (
     records.StateChange,
 )
 _LOG_ENDED: Final = "eos=true"
-"""Within the reason of an election: the leader closed its log in good order."""
+"""Part of the reason of an election: the leader has closed its log stream."""
 
 _INIT_WITHIN: Final = 3
-"""Changes of which one is the first of the election that the one before them has to do with."""
+"""The first change of the next election is among so many changes that follow."""
 
 
 class Moves:
@@ -84,16 +84,16 @@ class Moves:
     Attributes
     ----------
     asked
-        How many steps the core was asked for.
+        The number of steps that the core has computed.
     banned
-        Messages without a line that nobody can have sent by then, with the index of the next line.
+        Inferred receipts that are not tried again: the index of the next line, and the message.
     """
 
     def __init__(self, rules: Rules, lines: MemberLines, facts: ClusterFacts) -> None:
         self.rules, self.lines, self.facts = rules, lines, facts
         self.member_id = lines.member_id
         self.all = frozenset(range(rules.member_count))
-        self.asked = 0
+        self.core_steps = 0
         self.banned: set[tuple[int, Message | None]] = set()
         self._others = [j for j in range(rules.member_count) if j != lines.member_id]
         found = enumerate(lines.records)
@@ -105,25 +105,25 @@ class Moves:
         self._terminates = {k for k, record in enumerate(lines.records) if is_termination(record)}
 
     def take(self, s: Member, action: str, given: Input) -> Outcome | None:
-        """Take one step of the core, or assume one."""
+        """The outcome of one step of the core or of `ASSUME_COMMIT`; None if it is impossible."""
         if action == ASSUME_COMMIT:
             return Outcome(replace(s, commit_position=given.position))
-        self.asked += 1
+        self.core_steps += 1
         return step(self.rules, self.member_id, s, action, given)
 
-    def silent(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
-        """Steps from a state that lines from index ``k`` on may ask for.
+    def silent(self, s: Member, k: int, silent_messages: frozenset[str]) -> Iterator[Move]:
+        """Silent steps that may be needed before the line at index ``k``.
 
-        The receipts of ``hidden`` messages may not be shown.
+        They include receipts of the ``silent_messages``.
         """
         record = self.lines.records[k] if k < len(self.lines.records) else None
-        yield from self._ticks(s, k, hidden)
+        yield from self._ticks(s, k, silent_messages)
         positions, commits = self._wanted(s, k)
-        if hidden and s.module_state is ModuleState.ACTIVE:
-            for action, given in self.receipts(s, k, hidden, positions, commits):
+        if silent_messages and s.module_state is ModuleState.ACTIVE:
+            for action, given in self.receipts(s, k, silent_messages, positions, commits):
                 if (k, given.message) not in self.banned:
                     yield action, given
-        yield from self._closed(s, k, hidden)
+        yield from self._closed(s, k, silent_messages)
         if not self._shows_replay and s.module_state is ModuleState.ACTIVE:
             yield from self._replayed(s)
         if record is not None:
@@ -138,8 +138,10 @@ class Moves:
         yield from self._positions(s, positions, commits)
 
     def _shown_entries(self, s: Member, record: records.ReplayNewLeadershipTerm) -> Iterator[Move]:
-        """The first entry of a term: what the line says of it, if most lines about that term agree,
-        and what other lines say of the terms that begin here.
+        """The first entries of terms that can be processed where a line shows one.
+
+        That is the entry in the line, if most lines about its term agree, and each other term that
+        begins at the same position.
         """
         term = record.leadership_term_id
         own = (record.term_base_log_position, record.log_position)
@@ -151,17 +153,17 @@ class Moves:
             yield _entry(one, base, end)
 
     def _is_unlogged_start(self, k: int) -> bool:
-        """Whether a process starts with a line, where the log does not show its first election."""
+        """Whether a process starts at a line, in a log that does not print `NewElection`."""
         record = self.lines.records[k]
         return (
             not self.lines.vocabulary.prints(records.NewElection)
             and isinstance(record, records.ElectionStateChange)
             and record.old_state == ElectionState.INIT.value
-            and (k == 0 or isinstance(self.lines.records[k - 1], records.LifeStart))
+            and (k == 0 or isinstance(self.lines.records[k - 1], records.ProcessStart))
         )
 
     def possible(self, s: Member, k: int) -> Iterator[Move]:
-        """Steps that lines may be missing of: all silent ones, and receipts of every kind."""
+        """Steps whose lines may be missing: silent steps, and receipts of all kinds."""
         yield from self.silent(s, k, _ALL_MESSAGES)
         if s.module_state is ModuleState.ACTIVE:
             if self._shows_replay:
@@ -171,7 +173,7 @@ class Moves:
                     yield receive(m)
 
     def _receivable(self, s: Member) -> Iterator[Message]:
-        """Messages that others can have sent, as their lines show."""
+        """Messages that other members can have sent, according to the lines of the cluster."""
         for announced in self.facts.announcements.values():
             for m in announced:
                 if m.leader_member_id != self.member_id:
@@ -185,17 +187,19 @@ class Moves:
         if s.election_state is ElectionState.CLOSED and s.leader_member_id >= 0:
             yield TerminationPosition(term, s.commit_position)
 
-    def _ticks(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
-        """What the duty cycle of an election does."""
+    def _ticks(self, s: Member, k: int, silent_messages: frozenset[str]) -> Iterator[Move]:
+        """The duty cycles of an election."""
         at = s.election_state
         if s.module_state is not ModuleState.ACTIVE or at is ElectionState.CLOSED:
             return
         action = TICKS[at]
-        # A member that copies a term reports all of it, whether or not a log shows the reports.
-        copies = at is ElectionState.FOLLOWER_LOG_REPLICATION and "AppendPosition" in hidden
+        # A member that copies a log reports each position, though no line shows the reports.
+        copies = (
+            at is ElectionState.FOLLOWER_LOG_REPLICATION and "AppendPosition" in silent_messages
+        )
         timers = _TIMERS[2:] if copies else _TIMERS
         if at is ElectionState.CANDIDATE_BALLOT and self._is_elected(k) and self._votes(s, k):
-            # Each vote says how far its log reaches, which the leader may announce.
+            # The candidate has each vote: the leader announces a position that depends on them.
             timers = _TIMERS[:1]
         for given in timers:
             if at not in _LEADS:
@@ -211,8 +215,8 @@ class Moves:
         if at is ElectionState.FOLLOWER_READY:
             yield "ElectionError", Input(position=s.commit_position)
 
-    def _closed(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
-        """What a member does that no election concerns."""
+    def _closed(self, s: Member, k: int, silent_messages: frozenset[str]) -> Iterator[Move]:
+        """The steps of a closed member."""
         if s.module_state is not ModuleState.ACTIVE or s.election_state is not ElectionState.CLOSED:
             return
         # The reason says whether the leader's log stream ended in good order.
@@ -233,19 +237,20 @@ class Moves:
         end = s.termination_position
         if s.role is Role.LEADER:
             yield ASSUME_COMMIT, Input(position=end)
-        elif "CommitPosition" in hidden and s.module_notified_commit_position < end:
+        elif "CommitPosition" in silent_messages and s.module_notified_commit_position < end:
             term = s.module_leadership_term_id
             yield "OnCommitPosition", Input(message=CommitPosition(term, end, s.leader_member_id))
 
     def _replayed(self, s: Member) -> Iterator[Move]:
-        """First entries of terms, where the log does not show that they are processed."""
+        """The first entries of terms, in a log that does not print `ReplayNewLeadershipTerm`."""
         for term, base in self._entries(s):
             if base == s.commit_position:
                 yield _entry(term, base, self.facts.entry_end(term, base))
 
     def _entries(self, s: Member) -> Iterator[tuple[int, int]]:
-        """The terms that a member has still to process, with their bases: those of its own
-        recording log, and the one that it joins.
+        """The terms whose first entry a member has still to process, with their bases.
+
+        They are the terms of its own recording log, and the term that it joins.
         """
         joined = max(s.leadership_term_id, s.module_leadership_term_id)
         known = {e.leadership_term_id: e.term_base_log_position for e in s.recording_log}
@@ -257,7 +262,7 @@ class Moves:
                 yield term, base
 
     def _wanted(self, s: Member, k: int) -> tuple[set[int], set[int]]:
-        """Positions up to which lines that follow show the log recorded, and processed."""
+        """The recorded positions and the commit positions that the lines from ``k`` on show."""
         positions: set[int] = set()
         commits: set[int] = set()
         for record, index in self._following(k):
@@ -287,7 +292,9 @@ class Moves:
         return positions, commits
 
     def _following(self, k: int) -> Iterator[tuple[records.Line, int]]:
-        """The lines that say to where a log reaches: this one, the next change, the next start."""
+        """The lines with positions that the member reaches next: line ``k``, the next change, and
+        the start of the next election.
+        """
         all_lines = self.lines.records
         if k < len(all_lines):
             yield all_lines[k], k
@@ -300,7 +307,7 @@ class Moves:
                 yield record, index
 
     def _positions(self, s: Member, positions: set[int], commits: set[int]) -> Iterator[Move]:
-        """How far the log is written, recorded and processed."""
+        """The steps by which the log is written, recorded and processed up to some positions."""
         closed = s.module_state is ModuleState.ACTIVE and s.election_state is ElectionState.CLOSED
         leads = closed and s.role is Role.LEADER
         for position in sorted(positions):
@@ -310,7 +317,7 @@ class Moves:
                 yield "RecordLog", Input(position=position)
         entries = () if leads else [base for _, base in self._entries(s)]
         if entries:
-            # What is processed as one piece holds no first entry of a term.
+            # One step does not process the log beyond the first entry of a term.
             commits = {one for one in commits if one <= min(entries)} | {min(entries)}
         for position in sorted(commits):
             if position > s.commit_position:
@@ -319,30 +326,35 @@ class Moves:
                     yield ASSUME_COMMIT, Input(position=position)
 
     def receipts(
-        self, s: Member, k: int, hidden: frozenset[str], positions: set[int], commits: set[int]
+        self,
+        s: Member,
+        k: int,
+        silent_messages: frozenset[str],
+        positions: set[int],
+        commits: set[int],
     ) -> Iterator[Move]:
-        """Receipts that the log does not show."""
+        """Inferred receipts: those of the ``silent_messages``."""
         at = s.election_state
-        if "Vote" in hidden and at is ElectionState.CANDIDATE_BALLOT:
+        if "Vote" in silent_messages and at is ElectionState.CANDIDATE_BALLOT:
             for vote in self._votes(s, k):
                 yield receive(vote)
-        if "AppendPosition" in hidden and at in _LEADS:
+        if "AppendPosition" in silent_messages and at in _LEADS:
             term, position = s.leadership_term_id, s.append_position
-            followers = self.facts.reporting(self.member_id, term, position)
+            followers = self.facts.likely_reporters(self.member_id, term, position)
             for j in followers or self._others:
                 known = s.members[j]
                 behind = known.log_position < s.append_position
                 if behind or known.leadership_term_id != s.leadership_term_id:
                     yield receive(AppendPosition(s.leadership_term_id, s.append_position, j, 0))
-        if "CanvassPosition" in hidden:
+        if "CanvassPosition" in silent_messages:
             yield from self._canvasses(s, k)
-        if "CommitPosition" in hidden and s.leader_member_id not in (self.member_id, -1):
+        if "CommitPosition" in silent_messages and s.leader_member_id not in (self.member_id, -1):
             yield from self._commits(s, k, positions | commits)
 
     def _votes(self, s: Member, k: int) -> list[Vote]:
-        """Votes for a candidate that the log does not show, and that have not been received.
+        """The inferred votes that a candidate has not received yet.
 
-        If those that had been granted by line ``k`` make a quorum, there are no others.
+        If the votes granted before line ``k`` are a quorum, later ones are left out.
         """
         if "Vote" not in self.lines.vocabulary.silent_messages:
             return []
@@ -354,15 +366,17 @@ class Moves:
         return [v for j, v in votes if s.members[j].vote != 1 and (k, v) not in self.banned]
 
     def _is_elected(self, k: int) -> bool:
-        """Whether the next change says that the candidate has won."""
+        """Whether the next change shows that the candidate has won."""
         at = bisect_left(self._changes, k)
         record = self.lines.records[self._changes[at]] if at < len(self._changes) else None
         won = ElectionState.LEADER_LOG_REPLICATION.value
         return isinstance(record, records.ElectionStateChange) and record.new_state == won
 
     def _commits(self, s: Member, k: int, positions: set[int]) -> Iterator[Move]:
-        """Commit positions of the leader that the member follows: in an election first what it has
-        announced last, which it sends with the announcement.
+        """The commit positions that a member can receive from its leader.
+
+        In an election the position that the leader announced last comes first: the leader sends
+        both messages together.
         """
         at, leader = s.election_state, s.leader_member_id
         if at is ElectionState.CLOSED:
@@ -382,7 +396,7 @@ class Moves:
                         yield receive(CommitPosition(term, position, leader))
 
     def _announced(self, leader: int, k: int) -> int:
-        """The commit position in the last announcement before line ``k``, if it is of a leader."""
+        """The commit position in the last announcement before line ``k``, if ``leader`` sent it."""
         at = bisect_left(self._announcements, k)
         last = self.lines.messages[self._announcements[at - 1]] if at else None
         if isinstance(last, NewLeadershipTerm) and last.leader_member_id == leader:
@@ -390,8 +404,9 @@ class Moves:
         return NULL_VALUE
 
     def _canvasses(self, s: Member, k: int) -> Iterator[Move]:
-        """Canvass positions of others, as their own election lines have them; in CANVASS also the
-        reports of members that still follow this one.
+        """The canvass positions of others, taken from their election lines.
+
+        A member in CANVASS also receives reports of members that still follow it.
         """
         at = s.election_state
         if at is ElectionState.CANVASS:
@@ -422,17 +437,17 @@ class Moves:
     def _sent_by(
         self, members: Sequence[int], k: int, led: Member | None = None
     ) -> list[CanvassPosition | AppendPosition]:
-        """What members said when they canvassed, and what they reported to a member that led: first
-        what they said last before line ``k``.
+        """The canvass positions of members, and their reports to ``led``, the state of their former
+        leader. The last one that was sent before line ``k`` comes first.
         """
         now = self.lines.times[k] if k < len(self.lines.times) else FOREVER
         sent: list[tuple[int, int, CanvassPosition | AppendPosition]] = [
             one for j in members for one in self.facts.canvasses.get(j, ())
         ]
         if led is not None and "AppendPosition" in self.lines.vocabulary.silent_messages:
-            # The module of a process that has just started has led nothing; its log has the term.
+            # In a new process the module has no term yet. The last term of its log counts, too.
             for term in sorted({led.module_leadership_term_id, led.leadership_term_id}):
-                for j, (begin, end) in self.facts.following(self.member_id, term).items():
+                for j, (begin, end) in self.facts.follower_times(self.member_id, term).items():
                     if j in members:
                         sent.append((begin, end, AppendPosition(term, led.commit_position, j, 0)))
         ages = [
@@ -443,8 +458,8 @@ class Moves:
 
 
 def _snapshotted(s: Member) -> int:
-    """Where the log is known to be processed when the next snapshot is asked for: the first entry
-    of the term, and what the last snapshot has.
+    """A position that a member has processed before its next snapshot: the end of the term's first
+    entry, or the position of its last snapshot.
     """
     log = s.recording_log
     entry = log[-1].term_base_log_position + TERM_ENTRY_BYTES if log else 0
@@ -452,11 +467,11 @@ def _snapshotted(s: Member) -> int:
 
 
 def _entry(term: int, base: int, end: int) -> Move:
-    """The first entry of a term is processed."""
+    """The step that processes the first entry of a term."""
     entry = Input(position=end, leadership_term_id=term, term_base_log_position=base)
     return "OnReplayNewLeadershipTermEvent", entry
 
 
 def receive(message: Message, active: frozenset[int] = frozenset()) -> Move:
-    """The receipt of a message."""
+    """The step that receives a message."""
     return f"On{type(message).__name__}", Input(message=message, active=active)

@@ -1,7 +1,7 @@
-"""What a step prints: from the states before and after it to the lines that a log has of it.
+"""The lines that a step prints, from the states before and after it.
 
-This is a projection of steps onto lines; it decides nothing about the protocol. The receipt of a
-message is a line of its own, which stands before what the step prints.
+The core decides what a step does; this module decides nothing about the protocol. The receipt of a
+message is a line of its own. It stands before the lines that the step prints.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class PrintedLine:
     Parameters
     ----------
     kind
-        The record that it becomes.
+        The class of its record.
     values
-        What fields must say.
+        The values of the fields that the step determines.
     append_bounds
-        The least and the greatest append position that a `NewElection` can say: the archive records
-        on between that line and the step.
+        The smallest and the largest append position of a `NewElection`. They differ, as the archive
+        goes on recording between this line and the step.
     """
 
     kind: type[ClusterEvent]
@@ -47,7 +47,7 @@ class PrintedLine:
     append_bounds: tuple[int, int] | None = None
 
     def agrees(self, record: Line) -> bool:
-        """Whether a line says the same. What a release does not print is not compared."""
+        """Whether a line of a log has these values."""
         if not self._is_alike(record) or not self._is_within_bounds(record):
             return False
         if self.kind is records.StateChange:
@@ -56,14 +56,14 @@ class PrintedLine:
         return all(getattr(record, name) == value for name, value in self.values.items())
 
     def differing(self, record: Line) -> int:
-        """In how many fields a line of the same kind says something else; 0 of other lines."""
+        """The number of fields in which a line of the same kind differs; 0 for other kinds."""
         if not self._is_alike(record) or self.kind is records.StateChange:
             return 0
         others = [name for name, value in self.values.items() if getattr(record, name) != value]
         return len(others) + (not self._is_within_bounds(record))
 
     def _is_alike(self, record: Line) -> bool:
-        """Whether a line is of the same kind. The start of a process is a kind of its own."""
+        """Whether a line is of the same kind. A `NewElection` that starts a process is a kind."""
         starts = self.values.get("reason") == NODE_STARTED
         return type(record) is self.kind and starts == is_start(record)
 
@@ -75,9 +75,10 @@ class PrintedLine:
 
 
 def _state_change(before: Member, variables: Member, after: Member, old: str) -> PrintedLine:
-    """The change of an election state; ``variables`` is the state whose election it prints.
+    """The line of a change of the election state, with the values that ``variables`` has.
 
-    The position at which a catch-up ends is printed before INIT and CANVASS forget it.
+    The position at which a catch-up ends is still that of ``before`` in a change to INIT or
+    CANVASS.
     """
     forgets = after.election_state in (_INIT, ElectionState.CANVASS) and old != _INIT.value
     join = before if forgets else variables
@@ -98,7 +99,7 @@ def _state_change(before: Member, variables: Member, after: Member, old: str) ->
 
 
 def _truncation(s: Member, position: int) -> PrintedLine:
-    """The line before a log is truncated to a position."""
+    """The line that a member prints before it truncates its log to a position."""
     return PrintedLine(
         records.TruncateLogEntry,
         {
@@ -115,7 +116,7 @@ def _truncation(s: Member, position: int) -> PrintedLine:
 
 
 def _entry(s: Member, n: Member) -> PrintedLine:
-    """The line of the first entry of a term."""
+    """The line that a member prints when it processes the first entry of a term."""
     return PrintedLine(
         records.ReplayNewLeadershipTerm,
         {
@@ -127,10 +128,10 @@ def _entry(s: Member, n: Member) -> PrintedLine:
     )
 
 
-def said_lines(
+def logged_lines(
     vocabulary: Vocabulary, action: str, s: Member, outcome: Outcome
 ) -> list[PrintedLine]:
-    """The lines of a step that a log of some vocabulary has, in its order."""
+    """The lines of a step that a log with a vocabulary contains, in the order of the log."""
     lines = [line for line in printed_lines(action, s, outcome) if vocabulary.prints(line.kind)]
     begins = action == "Restart" or s.election_state is _CLOSED
     if not vocabulary.change_before_role or begins:
@@ -140,16 +141,16 @@ def said_lines(
     return sorted(lines, key=lambda line: line.kind is records.RoleChange)
 
 
-def lines_met(lines: MemberLines, printed: list[PrintedLine], k: int) -> int:
-    """How many lines of a step are there, or -1 if those from ``k`` on say something else.
+def count_logged(lines: MemberLines, printed: list[PrintedLine], k: int) -> int:
+    """The number of printed lines that stand from index ``k`` on; -1 if another line stands there.
 
-    A process that is killed within a step leaves the first of its lines.
+    Only the first ones need to be there if the process ended within the step.
     """
     for index, line in enumerate(printed, k):
         if index >= len(lines.records):
             return -1
         record = lines.records[index]
-        if index > k and isinstance(record, records.LifeStart):
+        if index > k and isinstance(record, records.ProcessStart):
             return index - k
         if not line.agrees(record):
             return -1
@@ -163,7 +164,7 @@ def _with_leader(line: PrintedLine, leader: int) -> PrintedLine:
 
 
 def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine, ...]:
-    """The lines that a step prints after the receipt of its message."""
+    """The lines that a step prints, without the line of the message that it receives."""
     n = outcome.next
     if n.election_state is s.election_state and n.role is s.role and action not in _NAMED:
         return ()

@@ -1,20 +1,18 @@
 """Replay of one member alone: its lines drive the core.
 
-Each member's log holds all its inputs, so its trajectory is nearly determined by its own log. Only
-quantities that grow by themselves are not: the positions recorded, committed and published. Of
-these a state holds a lower bound. The upper one comes from the next step that fixes the value, and
-from what received messages said of it. Between two lines the shortest sequence of silent steps is
-looked for that makes the next line possible.
+A member's log contains all inputs of the member, so it nearly determines the member's steps. It
+does not determine the positions that grow between lines: recorded, committed and published. A state
+of the trajectory has lower bounds of these. The upper bounds come from the next step that fixes the
+value, and from messages that others received.
 
-The spec leaves to chance which members are active, so that each set is a possible one. A log is
-explained best if those count that the leader has heard of, and nobody else.
+Between two lines the replay searches the shortest sequence of silent steps after which the next
+line is met.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from dataclasses import replace as replace_fields
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -27,28 +25,30 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.traces.aeron_log.records import LifeStart, unaligned
+from canvass.traces.aeron_log.records import ProcessStart, unaligned
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines
-from canvass.traces.alignment.moves import END_OF_LIFE, Move, Moves, receive
-from canvass.traces.alignment.printing import PrintedLine, lines_met, said_lines
+from canvass.traces.alignment.moves import PROCESS_END, Move, Moves, receive
+from canvass.traces.alignment.printing import PrintedLine, count_logged, logged_lines
 
 DEPTH: Final = 6
-"""Silent steps between two lines; four are the most that captures need."""
+"""The most silent steps between two lines. Captures need at most four."""
 NODES: Final = 4_000
-"""Steps tried for one line: a line that contradicts the state is given up soon."""
+"""The most steps that are tried for one line, so that a false line does not take long."""
 WINDOW: Final = 60
-"""Lines back to which another choice is looked for when a line cannot be met."""
+"""If a line cannot be met, other choices are tried for this many lines before it."""
 TRIES: Final = 600
-"""Choices that are taken back for one line."""
+"""The most choices that are taken back for one line."""
 BUDGET: Final = 15_000
-"""Steps tried for one line with all the choices before it."""
+"""The most steps that are tried for one line, with all choices before it."""
 REPAIRS: Final = 12
-"""Repairs of one log; one that needs more is not taken for a log of this member."""
+"""The most repairs of one log. If they do not suffice, the replay stops."""
 LOOSE_DEPTH: Final = 3
+"""The most silent steps before a step that meets a line only in part."""
 MISSING_DEPTH: Final = 3
-"""Lines of which one gap is made up, if they can be named one by one."""
+"""The most missing lines of one gap whose lines are named."""
 MISSING_FOUND: Final = 6
+"""The most gaps that are tried before one line."""
 _REMEMBERED: Final = 200
 
 
@@ -62,17 +62,18 @@ class Step(Struct):
     Parameters
     ----------
     action, given
-        As the core takes them.
+        The action and the input, as the core takes them.
     outcome
-        The state after it, with lower bounds of what grows by itself, and the effects.
+        The state after the step, with lower bounds of positions that grow, and the effects.
     lines
-        Indexes of the records that it accounts for; the first is that of a receipt.
+        The indexes of the records that it accounts for. If it receives a message, the first one is
+        that of the receipt.
     gap
-        Lines must be missing before it: which, in words.
+        Why lines must be missing before it; empty if none are.
     resynchronised
         The state after it was taken from a line, not reached by a step.
     false
-        It stands for a line that no step prints.
+        Why its line is false: no step prints it. Empty if the line is true.
     """
 
     action: str
@@ -81,7 +82,7 @@ class Step(Struct):
     lines: range = range(0)
     gap: str = ""
     resynchronised: bool = False
-    false: bool = False
+    false: str = ""
 
     @property
     def state(self) -> Member:
@@ -90,16 +91,16 @@ class Step(Struct):
 
     @property
     def printed(self) -> range:
-        """Indexes of the records that it prints, its receipt aside."""
+        """The indexes of the records that it prints, without that of its receipt."""
         return self.lines if self.given.message is None else self.lines[1:]
 
     @property
     def is_inferred_receipt(self) -> bool:
-        """Whether it is the receipt of a message that no line shows."""
+        """Whether it receives a message, and no line shows that."""
         return self.given.message is not None and not self.lines
 
 
-Moved: TypeAlias = tuple[Step, ...]
+Path: TypeAlias = tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,67 +110,86 @@ class Repair:
     Parameters
     ----------
     cost
-        Of its moves.
+        The cost of its moves.
     length
-        How many steps of the trajectory are kept.
+        The number of steps of the trajectory that are kept.
     path
         The steps that follow them.
     false_line
-        The index of the line that is false, or -1.
+        The index of the false line, or -1.
     reason
-        What is wrong, in words.
+        Why that line is false.
     is_certain
-        The line is false whatever follows.
+        Whether the line is false even if lines after it are not met.
     """
 
     cost: int
     length: int
-    path: Moved
-    false_line: int
-    reason: str
+    path: Path
+    false_line: int = NULL_VALUE
+    reason: str = ""
     is_certain: bool = False
 
 
 FindMoves: TypeAlias = Callable[[Member], Iterable[Move]]
 FindRepair: TypeAlias = Callable[[list[Step], int], Repair | None]
-"""Finds how a trajectory with some steps goes on that cannot meet a line."""
-
-
-def false_step(lines: MemberLines, line: int, state: Member) -> Step:
-    """A step that stands for a false line, and changes nothing."""
-    m = lines.messages[line]
-    action, given = ("", NO_INPUT) if m is None else (f"On{type(m).__name__}", Input(message=m))
-    return Step(action, given, Outcome(state), range(line, line + 1), false=True)
+"""Finds the repair of a trajectory, given its steps and the index of the line that is not met."""
 
 
 @dataclass(slots=True)
 class Trajectory:
-    """What a member did, by its own log alone.
+    """The steps of one member that explain its own log.
 
     Parameters
     ----------
     lines, before
-        Of the member, and its state before the first step.
+        The member's lines, and its state before the first step.
     steps
-        In order.
+        The steps in order.
     stopped
-        The index of the record that could not be met, or the number of records.
-    gaps, false_lines
-        Indexes of records before which lines must be missing, and of false ones, with the reason.
+        The index of the first record that is not met, or the number of records.
     """
 
     lines: MemberLines
     before: Member
     steps: list[Step] = field(default_factory=list)
     stopped: int = 0
-    gaps: list[tuple[int, str]] = field(default_factory=list)
-    false_lines: list[tuple[int, str]] = field(default_factory=list)
 
-    def with_steps(self, steps: list[Step]) -> Trajectory:
-        """The same with other steps, which meet the same lines."""
-        return replace_fields(
-            self, steps=steps, gaps=list(self.gaps), false_lines=list(self.false_lines)
-        )
+    @property
+    def gaps(self) -> list[tuple[int, str]]:
+        """The indexes of the records before which lines must be missing, each with the reason."""
+        found, line = [], self.stopped
+        for step in reversed(self.steps):
+            line = step.lines.start if step.lines else line
+            if step.gap:
+                found.append((line, step.gap))
+        return found[::-1]
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether lines must be missing somewhere."""
+        return any(step.gap for step in self.steps)
+
+    @property
+    def false_line(self) -> tuple[int, str] | None:
+        """The index of the false line with which the trajectory ends, and the reason, if any."""
+        last = self.steps[-1] if self.steps else None
+        return (last.lines.start, last.false) if last is not None and last.false else None
+
+    def end_with(self, line: int, reason: str) -> None:
+        """End the trajectory with a false line: steps from that line on are removed.
+
+        Nothing is said of the lines after a false line.
+        """
+        steps = self.steps
+        at = next((t for t, step in enumerate(steps) if step.lines.stop > line), len(steps))
+        while at and steps[at - 1].gap and not steps[at - 1].lines:
+            at -= 1
+        m, state = self.lines.messages[line], self.state_before(at)
+        action, given = ("", NO_INPUT) if m is None else (f"On{type(m).__name__}", Input(message=m))
+        lines = range(line, line + 1)
+        steps[at:] = [Step(action, given, Outcome(state), lines, false=reason)]
+        self.stopped = line + 1
 
     def state_before(self, index: int) -> Member:
         """The state before a step."""
@@ -180,7 +200,7 @@ class Replay:
     """Replays one member.
 
     Its lines begin in the state ``start``, by default with an empty disk. ``effort`` is a factor of
-    the bounds of the search.
+    the limits of the search.
     """
 
     def __init__(
@@ -195,7 +215,7 @@ class Replay:
         self.start, self.effort = start, effort
         self.before = persistent_member(rules) if start is None else start
         self.moves = Moves(rules, lines, facts)
-        self._hidden = lines.vocabulary.silent_messages
+        self._silent_messages = lines.vocabulary.silent_messages
         self._nodes = NODES * effort
         self._tries = TRIES * effort
         self._budget, self._repairs = BUDGET * effort, REPAIRS * effort
@@ -207,17 +227,18 @@ class Replay:
         moves: FindMoves,
         passes: Callable[[Step, list[PrintedLine]], bool],
         depth: int,
-    ) -> Iterator[tuple[Moved, Step, list[PrintedLine]]]:
-        """Sequences of steps, the shortest first: those before the last one, the last one, and the
-        lines that it prints.
+    ) -> Iterator[tuple[Path, Step, list[PrintedLine]]]:
+        """Sequences of steps, the shortest first. Each item has the steps before the last one, the
+        last step, and the lines that this step prints.
 
-        A step that prints lines comes before another one if it ``passes``; at most ``depth`` do.
+        A sequence goes on after a step only if the step ``passes``. Sequences have at most
+        ``depth`` steps before the last one.
         """
-        level: list[tuple[Member, Moved]] = [(s, ())]
+        level: list[tuple[Member, Path]] = [(s, ())]
         seen = {s}
         nodes = 0
         while level and depth >= 0 and nodes <= self._nodes:
-            following: list[tuple[Member, Moved]] = []
+            following: list[tuple[Member, Path]] = []
             for at, path in level:
                 for action, given in moves(at):
                     nodes += 1
@@ -225,7 +246,7 @@ class Replay:
                     if outcome is None:
                         continue
                     step = Step(action, given, outcome)
-                    printed = said_lines(self.lines.vocabulary, action, at, outcome)
+                    printed = logged_lines(self.lines.vocabulary, action, at, outcome)
                     yield path, step, printed
                     if outcome.next not in seen and passes(step, printed):
                         seen.add(outcome.next)
@@ -237,43 +258,42 @@ class Replay:
 
     def _first_printed(
         self, s: Member, k: int, receipt: Message | None, depth: int
-    ) -> Iterator[tuple[Moved, Step, list[PrintedLine]]]:
-        """Sequences of silent steps, each with a step after it, which may print lines or receive a
-        message.
-        """
+    ) -> Iterator[tuple[Path, Step, list[PrintedLine]]]:
+        """Sequences of silent steps, with a last step that may print lines or receive a message."""
         received = [] if receipt is None else [receive(receipt, self.moves.all)]
 
         def moves(at: Member) -> Iterable[Move]:
-            return chain(received, self.moves.silent(at, k, self._hidden))
+            return chain(received, self.moves.silent(at, k, self._silent_messages))
 
         def passes(step: Step, printed: list[PrintedLine]) -> bool:
             return not printed and (receipt is None or step.given.message is not receipt)
 
         return self._walk(s, moves, passes, depth)
 
-    def meet(self, s: Member, k: int, depth: int = DEPTH) -> Iterator[Moved]:
+    def meet(self, s: Member, k: int, depth: int = DEPTH) -> Iterator[Path]:
         """Sequences of steps after which line ``k`` is met, the shortest first."""
         message = self.lines.messages[k]
         for path, step, printed in self._first_printed(s, k, message, depth):
             first = k + (message is not None and step.given.message is message)
-            count = lines_met(self.lines, printed, first)
+            count = count_logged(self.lines, printed, first)
             if count > 0 or (count == 0 and first > k):
                 yield (*path, replace(step, lines=range(k, first + count)))
 
-    def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Moved, int, int]]:
-        """Sequences of steps of which one line from ``k`` on says something else, with the index of
-        that line, and in how many fields it differs.
+    def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Path, int, int]]:
+        """Sequences of steps whose lines stand from index ``k`` on, but one of them differs.
+
+        Each comes with the index of that line, and the number of fields in which it differs.
         """
         message = self.lines.messages[k]
         for path, step, printed in self._first_printed(s, k, message, LOOSE_DEPTH):
             first = k + (message is not None and step.given.message is message)
             if (found := self._differing(printed, first)) is not None:
                 lines = range(k, first + len(printed))
-                yield (*path, replace(step, lines=lines, false=True)), *found
+                yield (*path, replace(step, lines=lines, false="other numbers")), *found
 
     def _differing(self, printed: list[PrintedLine], k: int) -> tuple[int, int] | None:
-        """Which line from ``k`` on differs from some lines, and in how many fields; None unless it
-        is one of the same kind.
+        """The index of the one line from ``k`` on that differs from the printed lines, and the
+        number of fields. None if not exactly one differs, or if it is of another kind.
         """
         own = self.lines.records[k : k + len(printed)]
         if len(own) < len(printed):
@@ -286,15 +306,15 @@ class Replay:
         fields = line.differing(record)
         return (at, fields) if fields else None
 
-    def meet_partly(self, s: Member, k: int) -> Iterator[Moved]:
-        """Sequences of steps of whose lines some are there, from line ``k`` on, and some not."""
+    def meet_partly(self, s: Member, k: int) -> Iterator[Path]:
+        """Sequences of steps whose last step meets line ``k`` and lacks other lines."""
         for path, step, printed in self._first_printed(s, k, None, LOOSE_DEPTH):
             count, missing = self._some_matched(printed, k)
             if count and missing:
                 yield (*path, replace(step, lines=range(k, k + count), gap=missing))
 
     def _some_matched(self, printed: list[PrintedLine], k: int) -> tuple[int, str]:
-        """How many of some lines are there from ``k`` on, and the events of those that are not."""
+        """The number of printed lines that stand from ``k`` on, and the reason of the gap."""
         count = 0
         missing = []
         for line in printed:
@@ -303,14 +323,14 @@ class Replay:
                 count += 1
             else:
                 missing.append(line.kind.__name__)
-        return count, " and ".join(missing)
+        return count, _missing(missing)
 
-    def meet_with_missing(self, s: Member, k: int) -> Iterator[Moved]:
-        """Sequences after which line ``k`` is met if other lines are missing before it."""
+    def meet_with_missing(self, s: Member, k: int) -> Iterator[Path]:
+        """Sequences of steps that meet line ``k`` if other lines are missing before it."""
         tried, found = {s}, 0
 
         def passes(step: Step, printed: list[PrintedLine]) -> bool:
-            return step.given.message is not None or lines_met(self.lines, printed, k) <= 0
+            return step.given.message is not None or count_logged(self.lines, printed, k) <= 0
 
         def moves(at: Member) -> Iterable[Move]:
             return self.moves.possible(at, k)
@@ -329,29 +349,27 @@ class Replay:
                 return
 
     def _missing_lines(self, given: Input, printed: list[PrintedLine]) -> str:
-        """The events of the lines that a step should have printed."""
+        """The reason of the gap if all lines of a step are missing; empty if it has none."""
         names = [type(given.message).__name__] if given.message is not None else []
-        names = [name for name in names if name not in self._hidden]
+        names = [name for name in names if name not in self._silent_messages]
         names += [line.kind.__name__ for line in printed]
-        return " and ".join(names)
+        return _missing(names)
 
     def run(self, repair: FindRepair | None = None) -> Trajectory:
-        """Replay the lines; ``repair`` is asked how to go on where one cannot be met."""
+        """Replay all lines. Where a line cannot be met, ``repair`` finds how to go on."""
         state, k = self.before, 0
         trajectory = Trajectory(self.lines, self.before)
         steps = trajectory.steps
         reached: list[Step] = []
-        choices: list[tuple[int, Member, Iterator[Moved], int]] = []
+        choices: list[tuple[int, Member, Iterator[Path], int]] = []
         furthest = tries = spent = repaired = 0
         count = len(self.lines.records)
         while k < count:
             if what := unaligned(self.lines.records[k]):
-                trajectory.false_lines.append((k, f"{what} is no position of a log"))
-                steps.append(false_step(self.lines, k, state))
-                trajectory.stopped = k + 1
+                trajectory.end_with(k, f"{what} is no position of a log")
                 return trajectory
-            if isinstance(self.lines.records[k], LifeStart):
-                steps.append(Step(END_OF_LIFE, NO_INPUT, Outcome(state), range(k, k + 1)))
+            if isinstance(self.lines.records[k], ProcessStart):
+                steps.append(Step(PROCESS_END, NO_INPUT, Outcome(state), range(k, k + 1)))
                 k += 1
                 continue
             paths = self.meet(state, k)
@@ -365,85 +383,75 @@ class Replay:
                 if not choices or furthest - choices[-1][0] > WINDOW or exhausted:
                     repaired += 1
                     more = repair if repaired <= self._repairs else None
-                    path = self._repair(trajectory, reached, furthest, more)
-                    if path is None:
-                        trajectory.stopped = furthest
+                    trajectory.steps[:], trajectory.stopped = reached, furthest
+                    found = more(reached, furthest) if more is not None else None
+                    if found is None:
                         return trajectory
+                    del steps[found.length :]
+                    if found.false_line >= 0:
+                        trajectory.end_with(found.false_line, found.reason)
+                        return trajectory
+                    path = found.path
                     choices.clear()
                     break
                 k, state, paths, length = choices.pop()
                 path = next(paths, None)
                 if path is not None:
                     del steps[length:]
-            if not (any(step.gap for step in path) or path[-1].false):
+            if not any(step.gap for step in path):
                 choices.append((k, state, paths, len(steps)))
             if len(choices) > _REMEMBERED:
                 del choices[: -WINDOW - 1]
             steps.extend(path)
             state = path[-1].state
             k = path[-1].lines.stop
-            if trajectory.false_lines:
-                trajectory.stopped = k
-                return trajectory
         trajectory.stopped = count
         return trajectory
 
-    def _repair(
-        self,
-        trajectory: Trajectory,
-        reached: list[Step],
-        k: int,
-        repair: FindRepair | None,
-    ) -> Moved | None:
-        """Ask how to go on at line ``k``, and note what is wrong there."""
-        found = repair(reached, k) if repair is not None else None
-        if found is None:
-            trajectory.steps[:] = reached
-            return None
-        trajectory.steps[:] = reached[: found.length]
-        if found.false_line >= 0:
-            trajectory.false_lines.append((found.false_line, found.reason))
-            # The trajectory ends with the false line: what comes after it is not held against it.
-            state = trajectory.state_before(len(trajectory.steps))
-            return (false_step(self.lines, found.false_line, state),)
-        trajectory.gaps.append((found.path[-1].lines.start, found.reason))
-        return found.path
+
+def _missing(names: list[str]) -> str:
+    """The reason of a gap in which lines of some events are missing; empty if there are none."""
+    return "missing: " + " and ".join(names) if names else ""
 
 
-class Upper(Struct):
-    """Upper bounds in one state, and how far a leader must have written by then.
+class Bounds(Struct):
+    """Upper bounds of a member's positions in one state, by the names that the state has for them.
 
-    A member that copies its leader's log notes what it reports: ``reported`` is the position that
-    it has noted when that is over.
+    Parameters
+    ----------
+    append_position
+        Of a member that copies its leader's log: the position that it reports grows meanwhile.
+    written
+        A lower bound: the position up to which a leader must have written its log.
     """
 
-    recorded: int = UNBOUNDED
-    committed: int = UNBOUNDED
-    published: int = UNBOUNDED
+    recorded_position: int = UNBOUNDED
+    commit_position: int = UNBOUNDED
+    publication_position: int = UNBOUNDED
+    append_position: int = UNBOUNDED
     written: int = NULL_VALUE
-    reported: int = UNBOUNDED
 
 
-def upper_bounds(trajectory: Trajectory) -> list[Upper]:
-    """The upper bounds after each step, by the steps that follow."""
+def upper_bounds(trajectory: Trajectory) -> list[Bounds]:
+    """The upper bounds after each step. The steps that follow decide them."""
     steps = trajectory.steps
-    bounds: list[Upper] = []
-    recorded = committed = reported = UNBOUNDED
+    bounds: list[Bounds] = []
+    recorded = committed = copied = UNBOUNDED
     for index in range(len(steps) - 1, -1, -1):
         step, s = steps[index], steps[index].state
         if s.election_state is not ElectionState.FOLLOWER_LOG_REPLICATION:
-            reported = s.append_position
+            copied = s.append_position
         bounds.append(
-            Upper(
+            Bounds(
                 max(recorded, s.recorded_position),
                 max(committed, s.commit_position),
-                reported=reported,
+                append_position=copied,
             )
         )
         before = steps[index - 1].state if index else None
-        reported = min(reported, _noted_at_most(step))
-        if step.resynchronised or step.action in (END_OF_LIFE, "Terminate"):
-            committed = reported = UNBOUNDED
+        copied = min(copied, _most_copied(step))
+        if step.resynchronised or step.action in (PROCESS_END, "Terminate"):
+            committed = copied = UNBOUNDED
             if step.resynchronised:
                 recorded = UNBOUNDED
         elif _begins_election(step, before):
@@ -460,9 +468,11 @@ def upper_bounds(trajectory: Trajectory) -> list[Upper]:
     return bounds
 
 
-def _noted_at_most(step: Step) -> int:
-    """How much a member that receives a request for votes can have noted of its log, if it passes
-    the request over: a refusal, as its log is longer, uses up the candidate's term.
+def _most_copied(step: Step) -> int:
+    """An upper bound of the append position of a member that passes over a request for votes.
+
+    If its log were longer than the candidate's, it would refuse, and take over the candidate's
+    term.
     """
     s, m = step.state, step.given.message
     if not isinstance(m, RequestVote) or m.candidate_term_id <= s.candidate_term_id:
@@ -470,16 +480,16 @@ def _noted_at_most(step: Step) -> int:
     return m.log_position if m.log_leadership_term_id == s.log_leadership_term_id else UNBOUNDED
 
 
-def _note_written(steps: list[Step], bounds: list[Upper]) -> None:
-    """Note what leaders have written by what followers report of it in the leader's term."""
+def _note_written(steps: list[Step], bounds: list[Bounds]) -> None:
+    """Note how far leaders must have written: as far as followers reported in the same term."""
     term, written = NULL_VALUE, NULL_VALUE
-    for step, upper in zip(steps, bounds, strict=True):
+    for step, bound in zip(steps, bounds, strict=True):
         s, m = step.state, step.given.message
         if s.module_leadership_term_id != term or not leads_closed(s, term):
             term, written = s.module_leadership_term_id, NULL_VALUE
         if leads_closed(s, term) and isinstance(m, AppendPosition) and m.leadership_term_id == term:
             written = max(written, m.log_position)
-        upper.written = written
+        bound.written = written
 
 
 def _begins_election(step: Step, before: Member | None) -> bool:
@@ -491,7 +501,7 @@ def _begins_election(step: Step, before: Member | None) -> bool:
 
 
 def leads_closed(s: Member, term: int) -> bool:
-    """Whether a member leads a term and no election runs."""
+    """Whether a member leads a term and is closed."""
     return (
         s.role is Role.LEADER
         and s.election_state is _CLOSED
@@ -500,7 +510,7 @@ def leads_closed(s: Member, term: int) -> bool:
 
 
 def heard_of(i: int, s: Member) -> frozenset[int]:
-    """Member ``i`` and the members it has heard of, in this election or in the term it leads."""
+    """Member ``i`` and the members of which it has a position of this election, or of its term."""
     closed = s.election_state is ElectionState.CLOSED
     heard = {
         j
@@ -512,10 +522,10 @@ def heard_of(i: int, s: Member) -> frozenset[int]:
 
 
 def is_reported_by_quorum(i: int, s: Member, position: int) -> bool:
-    """Whether enough members have reported a position in the term that ``i`` leads.
+    """Whether a quorum, with ``i`` itself, has reported a position in the term that ``i`` leads.
 
-    What a member had in an older term counts for the leader while the member is active, but need
-    not be what the leader has there.
+    Aeron's leader also counts reports of older terms (HZ1). Those do not count here, as the log of
+    such a member may differ.
     """
     reported = [j for j in heard_of(i, s) if j != i and s.members[j].log_position >= position]
     return is_quorum(1 + len(reported), len(s.members))

@@ -1,7 +1,8 @@
-"""The run of driven members: its events, the folder that they are written to, and what lines show.
+"""Writing the run of driven members, and counting which part of it lines show.
 
-A step is shown by a line that it accounts for, a message by the line of its receipt, and a position
-that a member reached by a line of its own log or by the receipt of a message from it.
+A line shows a step if the step accounts for the line. A line shows a message if it is the line of
+its receipt. A position that a member reached is shown by a line of its own log, or by the receipt
+of a message from it.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from canvass.cluster.names import wire_name
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log.records import (
     ElectionStateChange,
-    LifeStart,
     Line,
     NewElection,
+    ProcessStart,
     RoleChange,
     StateChange,
     position_names,
 )
-from canvass.traces.alignment.live import Emitted, LiveMember
+from canvass.traces.alignment.driven_member import DrivenMember, RunStep
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.schema import (
     CLOSINGS,
@@ -47,7 +48,7 @@ _POSITIONS: Final = attrgetter("recorded_position", "publication_position", "com
 
 
 class Share(Struct, rename=wire_name):
-    """How many of some things lines show, and how many there are."""
+    """How many of all things of a kind lines show."""
 
     observed: int = 0
     total: int = 0
@@ -63,24 +64,24 @@ def add_up(shares: Iterable[Share]) -> Share:
 
 
 def positions_of(shown: Line | Message) -> tuple[int, ...]:
-    """The positions that a line or a message holds."""
+    """The positions that a line or a message contains."""
     return tuple([getattr(shown, name) for name in position_names(type(shown))])
 
 
 class ObservedMember:
-    """Counts what lines show of one member.
+    """Counts the positions and the messages of one member that lines show.
 
     Attributes
     ----------
     positions
         The positions that it reached, and those among them that lines show.
     sends
-        Of how many of its messages a line shows the receipt.
+        The number of its messages whose receipt a line shows.
 
     Notes
     -----
-    What is shown and what is reached is remembered for a segment of the logs and the next one, so
-    that the memory does not grow with the logs.
+    Positions are remembered for two segments of the logs, so the memory does not grow with the
+    logs.
     """
 
     def __init__(self) -> None:
@@ -121,7 +122,7 @@ class ObservedMember:
             self._open[-1][position] += 1
 
     def begin_segment(self) -> None:
-        """Forget what was before the last segment."""
+        """Forget the positions of all segments but the last one."""
         self._shown = [self._shown[-1], set()]
         self._open = [self._open[-1], Counter()]
 
@@ -134,20 +135,20 @@ _BATCH: Final = 64
 
 @dataclass(slots=True)
 class MemberCounts:
-    """What the run has of one member.
+    """The counts of one member in the run.
 
     Parameters
     ----------
     files
-        Of its log.
+        The files of its log.
     steps, observed, sends
-        Its events, those of them that lines show, and the messages that it sends.
+        The numbers of its events, of those among them that lines show, and of its messages.
     accounted
-        Lines of its log that are met.
+        The number of lines of its log that are met.
     received
-        How many of its messages others have received.
+        The number of its messages that others have received.
     shown
-        What lines show of it.
+        The counts of positions and messages that lines show.
     """
 
     files: tuple[str, ...]
@@ -162,7 +163,7 @@ class MemberCounts:
 class _MemberEvents:
     """The events of one member, segment after segment."""
 
-    def __init__(self, live: LiveMember, shown: ObservedMember) -> None:
+    def __init__(self, live: DrivenMember, shown: ObservedMember) -> None:
         self.counts = MemberCounts(live.windows.trajectory.lines.files, shown=shown)
         self.closings: list[Closing] = []
         self._member_id = live.member_id
@@ -170,8 +171,8 @@ class _MemberEvents:
         lines = live.windows.trajectory.lines
         self._latest = lines.records[0].time_ns if lines.records else 0
 
-    def count(self, live: LiveMember) -> None:
-        """Count what a segment has."""
+    def count(self, live: DrivenMember) -> None:
+        """Add the counts of a segment."""
         counts, emitted = self.counts, live.emitted
         counts.steps += len(emitted)
         counts.observed += sum(bool(step.lines) for step in emitted)
@@ -179,8 +180,8 @@ class _MemberEvents:
         counts.accounted += sum(len(step.lines) for step in emitted)
         reached = max((step.lines.stop for step in emitted), default=0)
         lines = live.windows.trajectory.lines
-        if all(isinstance(record, LifeStart) for record in lines.records[reached:]):
-            # Processes at the end of a log that never came to an election.
+        if all(isinstance(record, ProcessStart) for record in lines.records[reached:]):
+            # The last processes of the log never came to an election.
             reached = len(lines.records)
         passed = [record for index, record in lines.beside if index <= reached]
         counts.accounted += len(passed)
@@ -193,8 +194,8 @@ class _MemberEvents:
         counts.shown.reach(live.windows.trajectory.before, (step.state for step in emitted))
         counts.shown.begin_segment()
 
-    def events(self, live: LiveMember) -> Iterator[Event]:
-        """The events of a segment in order; a number is left out where lines are missing."""
+    def events(self, live: DrivenMember) -> Iterator[Event]:
+        """The events of a segment in order. Where lines are missing, a number is left out."""
         lines, i = live.windows.trajectory.lines, self._member_id
         for step in live.emitted:
             self._number += 2 if step.gap else 1
@@ -225,7 +226,7 @@ class _MemberEvents:
             )
 
 
-def _input_of(step: Emitted) -> Input:
+def _input_of(step: RunStep) -> Input:
     if step.given.message is None:
         return to_trace_input(step.given)
     if step.sender < 0:
@@ -235,14 +236,14 @@ def _input_of(step: Emitted) -> Input:
 
 
 def _reason(records: list[Line]) -> str:
-    """Why an election began or its state changed, as the lines say."""
+    """The reason of an election or of a change of its state, from the lines of a step."""
     given = (
         record.reason for record in records if isinstance(record, ElectionStateChange | NewElection)
     )
     return next(filter(None, given), "")
 
 
-def _observed(step: Emitted, records: list[Line]) -> list[str]:
+def _observed(step: RunStep, records: list[Line]) -> list[str]:
     """Paths of the event's fields that its lines show."""
     names = ["input.message"] if step.given.message is not None else []
     for record in records:
@@ -264,13 +265,13 @@ class RunWriter:
         self._shown: defaultdict[int, ObservedMember] = defaultdict(ObservedMember)
         self._writers: dict[int, EventWriter] = {}
 
-    def write(self, live: LiveMember) -> MemberCounts:
-        """Write what a member has done since it was written last; what the run has of it."""
+    def write(self, live: DrivenMember) -> MemberCounts:
+        """Write the steps of a member in a segment; returns the counts of the whole run so far."""
         i = live.member_id
         if i not in self._members:
             self._out.mkdir(parents=True, exist_ok=True)
             self._members[i] = _MemberEvents(live, self._shown[i])
-            # The events are made of values of the core and of parsed lines: they are not read back.
+            # The values come from the core and from parsed lines, so they are not checked again.
             self._writers[i] = EventWriter(self._out / f"member-{i}.ndjson", i, check=False)
         member = self._members[i]
         events = member.events(live)
@@ -280,8 +281,8 @@ class RunWriter:
         member.count(live)
         return member.counts
 
-    def _note_shown(self, live: LiveMember) -> None:
-        """Note what the lines of a segment of a member show, of itself and of senders."""
+    def _note_shown(self, live: DrivenMember) -> None:
+        """Note the positions and messages that the lines of a member's segment show."""
         records = live.windows.trajectory.lines.records
         for step in live.emitted:
             for index in step.lines:
@@ -303,7 +304,7 @@ class RunWriter:
         member_count: int,
         without_steps: tuple[int, ...] = (),
     ) -> None:
-        """Write what the run is."""
+        """Write ``run.json``."""
         files = {str(i): list(member.counts.files) for i, member in self._members.items()}
         source: dict[str, object] = {"kind": "aeron-log", "files": files}
         closings = {str(i): one.closings for i, one in self._members.items() if one.closings}

@@ -1,9 +1,9 @@
-"""The search for the solution of a segment: the stages, and the choices that no line decides.
+"""The search for the solution of a segment: it repeats the stages with other choices.
 
-One of these is where silent control steps have their places. A replay takes such a step right
-before the line that needs it; others may have received earlier what the member sends in the state
-that follows. So it is moved left past the steps with which the core commutes: the same lines, the
-same state after both.
+One choice is the place of silent steps that change the election state. The replay takes such a step
+right before the line that needs it. But others may have received earlier what the member sends in
+the new state. So the step is moved to the left past all steps that it commutes with: in both orders
+the steps print the same lines and lead to the same state.
 """
 
 from __future__ import annotations
@@ -20,40 +20,41 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.channel_matching import (
-    Carried,
     Matching,
     Receipt,
     match,
 )
-from canvass.traces.alignment.gaps import Repairs
+from canvass.traces.alignment.driven_cluster import Carried
 from canvass.traces.alignment.member_lines import MemberLines
-from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, RESUME, TICKS, Moves
-from canvass.traces.alignment.printing import lines_met, printed_lines, said_lines
+from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, RESUME, TICKS, Moves
+from canvass.traces.alignment.printing import count_logged, logged_lines, printed_lines
+from canvass.traces.alignment.repairs import Repairs
 from canvass.traces.alignment.replay import Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
-from canvass.traces.alignment.unsent import (
-    settle_entries,
-    settle_falling,
-    settle_gaps,
-    settle_recorded,
-    settle_unsent,
+from canvass.traces.alignment.unmatched import (
+    decide_falling,
+    decide_near_gaps,
+    decide_recorded,
+    decide_term_entries,
+    decide_unmatched,
 )
 from canvass.traces.alignment.windows import Windows
 
 ROUNDS: Final = 60
-"""Rounds in which impossible receipts without a line are inferred otherwise."""
+"""The most rounds in which impossible inferred receipts are replaced."""
 SUSPECTS: Final = 60
-"""Solutions that are tried with other receipts than those before a conflict."""
+"""The most solutions in which a receipt before a conflict is replaced."""
 BEFORE: Final = 40
-"""Steps before a conflict in which a receipt without a line may have caused it."""
+"""The number of steps before a conflict among which an inferred receipt may have caused it."""
 SEARCH: Final = 1_000_000
-"""Steps that the core is asked for after the first solution, until the best one so far is taken."""
+"""The most steps that the core computes after the first solution."""
 CHOICES: Final = 3
-"""Other receipts that are tried in the place of one."""
+"""The most receipts that are tried in place of one."""
 _FIXED: Final = frozenset(
-    {END_OF_LIFE, ASSUME_COMMIT, RESUME, "Restart", "TakeSnapshot", "InitiateTermination"}
+    {PROCESS_END, ASSUME_COMMIT, RESUME, "Restart", "TakeSnapshot", "InitiateTermination"}
 )
-"""Steps that stay where they are: assumed ones, and one that sends an open position."""
+"""The steps that are not moved: starts and ends, assumed steps, and a step that sends an open
+position."""
 
 
 @dataclass(slots=True)
@@ -62,14 +63,15 @@ class Segment:
 
     Parameters
     ----------
-    carried
-        What the segment before has left.
-    ends
-        For each member the line before which the segment ends; empty if the logs end with it.
-    unread
-        The members of whose logs more follows.
     lines
-        Of each member: the lines of the segment, and those that are looked at after it.
+        For each member the lines of the segment, and some lines after it.
+    carried
+        The situation at the end of the segment before.
+    ends
+        For each member the index of the line before which the segment ends; empty in the last
+        segment.
+    unread
+        The members whose logs have not been read to the end.
     """
 
     lines: dict[int, MemberLines]
@@ -89,7 +91,7 @@ class Segment:
 
 @dataclass(slots=True)
 class Solution:
-    """The stages' results, of one choice of the receipts that no line shows."""
+    """The results of the stages for one choice of the inferred receipts."""
 
     windows: dict[int, Windows]
     matching: Matching
@@ -97,7 +99,10 @@ class Solution:
 
     @property
     def quality(self) -> tuple[int, int]:
-        """How much of the logs is met: receipts with a window, and lines of the steps taken."""
+        """The number of receipts without a window, negated, and the number of lines that are met.
+
+        The greater one is better.
+        """
         met = sum(
             len(step.lines)
             for live in self.schedule.members.values()
@@ -106,13 +111,13 @@ class Solution:
         return -len(self.matching.unmatched), met
 
     def line_at(self, j: int, step: int) -> int:
-        """The index of the line that comes at a step of a member, or after it."""
+        """The index of the line of a member's step, or of the next line."""
         trajectory = self.windows[j].trajectory
         following = (one.lines.start for one in trajectory.steps[step:] if one.lines)
         return next(following, len(trajectory.lines.records))
 
-    def hinders(self, receipt: Receipt) -> bool:
-        """Whether the members can be driven without a receipt, though not with it."""
+    def blocks_members(self, receipt: Receipt) -> bool:
+        """Whether all members reach their ends without a receipt, but not with it."""
         if not self.schedule.conflicts:
             return False
         channels = {
@@ -122,12 +127,13 @@ class Solution:
         others = replace(self.matching, channels=channels)
         return Schedule(self.windows, others).run()
 
-    def suspects(self) -> list[tuple[int, int]]:
-        """The receipts without a line that come before a conflict, or whose messages are on their
-        way there: member and step, last first.
+    def suspect_receipts(self) -> list[tuple[int, int]]:
+        """The inferred receipts before a conflict, or whose messages are on their way there.
+
+        Each is given by its member and its step. The last one comes first.
         """
         found = [
-            (self.windows[conflict.member_id].due[at], conflict.member_id, at)
+            (self.windows[conflict.member_id].next_line_ns[at], conflict.member_id, at)
             for conflict in self.schedule.conflicts
             for at in (
                 *range(max(conflict.step - BEFORE, 0), conflict.step + 1),
@@ -137,27 +143,25 @@ class Solution:
         ]
         return [(j, step) for _, j, step in sorted(found, reverse=True)]
 
-    def impossible(self) -> Iterator[tuple[int, Receipt]]:
-        """Receipts without a line that nobody can have sent, that can be sent only after what a
-        later line shows, or for which members wait.
+    def impossible_receipts(self) -> Iterator[tuple[int, Receipt]]:
+        """Inferred receipts without a window, those that can only be sent after the message of a
+        later line, and those for which members wait.
         """
-        # Only what comes first in a channel is looked into: the rest may follow from it.
+        # Only the first receipt of each channel counts, as later ones may depend on it.
         first: dict[tuple[int, int], Receipt] = {}
         for i, j, receipt in self.matching.unmatched:
-            if receipt.hidden:
+            if receipt.is_inferred:
                 yield j, receipt
             elif receipt.step < first.setdefault((i, j), receipt).step:
                 first[i, j] = receipt
         for (i, j), receipt in first.items():
-            if any(one.hidden for one in self.matching.channels.get((i, j), ())):
+            if any(one.is_inferred for one in self.matching.channels.get((i, j), ())):
                 late = self.later_sent(i, j, receipt)
-                yield from ((j, one) for one in late if one.hidden)
+                yield from ((j, one) for one in late if one.is_inferred)
         yield from self.schedule.awaited()
 
     def later_sent(self, i: int, j: int, receipt: Receipt) -> list[Receipt]:
-        """The receipts that come before one in its channel, although they can only have been sent
-        later.
-        """
+        """The receipts that come before a receipt in its channel, but can only be sent later."""
         if i not in self.windows:
             return []
         place = self.windows[i].first(0, j, receipt.message)
@@ -168,36 +172,38 @@ class Solution:
 
 
 def solve(replays: dict[int, Replay], segment: Segment) -> Solution:
-    """Replay, match and drive; what turns out impossible is not inferred again."""
+    """Replay, match and drive a segment, again with other choices as long as that helps."""
     search = _Search(replays, segment)
     best = search.run()
-    best = _begun_at_once(best, segment)
-    # In a segment a message may have been sent before it, and a member waits for what follows it.
+    best = _with_early_ticks(best, segment)
+    # At the ends of a segment, messages and steps of other segments are missing.
     whole = segment.carried is None and not segment.ends
     for number in range(ROUNDS):
         stuck = best.schedule.conflicts or best.matching.unmatched
         decided = not (number and search.is_spent()) and (
-            (whole and settle_gaps(best.windows))
-            or (whole and settle_entries(best.windows))
-            or (whole and settle_recorded(best.windows, best.matching))
-            or (whole and stuck and settle_falling(best.windows, best.matching, best.hinders))
-            or settle_unsent(best.windows, best.matching)
+            (whole and decide_near_gaps(best.windows))
+            or (whole and decide_term_entries(best.windows))
+            or (whole and decide_recorded(best.windows, best.matching))
+            or (
+                whole and stuck and decide_falling(best.windows, best.matching, best.blocks_members)
+            )
+            or decide_unmatched(best.windows, best.matching)
         )
         if not decided:
             break
-        best = _driven(_again(best), segment)
+        best = _match_and_drive(_new_windows(best), segment)
     if best.schedule.conflicts:
-        found = _driven(_again(best), segment, waits_for_starts=True)
+        found = _match_and_drive(_new_windows(best), segment, waits_for_starts=True)
         best = max(best, found, key=lambda one: one.quality)
     return best
 
 
-def _again(found: Solution) -> dict[int, Windows]:
-    """The windows of the same trajectories, with nothing found in them yet."""
+def _new_windows(found: Solution) -> dict[int, Windows]:
+    """New windows of the same trajectories."""
     return {i: Windows(one.trajectory, one.moves) for i, one in found.windows.items()}
 
 
-def _driven(
+def _match_and_drive(
     windows: dict[int, Windows], segment: Segment, *, waits_for_starts: bool = False
 ) -> Solution:
     """Match the receipts of trajectories, and drive the members."""
@@ -212,7 +218,7 @@ def _driven(
 
 @dataclass(slots=True)
 class _Search:
-    """The search for receipts without a line that go together."""
+    """The search for inferred receipts that fit together."""
 
     replays: dict[int, Replay]
     segment: Segment
@@ -220,23 +226,23 @@ class _Search:
     _limit: int = sys.maxsize
 
     def run(self) -> Solution:
-        """The best solution: impossible receipts are replaced, then those before a conflict."""
+        """The best solution. Impossible inferred receipts are replaced, then suspect ones."""
         windows = {i: replayed(one) for i, one in self.replays.items()}
-        first = _driven(windows, self.segment)
+        first = _match_and_drive(windows, self.segment)
         effort = max(one.effort for one in self.replays.values())
-        self._limit = _asked(self.replays) + SEARCH * effort
+        self._limit = _core_steps(self.replays) + SEARCH * effort
         best = self._without_impossible(first)
         tried: set[tuple[int, int, Message | None]] = set()
         improved = True
         while improved and not self.is_spent() and best.schedule.conflicts:
             improved = False
-            for j, step in best.suspects():
+            for j, step in best.suspect_receipts():
                 message = best.windows[j].steps[step].given.message
                 key = (j, best.line_at(j, step), message)
                 if key in tried or self._rounds > SUSPECTS or self.is_spent():
                     continue
                 tried.add(key)
-                found = self._replaced(best, j, step)
+                found = self._improved(best, j, step)
                 if found is not None:
                     best = self._without_impossible(found)
                     improved = True
@@ -244,61 +250,61 @@ class _Search:
         return best
 
     def is_spent(self) -> bool:
-        """Whether the search has met its bound."""
-        return _asked(self.replays) > self._limit
+        """Whether the search has reached its limit."""
+        return _core_steps(self.replays) > self._limit
 
     def _without_impossible(self, found: Solution) -> Solution:
-        """Replace receipts that nobody can have sent, or not in time."""
+        """The best solution after impossible inferred receipts have been replaced."""
         best, banned = found, self._banned()
         for _ in range(ROUNDS):
             windows = None if self.is_spent() else self._possible(found)
             if windows is None:
                 break
-            found = _driven(windows, self.segment)
+            found = _match_and_drive(windows, self.segment)
             if found.quality > best.quality:
                 best, banned = found, self._banned()
-        # What was replaced without use may be right with other choices.
+        # Receipts that were replaced without success may be right with other choices.
         for i, replay in self.replays.items():
             replay.moves.banned = banned[i]
         return best
 
     def _banned(self) -> dict[int, set[tuple[int, Message | None]]]:
-        """What each member is known not to have received."""
+        """A copy of each member's inferred receipts that are not tried again."""
         return {i: set(replay.moves.banned) for i, replay in self.replays.items()}
 
     def _possible(self, found: Solution) -> dict[int, Windows] | None:
-        """Trajectories without one of the receipts that are impossible; None if there is none."""
+        """Trajectories without one of the impossible receipts; None if there is no other way."""
         windows = _received_in_order(found)
         if windows is not None:
             return windows
-        for j, receipt in found.impossible():
-            windows = self._otherwise(found, j, receipt.step)
+        for j, receipt in found.impossible_receipts():
+            windows = self._without_receipt(found, j, receipt.step)
             if windows is not None:
                 return windows
         return None
 
-    def _replaced(self, best: Solution, j: int, step: int) -> Solution | None:
-        """A better solution with another receipt in the place of one, or None."""
+    def _improved(self, best: Solution, j: int, step: int) -> Solution | None:
+        """A better solution in which another receipt takes the place of one, or None."""
         moves = self.replays[j].moves
         before = set(moves.banned)
         found = best
         for _ in range(CHOICES):
             if step >= len(found.windows[j].steps):
                 break
-            windows = self._otherwise(found, j, step)
+            windows = self._without_receipt(found, j, step)
             if windows is None:
                 break
             self._rounds += 1
-            found = _driven(windows, self.segment)
+            found = _match_and_drive(windows, self.segment)
             while (windows := _received_in_order(found)) is not None:
-                found = _driven(windows, self.segment)
+                found = _match_and_drive(windows, self.segment)
             if found.quality > best.quality:
                 return found
         moves.banned = before
         return None
 
-    def _otherwise(self, found: Solution, j: int, step: int) -> dict[int, Windows] | None:
-        """Replay a member without a receipt; None if its lines are not met as well without."""
+    def _without_receipt(self, found: Solution, j: int, step: int) -> dict[int, Windows] | None:
+        """Trajectories without an inferred receipt; None if fewer lines are met without it."""
         replay, inferred = self.replays[j], found.windows[j].steps[step]
         key = (found.line_at(j, step), inferred.given.message)
         if not inferred.is_inferred_receipt or key in replay.moves.banned:
@@ -310,14 +316,14 @@ class _Search:
         return found.windows | {j: other}
 
 
-def _asked(replays: Mapping[int, Replay]) -> int:
-    return sum(one.moves.asked for one in replays.values())
+def _core_steps(replays: Mapping[int, Replay]) -> int:
+    return sum(one.moves.core_steps for one in replays.values())
 
 
 def _received_in_order(found: Solution) -> dict[int, Windows] | None:
-    """Let a member receive a message without a line before those that were sent after it."""
+    """Trajectories in which an inferred receipt comes before those that were sent after it."""
     for i, j, receipt in found.matching.unmatched:
-        late = found.later_sent(i, j, receipt) if receipt.hidden else []
+        late = found.later_sent(i, j, receipt) if receipt.is_inferred else []
         if late:
             one, first = found.windows[j], min(other.step for other in late)
             trajectory = moved_before(one.trajectory, receipt.step, first, one.moves)
@@ -326,28 +332,31 @@ def _received_in_order(found: Solution) -> dict[int, Windows] | None:
     return None
 
 
-def _begun_at_once(best: Solution, segment: Segment) -> Solution:
-    """Let members that cannot send or go on take their duty cycles at once, if that is better."""
+def _with_early_ticks(best: Solution, segment: Segment) -> Solution:
+    """The solution with early duty cycles of members that are in conflict, if that is better."""
     unsent = {i for i, _, _ in best.matching.unmatched if i in best.windows}
     for i in sorted(unsent | {conflict.member_id for conflict in best.schedule.conflicts}):
         one = best.windows[i]
-        trajectory = begun_at_once(one.trajectory, one.moves)
+        trajectory = with_early_ticks(one.trajectory, one.moves)
         if trajectory is None:
             continue
-        found = _driven(_again(best) | {i: Windows(trajectory, one.moves)}, segment)
+        found = _match_and_drive(_new_windows(best) | {i: Windows(trajectory, one.moves)}, segment)
         if found.quality > best.quality:
             best = found
     return best
 
 
 def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
-    """Whether a trajectory meets as many lines with as few repairs."""
-    repairs = len(other.gaps) + len(other.false_lines)
-    return other.stopped >= one.stopped and repairs <= len(one.gaps) + len(one.false_lines)
+    """Whether a trajectory meets as many lines as another one, with as few repairs."""
+
+    def repairs(trajectory: Trajectory) -> int:
+        return len(trajectory.gaps) + (trajectory.false_line is not None)
+
+    return other.stopped >= one.stopped and repairs(other) <= repairs(one)
 
 
 def replayed(replay: Replay) -> Windows:
-    """Replay one member, and prepare where it can have sent what."""
+    """Replay one member, and make its send windows."""
     trajectory = replay.run(Repairs(replay).cheapest)
     if replay.start is not None:
         trajectory.steps.insert(0, Step(RESUME, NO_INPUT, Outcome(replay.before)))
@@ -356,7 +365,9 @@ def replayed(replay: Replay) -> Windows:
 
 
 def move_left(trajectory: Trajectory, moves: Moves) -> None:
-    """Move the silent control steps of a trajectory as far as the core commutes."""
+    """Move each silent step that changes more than positions to the left, past all steps that it
+    commutes with.
+    """
     steps = trajectory.steps
     for index in range(1, len(steps)):
         step = steps[index]
@@ -370,10 +381,10 @@ def move_left(trajectory: Trajectory, moves: Moves) -> None:
 
 
 def moved_before(trajectory: Trajectory, index: int, place: int, moves: Moves) -> Trajectory | None:
-    """A trajectory in which the step at an index comes at an earlier place; None if the core does
-    not commute.
+    """A trajectory in which the step at ``index`` comes at ``place``; None if it does not commute
+    with a step between.
     """
-    moved = trajectory.with_steps(list(trajectory.steps))
+    moved = replace(trajectory, steps=list(trajectory.steps))
     while index > place:
         if not _swap(moved, index, moves):
             return None
@@ -381,17 +392,19 @@ def moved_before(trajectory: Trajectory, index: int, place: int, moves: Moves) -
     return moved
 
 
-def begun_at_once(trajectory: Trajectory, moves: Moves) -> Trajectory | None:
-    """A trajectory whose silent duty cycles come right after the change to their election state;
-    None if no duty cycle can come earlier than it did.
+def with_early_ticks(trajectory: Trajectory, moves: Moves) -> Trajectory | None:
+    """A trajectory in which silent duty cycles come right after the change to their election state.
+
+    None if no duty cycle can come earlier.
 
     Notes
     -----
-    Such a step need not commute with the receipts that it passes: a leader of 1.49 that begins its
-    replay forgets what was reported before. All lines are met as before. Nor need the own lines
-    ask for it: a follower that begins to copy its leader's log reports what it has.
+    A duty cycle need not commute with the receipts that it passes: a leader of 1.49 that begins its
+    replay forgets earlier reports. All lines must still be met. A duty cycle may be added, too,
+    though no line of the member needs it: a follower that begins to copy its leader's log reports
+    its position.
     """
-    trajectory = trajectory.with_steps(list(trajectory.steps))
+    trajectory = replace(trajectory, steps=list(trajectory.steps))
     steps, moved = trajectory.steps, False
     for index in range(1, len(steps)):
         step, state = steps[index], steps[index - 1].state.election_state
@@ -417,7 +430,7 @@ def begun_at_once(trajectory: Trajectory, moves: Moves) -> Trajectory | None:
 
 
 def _inserted(steps: list[Step], place: int, lines: MemberLines, moves: Moves) -> list[Step] | None:
-    """A duty cycle right after a change of the election state, with the steps that follow."""
+    """The steps from ``place`` on, with a duty cycle added before them, after a change of state."""
     s = steps[place - 1].state
     earlier = steps[place - 2].state if place > 1 else None
     entered = earlier is not None and earlier.election_state is not s.election_state
@@ -432,7 +445,7 @@ def _inserted(steps: list[Step], place: int, lines: MemberLines, moves: Moves) -
 
 
 def _can_wait(steps: list[Step], at: int, state: ElectionState) -> bool:
-    """Whether a step begins in an election state, and a duty cycle may come before it."""
+    """Whether a step begins in an election state, and a duty cycle may be moved before it."""
     step = steps[at]
     if step.action in _FIXED or step.action == TICKS[state] or step.resynchronised or step.gap:
         return False
@@ -447,20 +460,21 @@ def _taken_first(
     moves: Moves,
     s: Member,
 ) -> list[Step] | None:
-    """The ``first`` steps from a state, then others up to where it is as it was: ``reached``.
+    """The steps ``first`` from a state, then steps of ``rest`` until the old state is reached.
 
-    None if one of them is not possible then, or prints other lines.
+    The old state after ``first`` is ``reached``. None if one of the steps is impossible now, or
+    prints other lines.
     """
     taken: list[Step] = []
     for step in chain(first, rest):
         if step.resynchronised or step.false:
             return None
-        ends = step.action == END_OF_LIFE
+        ends = step.action == PROCESS_END
         outcome = Outcome(s) if ends else moves.take(s, step.action, step.given)
         if outcome is None:
             return None
-        printed = said_lines(lines.vocabulary, step.action, s, outcome)
-        met = lines_met(lines, printed, step.printed.start)
+        printed = logged_lines(lines.vocabulary, step.action, s, outcome)
+        met = count_logged(lines, printed, step.printed.start)
         if met != len(step.printed) and not ends:
             return None
         taken.append(Step(step.action, step.given, outcome, step.lines, step.gap))
@@ -476,7 +490,7 @@ def _control(s: Member) -> Member:
 
 
 def _swap(trajectory: Trajectory, place: int, moves: Moves) -> bool:
-    """Exchange a step with the one before it, if the core commutes."""
+    """Exchange a step with the one before it, if they commute; false if they do not."""
     steps = trajectory.steps
     step, earlier = steps[place], steps[place - 1]
     if earlier.action in _FIXED or earlier.resynchronised or earlier.gap or step.gap:

@@ -1,9 +1,11 @@
-"""Send windows: the steps of a member's trajectory at which it can have sent a given message.
+"""Send windows: the places in a member's trajectory at which it can have sent a given message.
 
-A message is tried with its own numbers put in where the member's are open, within their bounds;
-what the member sends then, the core says. A place in a trajectory is a step and a slot: a step's
-own sends have slots in the core's order, and hold one message each; after them, in the state that
-follows the step, any number of messages can be sent.
+Where positions of the member are open, the numbers of the message are put in, within the bounds.
+The core then decides whether the member sends this message.
+
+A place in a trajectory is a step and a slot of it. Each message that the step itself sends to a
+receiver has a slot, in the core's order. In the last slot, the state after the step, the member can
+send any number of messages.
 """
 
 from __future__ import annotations
@@ -43,19 +45,20 @@ from canvass.cluster.messages import (
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import with_record
 from canvass.traces.alignment.member_lines import FOREVER
-from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Move, Moves, receive
+from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, TICKS, Move, Moves, receive
 from canvass.traces.alignment.replay import (
     UNBOUNDED,
+    Bounds,
     Step,
     Trajectory,
-    Upper,
     heard_of,
     leads_closed,
     upper_bounds,
 )
 
 SLOTS: Final = 4
-"""Slots of a step: at most three messages of it go to one receiver, and the state after it."""
+"""The slots of a step: at most three for messages to one receiver, and one for the state after it.
+"""
 AFTER: Final = SLOTS - 1
 """The slot of the state after a step."""
 
@@ -64,20 +67,20 @@ _ANSWERS: Final[dict[type[Message], tuple[type[Message], ...]]] = {
     RequestVote: (Vote, NewLeadershipTerm),
     AppendPosition: (StopCatchup,),
 }
-"""The kinds of messages that may answer a kind, depending on numbers."""
+"""For each kind of message the kinds that may answer it, depending on open numbers."""
 _OPEN: Final[dict[type[Message], tuple[str, ...]]] = {
     AppendPosition: ("recorded_position",),
     CommitPosition: ("recorded_position", "commit_position"),
     NewLeadershipTerm: ("publication_position", "commit_position"),
     TerminationPosition: ("publication_position",),
 }
-"""The open quantities of a closed member that a message of a kind gives."""
+"""For each kind of message the open positions of a closed member that it contains."""
 _CLOSED: Final = ElectionState.CLOSED
 _EVERYTHING: Final = replace(NULL_RECORD, log_position=UNBOUNDED)
 _ELECTION_ONLY: Final = frozenset(
     {CanvassPosition, CatchupPosition, NewLeadershipTerm, RequestVote, StopCatchup, Vote}
 )
-"""The kinds of messages that a member outside elections sends in answer to others only."""
+"""The kinds of messages that a closed member sends only as answers."""
 _TICKING: Final = frozenset(TICKS.values())
 
 
@@ -91,19 +94,19 @@ _PHASE: Final = attrgetter(
     "candidate_term_id",
     "replay_stop_position",
 )
-"""Where a member is in an election, whether its work there has begun, and the terms that it gives
-in messages of most kinds.
+"""The phase of a member: its election state, whether the work there has begun, and the terms that
+most kinds of its messages contain.
 """
 
 
 _REPORTS: Final = attrgetter(
     "module_state", "role", "module_leadership_term_id", "leader_member_id"
 )
-"""What decides of a report outside elections, the position aside."""
+"""The fields that decide how a closed member reports, without the position."""
 
 
 def _terms_of(m: Message) -> tuple[int, ...]:
-    """The terms that a message gives."""
+    """The terms that a message contains."""
     return tuple(getattr(m, name) for name in _TERMS if hasattr(m, name))
 
 
@@ -111,7 +114,7 @@ _TERMS: Final = ("log_leadership_term_id", "leadership_term_id", "candidate_term
 
 
 def positions_in(m: Message) -> list[int]:
-    """The positions that a message gives."""
+    """The positions that a message contains."""
     names = ("log_position", "commit_position")
     return list(dict.fromkeys(getattr(m, name) for name in names if hasattr(m, name)))
 
@@ -124,24 +127,24 @@ def sends_message(outcome: Outcome | None, to: int, m: Message) -> int:
     return min(own.index(m), AFTER - 1) if m in own else -1
 
 
-def stays(s: Member, action: str, outcome: Outcome) -> bool:
-    """Whether a step leaves a member where it is in an election.
+def keeps_phase(s: Member, action: str, outcome: Outcome) -> bool:
+    """Whether a step keeps the phase of a member.
 
-    `Terminate` counts: it sends before it ends the process.
+    `Terminate` counts as such a step: it sends before it ends the process.
     """
     return action == "Terminate" or _PHASE(outcome.next) == _PHASE(s)
 
 
 def _may_send(step: Step) -> bool:
-    """Whether a step itself sends something, or would with other numbers."""
+    """Whether a step itself sends a message, perhaps with other numbers."""
     received = step.given.message
     if step.outcome.effects:
         return True
     return step.action in _TICKING if received is None else type(received) in _ANSWERS
 
 
-def due_times(trajectory: Trajectory) -> list[int]:
-    """For each step when its line, or the next one, was written."""
+def next_line_times(trajectory: Trajectory) -> list[int]:
+    """For each step the wall time of its line, or of the next line."""
     due, at = [], FOREVER
     for step in reversed(trajectory.steps):
         at = trajectory.lines.times[step.lines.start] if step.lines else at
@@ -150,13 +153,13 @@ def due_times(trajectory: Trajectory) -> list[int]:
 
 
 class Windows:
-    """Where a member can have sent what.
+    """The send windows of one member.
 
     Attributes
     ----------
     trusts_lines
-        Whether the lines of the other members are taken to show all that these can have said of
-        their logs, where the member's own log does not print that.
+        Whether the lines of the other members limit which positions they can have reported, if
+        these reports are silent.
     """
 
     trusts_lines = True
@@ -164,15 +167,17 @@ class Windows:
     def __init__(self, trajectory: Trajectory, moves: Moves) -> None:
         self.trajectory, self.moves = trajectory, moves
         self.steps = trajectory.steps
-        self.bounds, self.due = upper_bounds(trajectory), due_times(trajectory)
+        self.bounds, self.next_line_ns = upper_bounds(trajectory), next_line_times(trajectory)
         own = frozenset({moves.member_id})
         others = sorted(moves.all - own)
         sizes = range(len(others), -1, -1)
         chosen = [frozenset(c) for size in sizes for c in combinations(others, size)]
-        # A leader that was paused does not count itself among the active in its first cycle.
-        # That of 1.49 counts all, active or not.
-        self.subsets = [moves.all] if moves.rules.is_149 else [own | one for one in chosen] + chosen
-        self.hidden = trajectory.lines.vocabulary.silent_messages
+        # After a pause a leader does not count itself as active in its first duty cycle.
+        # A leader of 1.49 counts all members, active or not.
+        self.active_sets = (
+            [moves.all] if moves.rules.is_149 else [own | one for one in chosen] + chosen
+        )
+        self.silent_messages = trajectory.lines.vocabulary.silent_messages
         self._may_send = [_may_send(step) for step in self.steps]
         self._answered: dict[tuple[int, Message], dict[tuple[int, Message], int]] = {}
         self._sendable: dict[tuple[object, ...], set[tuple[int, Message]]] = {}
@@ -182,35 +187,35 @@ class Windows:
         self._likely: dict[frozenset[int], list[frozenset[int]]] = {}
 
     def likely(self, s: Member) -> list[frozenset[int]]:
-        """The sets of members that may be active, nearest first to the members heard of."""
+        """The possible sets of active members. The set nearest to the members heard of is first."""
         heard = heard_of(self.moves.member_id, s)
         known = self._likely.get(heard)
         if known is None:
-            known = sorted(self.subsets, key=lambda one: len(one ^ heard))
+            known = sorted(self.active_sets, key=lambda one: len(one ^ heard))
             self._likely[heard] = known
         return known
 
     def forget(self) -> None:
-        """Forget what was found: bounds have changed."""
+        """Clear the caches, as bounds have changed."""
         self._answered.clear()
         self._sendable.clear()
 
     def slot(self, t: int, to: int, m: Message) -> int:
         """The slot in which step ``t`` itself can have sent a message, or -1."""
         if not self._may_send[t]:
-            return -1  # So it is with most steps.
+            return -1
         step = self.trajectory.steps[t]
-        if step.resynchronised or step.action == END_OF_LIFE:
+        if step.resynchronised or step.action == PROCESS_END:
             return -1
         slot = sends_message(step.outcome, to, m)
         before = self.trajectory.state_before(t)
-        # How far a leader has written decides of a StopCatchup, and is open.
+        # A StopCatchup depends on how far the leader has written, and that is open.
         is_open = type(m) is StopCatchup and before.role is Role.LEADER
         if step.action == ASSUME_COMMIT or (slot >= 0 and not is_open):
             return slot
         received = step.given.message
         if received is not None:
-            # How much a member has noted of the log that it copies is open, too.
+            # The append position of a member that copies a log is open, too.
             opens = before.role is Role.LEADER or (before.log_replication and type(m) is Vote)
             if type(m) not in _ANSWERS.get(type(received), ()) or not opens:
                 return -1
@@ -224,7 +229,7 @@ class Windows:
     def sends_after(self, t: int, to: int, m: Message) -> bool:
         """Whether a message can be sent in the state after step ``t``."""
         step = self.trajectory.steps[t]
-        if step.action == END_OF_LIFE:
+        if step.action == PROCESS_END:
             return False
         s = step.outcome.next
         if s.election_state is _CLOSED:
@@ -232,18 +237,18 @@ class Windows:
                 return self._reports(t, s, to, m)
             if type(m) is CommitPosition and leads_closed(s, m.leadership_term_id):
                 return self._commits(t, s, m.log_position)
-            if not self.hidden and type(m) in _ELECTION_ONLY:
+            if not self.silent_messages and type(m) in _ELECTION_ONLY:
                 return False
         following = self.steps[t + 1 : t + 2] if isinstance(m, TerminationAck) else ()
-        if any(step.action != END_OF_LIFE for step in following):
-            return False  # A process that has terminated does nothing more.
+        if any(step.action != PROCESS_END for step in following):
+            return False  # A terminated process takes no more steps.
         if not self._fits(s, m):
             return False
-        # In an election nothing but the state decides, which is the same after many steps.
+        # In an election only the state decides, and many steps leave the same state.
         leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
         is_shared = leads_election and type(m) is not StopCatchup
-        # What a leader answers without a line depends on what the receiver has said.
-        receiver = to if self.hidden and s.role is Role.LEADER else -1
+        # A leader's answer to a silent message depends on the canvass positions of the receiver.
+        receiver = to if self.silent_messages and s.role is Role.LEADER else -1
         key = (s if is_shared else t, m, receiver)
         known = self._sendable.get(key)
         if known is None:
@@ -275,7 +280,7 @@ class Windows:
         return None
 
     def _sent_at(self, t: int, before: Member, m: Message) -> dict[tuple[int, Message], int]:
-        """All that a step can have sent with the numbers that a message gives, each in its slot."""
+        """The messages that a step can have sent with the numbers of a message, and their slots."""
         step = self.trajectory.steps[t]
         found: dict[tuple[int, Message], int] = {}
         for given in self.inputs(step.given, before):
@@ -290,40 +295,40 @@ class Windows:
         return found
 
     def inputs(self, given: Input, before: Member) -> Iterator[Input]:
-        """An input with other facts of clocks and connections."""
+        """The variants of an input with other active members and with intervals that are due."""
         if given.message is not None:
             yield given
             if before.election_state is not _CLOSED:
-                for active in self.subsets[1:]:
+                for active in self.active_sets[1:]:
                     yield replace(given, active=active)
             return
         due = replace(given, interval=True, commit_interval=True)
         if before.role is not Role.LEADER:
             yield due
             return
-        for active in self.subsets:
+        for active in self.active_sets:
             yield replace(due, active=active)
 
     def _sent_after(self, t: int, to: int, m: Message) -> set[tuple[int, Message]]:
-        """All that can be sent in the state after a step with the numbers that a message gives."""
+        """The messages that can be sent after a step, with the numbers of a message put in."""
         found: set[tuple[int, Message]] = set()
         for s in self.with_numbers(self.steps[t].state, self.bounds[t], m):
             for action, given in self.sending(s, type(m)):
                 outcome = self.moves.take(s, action, given)
-                if outcome is not None and outcome.effects and stays(s, action, outcome):
+                if outcome is not None and outcome.effects and keeps_phase(s, action, outcome):
                     found.update((send.to, send.message) for send in outcome.sends)
-            for action, given in self.unlogged(s, to, m, self.hidden):
+            for action, given in self.inferred_receipts(s, to, m, self.silent_messages):
                 answered = self.moves.take(s, action, given)
                 if answered is not None:
                     found.update((send.to, send.message) for send in answered.sends)
         return found
 
     def _fits(self, s: Member, m: Message) -> bool:
-        """Whether a message can give the terms that a state gives in messages of its kind.
+        """Whether the terms of a message are those that a member in this phase sends.
 
-        This spares most searches: numbers that grow change no terms, so one state answers for all
-        states of its phase. A kind that is sent only in answers, or whose terms depend on more than
-        the phase, always fits.
+        This saves most searches: positions do not change the terms, so one state stands for all
+        states of its phase. Messages that only answer others always fit, as do kinds whose terms
+        depend on more than the phase.
         """
         kind = type(m)
         if kind is NewLeadershipTerm or kind is TerminationAck:
@@ -340,29 +345,31 @@ class Windows:
             }
         return not known or _terms_of(m) in known
 
-    def unlogged(self, s: Member, to: int, m: Message, hidden: frozenset[str]) -> Iterator[Move]:
-        """Receipts that the log does not print, and that the message may answer.
+    def inferred_receipts(
+        self, s: Member, to: int, m: Message, silent_messages: frozenset[str]
+    ) -> Iterator[Move]:
+        """The inferred receipts that a message may answer.
 
-        A leader answers canvass positions; any member in an election answers reports of a catch-up,
-        too.
+        A leader answers canvass positions. Any member answers reports of a catch-up, if it leads or
+        is in an election.
         """
         leads = s.role is Role.LEADER
-        if leads and isinstance(m, NewLeadershipTerm) and "CanvassPosition" in hidden:
+        if leads and isinstance(m, NewLeadershipTerm) and "CanvassPosition" in silent_messages:
             sent = dict.fromkeys(one for *_, one in self.moves.facts.canvasses.get(to, ()))
             closed = s.election_state is _CLOSED
             for asked in sent:
                 if asked.log_leadership_term_id == m.log_leadership_term_id:
-                    for active in (self.moves.all,) if closed else self.subsets:
+                    for active in (self.moves.all,) if closed else self.active_sets:
                         yield receive(asked, active)
-        elif isinstance(m, StopCatchup) and "AppendPosition" in hidden:
+        elif isinstance(m, StopCatchup) and "AppendPosition" in silent_messages:
             j = m.follower_member_id
             yield receive(AppendPosition(m.leadership_term_id, UNBOUNDED, j, CATCHUP_FLAG))
 
     def _reports(self, t: int, s: Member, to: int, m: AppendPosition) -> bool:
-        """Whether a member outside elections can have reported a position after step ``t``."""
+        """Whether a closed member can have sent a report after step ``t``."""
         position = m.log_position
         low = s.recorded_position
-        if position != low and not low < position <= self.bounds[t].recorded:
+        if position != low and not low < position <= self.bounds[t].recorded_position:
             return False
         key = _REPORTS(s)
         if key not in self._reported:
@@ -370,7 +377,7 @@ class Windows:
         return self._reported[key] == (to, m.leadership_term_id, m.follower_member_id, m.flags)
 
     def _report(self, s: Member) -> tuple[int, int, int, int] | None:
-        """What the core reports outside elections, and to whom, whatever is recorded."""
+        """Receiver, term, member and flags of a closed member's report, whatever the position."""
         recorded = replace(s, recorded_position=UNBOUNDED)
         for action, given in self.sending(recorded, AppendPosition):
             outcome = self.moves.take(recorded, action, given)
@@ -381,34 +388,37 @@ class Windows:
         return None
 
     def _commits(self, t: int, s: Member, position: int) -> bool:
-        """Whether a closed leader can have published a quorum position after step ``t``."""
-        upper = self.bounds[t]
-        limit = max(s.commit_position, upper.committed)
-        if "AppendPosition" in self.hidden:
+        """Whether a closed leader can have sent a commit position after step ``t``."""
+        bounds = self.bounds[t]
+        limit = max(s.commit_position, bounds.commit_position)
+        if "AppendPosition" in self.silent_messages:
             return position <= limit
-        if position > min(limit, upper.recorded) or s.module_state is not ModuleState.ACTIVE:
+        is_active = s.module_state is ModuleState.ACTIVE
+        if not is_active or position > min(limit, bounds.recorded_position):
             return False
         greatest = self._greatest.get(t)
         if greatest is None:
             greatest = self._greatest[t] = self.greatest_quorum_position(s)
         if position >= greatest or position >= s.recorded_position:
             return position <= greatest
-        return any(self._quorum_position(s, one) == position for one in self.subsets[1:])
+        return any(self._quorum_position(s, one) == position for one in self.active_sets[1:])
 
     def greatest_quorum_position(self, s: Member) -> int:
-        """What a closed leader can have published at most, whatever it has recorded."""
-        # The more members are active the greater is what a quorum has reached.
-        return self._quorum_position(s, self.subsets[0])
+        """The greatest commit position of a closed leader, if it has recorded enough itself."""
+        # With more active members the quorum position is greater.
+        return self._quorum_position(s, self.active_sets[0])
 
     def _quorum_position(self, s: Member, active: frozenset[int]) -> int:
-        """What a closed leader publishes if it hears these members, whatever it has recorded."""
+        """The commit position of a closed leader with some active members, if it has recorded
+        enough itself.
+        """
         i, rules, term = self.moves.member_id, self.moves.rules, s.module_leadership_term_id
-        # The leader ranks the position that it noted of itself in its last duty cycle.
+        # For itself the leader takes the position of its last duty cycle.
         noted = replace(s, members=with_record(s.members, i, _EVERYTHING))
         return leader_quorum_position(rules, i, noted, term, UNBOUNDED, active)
 
     def sending(self, s: Member, kind: type[Message]) -> Iterator[Move]:
-        """Silent steps from a state that may send a message of a kind."""
+        """The silent steps from a state that may send a message of a kind."""
         if s.module_state is not ModuleState.ACTIVE:
             return
         if s.election_state is not _CLOSED:
@@ -440,16 +450,17 @@ class Windows:
                 # All is copied, and the archive has not said yet that the copy has ended.
                 yield action, Input(interval=True, position=s.recorded_position)
 
-    def with_numbers(self, s: Member, upper: Upper, m: Message) -> list[Member]:
-        """A state with its open quantities at numbers that a message gives, within the bounds."""
+    def with_numbers(self, s: Member, bounds: Bounds, m: Message) -> list[Member]:
+        """The variants of a state whose open positions are those of a message, within bounds."""
         if isinstance(m, StopCatchup):
-            if s.publication_position < upper.written:
-                s = replace(s, publication_position=upper.written)
+            if s.publication_position < bounds.written:
+                s = replace(s, publication_position=bounds.written)
             j = m.follower_member_id
             serving = replace(s.members[j], catchup_replay=True)
             return [s, replace(s, members=with_record(s.members, j, serving))]
         if s.log_replication and isinstance(m, Vote):
-            position, limit = m.log_position, min(upper.recorded, upper.reported)
+            position = m.log_position
+            limit = min(bounds.recorded_position, bounds.append_position)
             if s.append_position < position <= limit:
                 recorded = max(s.recorded_position, position)
                 return [s, replace(s, append_position=position, recorded_position=recorded)]
@@ -460,31 +471,27 @@ class Windows:
             own = replace(s.members[i], log_position=s.append_position)
             noted = replace(s, members=with_record(s.members, i, own))
             return [*found, noted, *self._with_reports(noted, m)]
-        recorded = upper.recorded
+        recorded = bounds.recorded_position
         if s.election_state is ElectionState.FOLLOWER_LOG_REPLICATION:
-            recorded = min(recorded, upper.reported)
+            recorded = min(recorded, bounds.append_position)
             if isinstance(m, AppendPosition) and s.recorded_position > recorded:
                 return []
         given = positions_in(m)
         for name in names:
             low = getattr(s, name)
-            high = {
-                "recorded_position": recorded,
-                "commit_position": upper.committed,
-                "publication_position": upper.published,
-            }[name]
+            high = recorded if name == "recorded_position" else getattr(bounds, name)
             values = [v for v in given if low < v <= high]
             if name == "recorded_position" and high > low and isinstance(m, CommitPosition):
                 values.append(high)
             found += [replace(one, **{name: v}) for one in list(found) for v in values]
         if s.role is Role.LEADER and isinstance(m, NewLeadershipTerm):
-            # It commits what it has written: an announcement that says otherwise has no window.
+            # A leader commits no more than it has written.
             found = [one for one in found if one.commit_position <= one.publication_position]
         return found
 
     def _with_reports(self, s: Member, m: Message) -> list[Member]:
-        """An election leader's state with reports that its log does not print."""
-        if not {"AppendPosition", "CanvassPosition"} & self.hidden:
+        """The variants of a leader's state in an election, with silent reports of the others."""
+        if not {"AppendPosition", "CanvassPosition"} & self.silent_messages:
             return []
         found = []
         term = s.leadership_term_id
@@ -498,12 +505,16 @@ class Windows:
         return found
 
     def _known_of(self, j: int, term: int, position: int) -> int:
-        """What a leader can know of another member's log without a line of its own: a position, if
-        the member's lines allow that, else more, or nothing.
+        """The position that a leader knows of member ``j`` by a silent report, in an election.
 
-        A follower can report all from where it began to follow the leader. The leader can also know
-        a position that no quorum has recorded: the member that reported it need not be active. Up
-        to 1.49 all members count, and announcements say nothing of it.
+        It is ``position`` if the lines of member ``j`` allow that. Else it is `UNBOUNDED` if ``j``
+        can have reported more, or `NULL_VALUE` if it can only have reported less.
+
+        Notes
+        -----
+        A follower can report each position from where it began to follow the leader. The leader can
+        know more than a quorum has recorded, as the member that reported it need not be active. Up
+        to 1.49 all members count, and announcements do not contain the commit position.
         """
         facts, i = self.moves.facts, self.moves.member_id
         given = {m.log_position for *_, m in facts.canvasses.get(j, ())}

@@ -1,4 +1,7 @@
-"""Receipts that their sender cannot have sent: lines of the sender are missing, or one is false."""
+"""Decisions about receipts without a window: lines of the sender are missing, or a line is false.
+
+The trajectories are changed accordingly: a step gets a gap, or a trajectory ends with a false line.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +24,17 @@ from canvass.cluster.messages import (
     sender_of,
 )
 from canvass.traces.aeron_log.clocks import is_one_host
-from canvass.traces.aeron_log.records import LifeStart, NewElection
+from canvass.traces.aeron_log.records import NewElection, ProcessStart
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import (
     SCANS,
     Matching,
     Receipt,
     match_earliest,
-    may_be_missing,
 )
-from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS
-from canvass.traces.alignment.moves import END_OF_LIFE, Move, receive
-from canvass.traces.alignment.replay import Step, Upper, false_step
+from canvass.traces.alignment.completeness import IN_STEP_NS
+from canvass.traces.alignment.moves import PROCESS_END, Move, receive
+from canvass.traces.alignment.replay import Bounds, Step
 from canvass.traces.alignment.windows import (
     SLOTS,
     Windows,
@@ -41,66 +43,68 @@ from canvass.traces.alignment.windows import (
 )
 
 NEAR: Final = 8
-"""Lines before a gap of which one may be false."""
+"""The number of lines before a gap of which one may be false instead."""
 SUSPECTS: Final = 6
-"""Positions that do not fit in a rising sequence, of which it is tried whether one is false."""
+"""The most positions of which it is tried whether they are false."""
 LAST_LINES: Final = 2
-"""Lines at the end of a process that one message can show to be missing."""
+"""The most missing lines at the end of a process that a single message can show."""
 _ASKING: Final = frozenset({"CanvassPosition", "AppendPosition"})
-"""The messages that may be missing before an answer."""
+"""The messages whose answer shows that their receipt may be missing."""
 _BEGINNINGS: Final = frozenset({"Restart", "EnterElection"})
 """The steps that begin an election."""
 
 
-def settle_unsent(windows: Mapping[int, Windows], matching: Matching) -> bool:
-    """Decide of each receipt without a window what is wrong; false if there is nothing to decide.
+def decide_unmatched(windows: Mapping[int, Windows], matching: Matching) -> bool:
+    """Decide why the first receipt without a window has none; false if there is none to decide.
 
     Notes
     -----
-    A receipt of a member of which lines are known to be missing, or whose log ends, can have been
-    sent among these. Of a member whose log is whole a single receipt is false; several of them cost
-    more than a gap in the sender's log. Where it depends on receipts that no line shows whether the
-    member sends the message, nothing is decided: other ones may have been received.
+    If lines of the sender are missing, it can have sent the message among these, and nothing is
+    decided. Nor is it if inferred receipts decide whether the sender sends the message: it may have
+    received others. If the sender's log is whole, a single receipt is false. Several receipts cost
+    more than a gap in the sender's log.
     """
     by_sender: defaultdict[int, list[tuple[int, Receipt]]] = defaultdict(list)
     is_whole = not any(map(_is_open, windows.values()))
     for i, j, receipt in matching.unmatched:
-        if i not in windows or receipt.hidden or _is_open(windows[i]):
+        if i not in windows or receipt.is_inferred or _is_open(windows[i]):
             continue
         bracket = _bracket(windows, matching, i, j, receipt)
         may = _is_inferred(windows[i], *bracket)
         if not (may and _can_send(windows[i], j, receipt.message, is_whole=is_whole)):
             by_sender[i].append((j, receipt))
     if by_sender:
-        # Only what comes first is decided: the rest may follow from it.
-        i = min(by_sender, key=lambda i: min(windows[j].due[r.step] for j, r in by_sender[i]))
-        receipts = sorted(by_sender[i], key=lambda one: windows[one[0]].due[one[1].step])
+        # Only the first one is decided: the others may follow from it.
+        i = min(
+            by_sender, key=lambda i: min(windows[j].next_line_ns[r.step] for j, r in by_sender[i])
+        )
+        receipts = sorted(by_sender[i], key=lambda one: windows[one[0]].next_line_ns[one[1].step])
         places = [_bracket(windows, matching, i, j, receipt) for j, receipt in receipts]
-        _settle_first(windows, i, receipts, places)
+        _decide_first(windows, i, receipts, places)
     return bool(by_sender)
 
 
-def _settle_first(
+def _decide_first(
     windows: Mapping[int, Windows],
     i: int,
     receipts: list[tuple[int, Receipt]],
     places: list[tuple[int, int]],
 ) -> None:
-    """Decide whether the first message that a member cannot have sent is false, or shows a gap."""
+    """Decide whether a sender's first receipt without a window is false, or shows a gap."""
     j, receipt = receipts[0]
-    m, now_ns = receipt.message, windows[j].due[receipt.step]
+    m, now_ns = receipt.message, windows[j].next_line_ns[receipt.step]
     one_host = is_one_host(one.trajectory.lines.records for one in windows.values())
     ends = [
         at
         for place in places
-        if (at := _end_of_life(windows[i], *place)) >= 0
+        if (at := _process_end(windows[i], *place)) >= 0
         and not (one_host and now_ns < _last_line_ns(windows[i], at) - IN_STEP_NS)
     ]
     shown = (
         len({one.message for _, one in receipts}) >= costs.UNSENT_MESSAGES
         or len({to for to, one in receipts if one.message == m}) > 1
         or any(
-            _is_silent(windows[i], to, one.message, windows[to].due[one.step])
+            _is_silent(windows[i], to, one.message, windows[to].next_line_ns[one.step])
             for to, one in receipts
             if not _is_led_by_another(windows, i, one.message)
         )
@@ -113,11 +117,11 @@ def _settle_first(
         _open_gap(windows[i], places[0][0], reason)
     else:
         line = windows[j].steps[receipt.step].lines.start
-        _end_with(windows[j], line, f"member {i} cannot have sent this message")
+        windows[j].trajectory.end_with(line, f"member {i} cannot have sent this message")
 
 
 def _is_led_by_another(windows: Mapping[int, Windows], i: int, m: Message) -> bool:
-    """Whether a message announces a term that another member than its sender has led."""
+    """Whether a message announces a term that a member other than ``i`` has led."""
     return isinstance(m, NewLeadershipTerm) and any(
         step.state.role is Role.LEADER and step.state.leadership_term_id == m.leadership_term_id
         for j, one in windows.items()
@@ -126,16 +130,15 @@ def _is_led_by_another(windows: Mapping[int, Windows], i: int, m: Message) -> bo
 
 
 def _last_line_ns(one: Windows, at: int) -> int:
-    """When the last line of a process that has ended was written."""
+    """The wall time of the last line of a process that ends with step ``at``."""
     lines = one.trajectory.lines
     return lines.times[max(one.steps[at].lines.start - 1, 0)]
 
 
 def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
-    """Whether a member can have sent a message after a few more lines, before a step.
+    """Whether a member can have sent a message before step ``at`` if a few lines are missing.
 
-    One of these lines may be the receipt of a report that lets a leader commit what the message
-    says.
+    One of these lines may be the report that lets a leader commit the message's position.
     """
     count = len(one.trajectory.lines.records)
     line = next((step.lines.start for step in one.steps[at:] if step.lines), count)
@@ -146,8 +149,8 @@ def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
     for _ in range(LAST_LINES + 1):
         following = []
         for state in level:
-            for s in one.with_numbers(state, Upper(), m):
-                tried = [*one.sending(s, type(m)), *one.unlogged(s, to, m, _ASKING)]
+            for s in one.with_numbers(state, Bounds(), m):
+                tried = [*one.sending(s, type(m)), *one.inferred_receipts(s, to, m, _ASKING)]
                 taken = (one.moves.take(s, action, given) for action, given in tried)
                 if any(sends_message(outcome, to, m) >= 0 for outcome in taken):
                     return True
@@ -163,7 +166,7 @@ def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
 
 
 def _reports(one: Windows, m: Message) -> list[Move]:
-    """Receipts of reports that let a leader commit what a message says."""
+    """The receipts of reports that let a leader send a commit position."""
     if not isinstance(m, CommitPosition):
         return []
     others = sorted(one.moves.all - {one.moves.member_id})
@@ -171,7 +174,7 @@ def _reports(one: Windows, m: Message) -> list[Move]:
 
 
 def _grown(s: Member, position: int) -> Member:
-    """A state in which all that grows by itself has reached a position."""
+    """A state in which all positions have grown up to ``position``."""
     names = ["recorded_position", "commit_position"]
     if s.role is Role.LEADER:
         names.append("publication_position")
@@ -179,22 +182,22 @@ def _grown(s: Member, position: int) -> Member:
 
 
 def _answers_missing(one: Windows, to: int, m: Message, first: int, last: int) -> bool:
-    """Whether a member can have answered with a message to one whose line is missing."""
+    """Whether a message can be the answer to a message whose line is missing."""
     for t in range(first, last + 1):
         for s in one.with_numbers(one.steps[t].state, one.bounds[t], m):
-            for action, given in one.unlogged(s, to, m, _ASKING):
+            for action, given in one.inferred_receipts(s, to, m, _ASKING):
                 if sends_message(one.moves.take(s, action, given), to, m) >= 0:
                     return True
     return False
 
 
-def settle_gaps(windows: Mapping[int, Windows]) -> bool:
-    """Decide that a line near a gap is false, if its sender cannot have sent the message ever.
+def decide_near_gaps(windows: Mapping[int, Windows]) -> bool:
+    """Decide that a receipt near a gap is false; false if nothing is decided.
 
     Notes
     -----
-    Lines may be missing there, or one of them may be false; that the log of the sender is whole and
-    never has the message decides. False if nothing is decided.
+    Lines may be missing at the gap, or one of the lines before it may be false. A receipt is false
+    if the log of its sender is whole, and the sender can nowhere have sent the message.
     """
     found = False
     for j, one in windows.items():
@@ -202,7 +205,7 @@ def settle_gaps(windows: Mapping[int, Windows]) -> bool:
         places = [line for line, _ in trajectory.gaps]
         if trajectory.stopped < len(trajectory.lines.records):
             places.append(trajectory.stopped)
-        if not places or trajectory.false_lines:
+        if not places or trajectory.false_line is not None:
             continue
         first = min(places)
         for line in range(max(first - NEAR, 0), min(first + 1, len(trajectory.lines.records))):
@@ -212,24 +215,23 @@ def settle_gaps(windows: Mapping[int, Windows]) -> bool:
                 continue
             can_send = _can_send(windows[i], j, m, is_whole=False)
             if windows[i].first(0, j, m) is None and not can_send:
-                _end_with(one, line, f"member {i} cannot have sent this message")
+                trajectory.end_with(line, f"member {i} cannot have sent this message")
                 found = True
                 break
     return found
 
 
-def settle_falling(
-    windows: Mapping[int, Windows], matching: Matching, is_hindering: Callable[[Receipt], bool]
+def decide_falling(
+    windows: Mapping[int, Windows], matching: Matching, blocks_members: Callable[[Receipt], bool]
 ) -> bool:
-    """Decide that a position is false that does not fit in the rising ones of its channel.
+    """Decide that a position is false that falls within a channel; false if nothing is decided.
 
     Notes
     -----
-    What a closed follower reports, and what a closed leader says is committed, mostly rises within
-    one term. The position that does not is false if without it all others can have been sent, or if
-    it ``is_hindering``: the members can go on without it only. Of
-    two of which each would do, it is the one that no other line of the cluster has. False if
-    nothing is decided.
+    The reports of a closed follower mostly rise within one term, and so do the commit positions of
+    a closed leader. Where positions fall, one of two is false: the one without which all others can
+    have been sent, or which ``blocks_members``: the members can be driven without it only. If both
+    are, it is the one that no other line of the cluster has.
     """
     received: defaultdict[tuple[int, int], list[Receipt]] = defaultdict(list)
     for (i, j), receipts in matching.channels.items():
@@ -247,27 +249,29 @@ def settle_falling(
         by_step = {receipt.step: receipt for receipt in receipts}
         for several in _rising(windows[i], j, receipts) if i in windows else ():
             for position, t in _falling(several):
-                found.append((named[position] > 1, windows[j].due[t], i, j, by_step[t]))
+                found.append((named[position] > 1, windows[j].next_line_ns[t], i, j, by_step[t]))
     for _, _, i, j, receipt in sorted(found, key=itemgetter(0, 1))[:SUSPECTS]:
-        if _hinders(windows[i], j, received[i, j], receipt.step) or is_hindering(receipt):
+        if _blocks_channel(windows[i], j, received[i, j], receipt.step) or blocks_members(receipt):
             line = windows[j].steps[receipt.step].lines.start
             reason = f"the positions that member {i} sends rise, and this one does not fit"
-            _end_with(windows[j], line, reason)
+            windows[j].trajectory.end_with(line, reason)
             return True
     return False
 
 
 def _rising(one: Windows, to: int, receipts: list[Receipt]) -> Iterator[list[tuple[int, int]]]:
-    """The positions, with their steps, that a member sends to another one, and that mostly rise:
-    those of one kind and term, between two elections.
+    """Sequences of positions that should rise, each position with the step of its receipt.
+
+    A sequence has the positions that a member sends to another one in messages of one kind and
+    term, between two elections.
     """
     starts = _beginnings(one.steps)
-    # As many as a channel is looked through for: after a gap most receipts have no window.
+    # The search is limited as in `match_earliest`: after a gap most receipts have no window.
     left = SCANS * (len(one.steps) + len(receipts))
     runs: defaultdict[tuple[type, int, int], list[tuple[int, int]]] = defaultdict(list)
     for receipt in sorted(receipts, key=lambda one: one.step):
         m, place = receipt.message, receipt.earliest
-        if receipt.hidden or not isinstance(m, AppendPosition | CommitPosition):
+        if receipt.is_inferred or not isinstance(m, AppendPosition | CommitPosition):
             continue
         if place < 0 < left:
             found = one.first(0, to, m)
@@ -280,13 +284,13 @@ def _rising(one: Windows, to: int, receipts: list[Receipt]) -> Iterator[list[tup
 
 
 def _falling(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The positions, with their steps, where a sequence falls: either of two may be wrong."""
+    """The pairs of a sequence between which it falls: either of the two may be false."""
     falls = [pair for pair in pairwise(found) if pair[0][0] > pair[1][0]]
     return list(dict.fromkeys(one for pair in falls for one in pair))
 
 
-def _hinders(one: Windows, to: int, receipts: list[Receipt], step: int) -> bool:
-    """Whether others of a channel have windows without one receipt only, or it has none itself."""
+def _blocks_channel(one: Windows, to: int, receipts: list[Receipt], step: int) -> bool:
+    """Whether the next receipt of a channel has a window only without the receipt of ``step``."""
     received = sorted(receipts, key=lambda receipt: receipt.step)
     first = next((k for k, receipt in enumerate(received) if receipt.earliest < 0), len(received))
     if first == len(received) or received[first].step == step:
@@ -296,13 +300,14 @@ def _hinders(one: Windows, to: int, receipts: list[Receipt], step: int) -> bool:
     return others[-1].earliest >= 0
 
 
-def settle_entries(windows: Mapping[int, Windows]) -> bool:
-    """Decide that a line is false which says that a term begins where its leader did not begin it.
+def decide_term_entries(windows: Mapping[int, Windows]) -> bool:
+    """Decide that the line of a term's first entry is false; false if nothing is decided.
 
     Notes
     -----
-    A leader has written every entry of a log. Lines that are missing after the entry's line do not
-    matter, if no line announces its term. False if nothing is decided.
+    The leader of a term has written its first entry. The line is false if no leader has begun that
+    term at that position. Lines that are missing after it do not matter, if no line announces the
+    term.
     """
     written = {
         (effect.leadership_term_id, effect.term_base_log_position)
@@ -324,24 +329,24 @@ def settle_entries(windows: Mapping[int, Windows]) -> bool:
             is_led = i in unknown and term in one.moves.facts.announcements
             other = term in terms or (is_known and not is_led and base in bases)
             if (term, base) not in written and other:
-                _end_with(one, step.lines.start, f"no leader has begun term {term} at {base}")
+                reason = f"no leader has begun term {term} at {base}"
+                one.trajectory.end_with(step.lines.start, reason)
                 return True
     return False
 
 
-def settle_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
-    """Decide that a line is false which says that a member has recorded less than before.
-
-    How much it had recorded follows from its reports, its line before, and what it has processed.
+def decide_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
+    """Decide that a `NewElection` is false if its append position is too small; false if none is.
 
     Notes
     -----
-    An election begins with what is recorded at that moment. False if nothing is decided.
+    An election begins with the position that is recorded at that moment. It is too small if the
+    member has reported, logged or processed a greater one before.
     """
     reported: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for (i, _), receipts in matching.channels.items():
         for receipt in receipts:
-            if isinstance(receipt.message, AppendPosition) and not receipt.hidden:
+            if isinstance(receipt.message, AppendPosition) and not receipt.is_inferred:
                 place = receipt.latest // SLOTS
                 reported[i].append((place, receipt.message.log_position))
     for i, one in windows.items():
@@ -359,7 +364,8 @@ def settle_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
                     continue
                 known = max(least, line.log_position)
                 if line.append_position < min(known, recorded):
-                    _end_with(one, number, f"the member has recorded up to {known} before")
+                    reason = f"the member has recorded up to {known} before"
+                    one.trajectory.end_with(number, reason)
                     return True
             if step.lines:
                 least = max(least, recorded)
@@ -367,7 +373,7 @@ def settle_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
 
 
 def _beginnings(steps: list[Step]) -> list[int]:
-    """For each step where the member closed its election last, or -1 in an election."""
+    """For each step the step with which the member closed its last election; -1 in an election."""
     found: list[int] = []
     for at, step in enumerate(steps):
         before = found[-1] if found else -1
@@ -377,30 +383,31 @@ def _beginnings(steps: list[Step]) -> list[int]:
 
 
 def _is_open(one: Windows) -> bool:
-    """Whether it is known that steps of a member are missing, or not known how it goes on."""
+    """Whether steps of a member are missing, or its trajectory ends before its log."""
     trajectory = one.trajectory
     count = len(trajectory.lines.records)
-    # Of a log without a line that matters nothing is known.
+    # A log without records says nothing of the member.
     whole = 0 < count <= trajectory.stopped
-    return not whole or may_be_missing(one)
+    return not whole or trajectory.has_gap
 
 
 def _is_inferred(one: Windows, first: int, last: int) -> bool:
-    """Whether receipts that no line shows decide of what a member sends within a range of steps."""
+    """Whether a member has inferred receipts in an election, up to a range of steps."""
     while first > 0 and one.steps[first].action not in _BEGINNINGS:
         first -= 1
     return any(step.given.message and not step.lines for step in one.steps[first : last + 1])
 
 
 def _can_send(one: Windows, to: int, m: Message, *, is_whole: bool) -> bool:
-    """Whether a member can send a message if others report other positions than lines show.
+    """Whether a member can send a message if others have reported other positions to it.
 
-    If lines of the others are missing they can have reported any.
+    ``is_whole`` says whether the logs of the others are whole. If they are not, they can have
+    reported any position.
     """
-    if not one.hidden:
+    if not one.silent_messages:
         return False
     freed = Windows(one.trajectory, one.moves)
-    freed.hidden = one.hidden | {"AppendPosition"}
+    freed.silent_messages = one.silent_messages | {"AppendPosition"}
     freed.trusts_lines = is_whole
     return freed.first(0, to, m) is not None
 
@@ -408,7 +415,7 @@ def _can_send(one: Windows, to: int, m: Message, *, is_whole: bool) -> bool:
 def _bracket(
     windows: Mapping[int, Windows], matching: Matching, i: int, j: int, receipt: Receipt
 ) -> tuple[int, int]:
-    """The steps of the sender between which a receipt has its place, by its neighbours."""
+    """The steps between which a message was sent, by the neighbours of its receipt."""
     others = matching.channels.get((i, j), [])
     before = [one.earliest for one in others if one.step < receipt.step]
     after = [one.latest for one in others if one.step > receipt.step]
@@ -417,60 +424,40 @@ def _bracket(
 
 
 def _is_silent(one: Windows, to: int, m: Message, now_ns: int) -> bool:
-    """Whether a message can have been sent when the log of its sender has no line.
+    """Whether a message was received while the log of its sender has no line.
 
-    So it is after the last line of a process, unless that line says that the module closed: nobody
-    knows how many more lines there were. So it is, too, where a closed member has no line for long:
-    it receives reports or commit positions at intervals.
+    So it is after the last line of a process, unless that line shows that the module closed: more
+    lines may have been there. So it is, too, if a closed member has no line for long, although it
+    receives reports or commit positions at intervals.
     """
     lines = one.trajectory.lines
     place = bisect_left(lines.times, now_ns)
-    is_last = place == len(lines.records) or isinstance(lines.records[place], LifeStart)
+    is_last = place == len(lines.records) or isinstance(lines.records[place], ProcessStart)
     if is_last and place:
         return not lines.closes_before(place)
-    if not place or {"AppendPosition", "CommitPosition"} & one.hidden:
+    if not place or {"AppendPosition", "CommitPosition"} & one.silent_messages:
         return False
     at = next((t for t, step in enumerate(one.steps) if step.lines.stop > place), len(one.steps))
     is_closed = at > 0 and one.steps[at - 1].state.election_state is ElectionState.CLOSED
-    is_long = lines.times[place] - lines.times[place - 1] > GOES_ON_NS
-    return is_closed and is_long and _can_follow(one, at, to, m)
+    return is_closed and lines.is_silent_before(place) and _can_follow(one, at, to, m)
 
 
-def _end_of_life(one: Windows, first: int, last: int) -> int:
-    """The step within a range at which a process has ended, or -1."""
+def _process_end(one: Windows, first: int, last: int) -> int:
+    """The step within a range at which a process ends, or -1."""
     for at in range(first, min(last + 1, len(one.steps))):
-        if one.steps[at].action == END_OF_LIFE and at:
+        if one.steps[at].action == PROCESS_END and at:
             return at
     return -1
 
 
 def _open_gap(one: Windows, at: int, reason: str) -> None:
-    """Note that lines are missing after a step.
+    """Note that lines are missing after step ``at``.
 
-    After the end of a process the gap is where the next process has its first line: what that
-    process finds recorded may have been recorded before the gap.
+    If a process ends there, the gap comes before the first line of the next process that has one.
     """
     steps = one.trajectory.steps
     place = min(at + 1, len(steps) - 1)
-    if steps[at].action == END_OF_LIFE:
-        # A process that logs no step has no place for it.
+    if steps[at].action == PROCESS_END:
         later = range(at + 1, len(steps))
-        place = next((k for k in later if steps[k].lines and steps[k].action != END_OF_LIFE), place)
+        place = next((k for k in later if steps[k].lines and steps[k].action != PROCESS_END), place)
     steps[place].gap = reason
-    line = next(
-        (step.lines.start for step in steps[at + 1 :] if step.lines), one.trajectory.stopped
-    )
-    one.trajectory.gaps.append((line, reason))
-
-
-def _end_with(one: Windows, line: int, reason: str) -> None:
-    """Let a trajectory end with a receipt that is false."""
-    trajectory = one.trajectory
-    steps = trajectory.steps
-    at = next((t for t, step in enumerate(steps) if step.lines.stop > line), len(steps))
-    before = trajectory.state_before(at)
-    del steps[at:]
-    steps.append(false_step(trajectory.lines, line, before))
-    trajectory.gaps[:] = [gap for gap in trajectory.gaps if gap[0] < line]
-    trajectory.false_lines.append((line, reason))
-    trajectory.stopped = line + 1

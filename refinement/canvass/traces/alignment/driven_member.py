@@ -1,7 +1,7 @@
 """One member driven with real numbers: each step is a step of the core, each message has a number.
 
-Positions that a trajectory leaves open get their values here, the smallest that its own lines and
-the messages that others received allow.
+Open positions of the trajectory get values here: the smallest that the member's lines and its
+received messages allow.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,14 +22,13 @@ from canvass.cluster.messages import (
     CommitPosition,
     Message,
 )
-from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.moves import TICKS, Move
-from canvass.traces.alignment.replay import UNBOUNDED, Step, Upper
-from canvass.traces.alignment.windows import Windows, positions_in, stays
+from canvass.traces.alignment.replay import UNBOUNDED, Bounds, Step
+from canvass.traces.alignment.windows import Windows, keeps_phase, positions_in
 
 FIND_DEPTH: Final = 3
-"""Silent steps before a send: at most one for each quantity that grows by itself."""
+"""The most silent steps before a send: one for each position that grows."""
 
 _CLOSED: Final = ElectionState.CLOSED
 _CONTROL: Final = attrgetter(
@@ -47,7 +46,7 @@ _CONTROL: Final = attrgetter(
     "replication_stop_position",
     "snapshot_log_position",
 )
-"""What a step of the trajectory and the live step have in common; positions may differ."""
+"""The fields in which the states of the trajectory and of the run agree; positions may differ."""
 _STREAMED: Final = frozenset(
     {
         ElectionState.CLOSED,
@@ -56,25 +55,24 @@ _STREAMED: Final = frozenset(
         ElectionState.FOLLOWER_LOG_INIT,
     }
 )
-"""The states in which a follower records what its leader writes in their term."""
+"""The states in which a follower records its leader's log stream."""
 
 
-Steps: TypeAlias = list[tuple[str, Input, Outcome]]
-
-
-class Emitted(Struct):
+class RunStep(Struct):
     """One step of the run.
 
     Parameters
     ----------
-    first
-        The number of the first message sent.
+    action, given, state
+        The step of the core, and the state after it.
+    sends, first
+        Receivers and messages that it sends, and the number of the first of these messages.
     sender, number
-        Of the message consumed.
+        The sender of the message that it receives, and that message's number; -1 if there is none.
     lines
         Indexes of the records that the step accounts for.
     gap
-        Lines are missing before it.
+        Whether lines are missing before it.
     """
 
     action: str
@@ -88,8 +86,40 @@ class Emitted(Struct):
     gap: bool = False
 
 
+class Report(NamedTuple):
+    """How a leader knows that a member has recorded a position. The least report is the likeliest.
+
+    Parameters
+    ----------
+    overtakes
+        It is received before a canvass position of the member that the leader has still to answer.
+    is_older
+        It is of an older term than that of the leader.
+    is_new
+        The leader has not received it yet.
+    position
+        The position that the member reports.
+    member_id
+        The member.
+    message
+        The report, if the leader has not received it yet.
+    """
+
+    overtakes: bool
+    is_older: bool
+    is_new: bool
+    position: int
+    member_id: int
+    message: Message | None
+
+
+def likeliness(report: Report) -> tuple[object, ...]:
+    """The order of reports. Messages have none."""
+    return report[:-1]
+
+
 def term_of(s: Member) -> int:
-    """The term that a member is in."""
+    """The term of a member: that of its module if it is closed, else that of its election."""
     return s.module_leadership_term_id if s.election_state is _CLOSED else s.leadership_term_id
 
 
@@ -100,34 +130,36 @@ def streams_from(i: int, s: Member) -> int:
 
 
 @dataclass(slots=True)
-class LiveMember:
+class DrivenMember:
     """One member of the run that is being made.
 
     Parameters
     ----------
-    frontier
-        The index of the trajectory's last step that was taken.
-    published
-        For each term that it led how far it has written.
-    received
-        How many of its messages others have received.
     on_send
-        Is called with each message that leaves: sender, receiver, message, number.
+        Called with each message that the member sends: sender, receiver, message, number.
     limit
-        Narrows the upper bounds by what the member has still to send.
+        Lowers upper bounds to the positions in messages that the member has still to send.
+    frontier
+        The index of the last step of the trajectory that was taken.
+    emitted
+        The steps of the run.
+    published
+        For each term that the member led, the position up to which it has written.
+    received
+        The number of its messages that others have received.
     number
-        Of its next message.
+        The number of its next message.
     gap
-        Lines are missing before its next step.
+        Whether lines are missing before its next step.
     end
-        The step of its trajectory before which it stops for now.
+        The step of its trajectory before which it stops.
     """
 
     windows: Windows
     on_send: Callable[[int, int, Message, int], None]
-    limit: Callable[[LiveMember, Upper], Upper]
+    limit: Callable[[DrivenMember, Bounds], Bounds]
     frontier: int = -1
-    emitted: list[Emitted] = field(default_factory=list)
+    emitted: list[RunStep] = field(default_factory=list)
     published: dict[int, int] = field(default_factory=dict)
     received: int = 0
     number: int = 1
@@ -142,40 +174,44 @@ class LiveMember:
         self.state = self.windows.trajectory.before
 
     @property
-    def upper(self) -> Upper:
-        """The upper bounds of its quantities now."""
+    def bounds(self) -> Bounds:
+        """The present upper bounds of its positions."""
         bounds = self.windows.bounds
-        return self.limit(self, bounds[max(self.frontier, 0)] if bounds else Upper())
+        return self.limit(self, bounds[max(self.frontier, 0)] if bounds else Bounds())
 
     def next_step(self) -> Step | None:
-        """The next step of its trajectory."""
+        """The next step of its trajectory, or None at its end."""
         steps, after = self.windows.steps, self.frontier + 1
         return steps[after] if after < min(len(steps), self.end) else None
 
-    def take(self, action: str, given: Input) -> Outcome | None:
-        """What the core says of a step from the state now."""
-        return self.windows.moves.take(self.state, action, given)
+    def try_step(self, action: str, given: Input = NO_INPUT) -> Step | None:
+        """A step of the core from the present state, or None if it is not possible."""
+        outcome = self.windows.moves.take(self.state, action, given)
+        return None if outcome is None else Step(action, given, outcome)
 
-    def adopt(
-        self,
-        action: str,
-        given: Input,
-        outcome: Outcome,
-        *,
-        lines: range = range(0),
-        sender: int = -1,
-        number: int = -1,
-        gap: bool = False,
-    ) -> None:
-        """Make a step the next one of the run."""
+    def take(self, action: str, given: Input = NO_INPUT) -> bool:
+        """Take a step if it is possible; false if it is not."""
+        step = self.try_step(action, given)
+        if step is not None:
+            self.append(step)
+        return step is not None
+
+    def append(self, step: Step, sender: int = -1, number: int = -1) -> None:
+        """Make a step the next one of the run.
+
+        ``sender`` and ``number`` are those of the message that it receives.
+        """
+        outcome, lines = step.outcome, step.lines
         sends: tuple[tuple[int, Message], ...] = ()
         if outcome.effects:
             sends = tuple([(send.to, send.message) for send in outcome.sends])
         before, s, first = self.state, outcome.next, self.number
-        gap |= self.gap
+        gap = self.gap or bool(step.gap)
         if sends or lines or gap or s is not before:
             self.gap = False
-            self.emitted.append(Emitted(action, given, s, sends, first, sender, number, lines, gap))
+            self.emitted.append(
+                RunStep(step.action, step.given, s, sends, first, sender, number, lines, gap)
+            )
         self.state = s
         if s.role is Role.LEADER and s is not before and s.publication_position >= 0:
             term = term_of(s)
@@ -186,16 +222,9 @@ class LiveMember:
             for place, (to, message) in enumerate(sends, first):
                 self.on_send(self.member_id, to, message, place)
 
-    def try_step(self, action: str, given: Input = NO_INPUT) -> bool:
-        """Take a step if it is possible."""
-        outcome = self.take(action, given)
-        if outcome is not None:
-            self.adopt(action, given, outcome)
-        return outcome is not None
-
-    def record_own(self, recorded: int) -> Steps | None:
-        """The steps by which a leader writes and records up to a position."""
-        path: Steps = []
+    def record_own(self, recorded: int) -> list[Step] | None:
+        """The steps by which a leader writes and records up to a position; None if impossible."""
+        path: list[Step] = []
         s, given = self.state, Input(position=recorded)
         for action, now in (
             ("AppendEntry", s.publication_position),
@@ -206,40 +235,40 @@ class LiveMember:
             outcome = self.windows.moves.take(s, action, given)
             if outcome is None:
                 return None
-            path.append((action, given, outcome))
+            path.append(Step(action, given, outcome))
             s = outcome.next
         return path
 
-    def find(self, to: int, wanted: Receipt, receipts: Callable[[], Iterable[Move]]) -> Steps:
-        """The shortest silent steps after which the message of a receipt goes to a member.
+    def find(self, to: int, wanted: Receipt, receipts: Callable[[], Iterable[Move]]) -> list[Step]:
+        """The shortest sequence of silent steps whose last one sends the message of a receipt.
 
-        Numbers that the message gives are put in where quantities are open, and ``receipts`` that
-        no line shows are taken; the election state stays as it is.
+        Open positions get the numbers of the message. The steps may include the inferred
+        ``receipts``. They keep the phase of the member. Empty if there is no such sequence.
         """
         m, start = wanted.message, self.state
         if isinstance(m, AppendPosition) and start.election_state is _CLOSED:
             reported = self.reports(to, AppendPosition, m.log_position)
             if reported is not None and wanted.accepts(reported[1]):
-                return reported[0]  # The search finds the same, but most messages are reports.
-        upper = self.upper
-        committed = max(upper.committed, start.commit_position)
+                return reported[0]  # The search finds the same more slowly.
+        bounds = self.bounds
+        committed = max(bounds.commit_position, start.commit_position)
         received = cache(lambda: list(receipts()))
-        level: list[tuple[Member, Steps]] = [(start, [])]
+        level: list[tuple[Member, list[Step]]] = [(start, [])]
         seen: set[Member] = set()
         for _ in range(FIND_DEPTH + 1):
-            following: list[tuple[Member, Steps]] = []
+            following: list[tuple[Member, list[Step]]] = []
             for s, path in level:
                 if s in seen:
                     continue
                 seen.add(s)
-                preparing = self._preparing(s, m, upper, received)
+                preparing = self._preparing(s, m, bounds, received)
                 for action, given in chain(self.windows.sending(s, type(m)), preparing):
                     outcome = self.windows.moves.take(s, action, given)
-                    if outcome is None or not stays(s, action, outcome):
+                    if outcome is None or not keeps_phase(s, action, outcome):
                         continue
                     if outcome.next.commit_position > committed:
                         continue
-                    grown = [*path, (action, given, outcome)]
+                    grown = [*path, Step(action, given, outcome)]
                     if any(
                         send.to == to and wanted.accepts(send.message) for send in outcome.sends
                     ):
@@ -249,18 +278,18 @@ class LiveMember:
         return []
 
     def _preparing(
-        self, s: Member, m: Message, upper: Upper, received: Callable[[], list[Move]]
+        self, s: Member, m: Message, bounds: Bounds, received: Callable[[], list[Move]]
     ) -> Iterator[Move]:
-        """Silent steps that may have to be taken before a message is sent: quantities grow by the
-        numbers that it gives, and messages are received.
+        """Silent steps that may be needed before a message is sent: positions grow to those in the
+        message, and messages are received.
         """
         for position in positions_in(m):
             given = Input(position=position)
-            if s.recorded_position < position <= upper.recorded:
+            if s.recorded_position < position <= bounds.recorded_position:
                 yield "RecordLog", given
-            if s.publication_position < position <= upper.published:
+            if s.publication_position < position <= bounds.publication_position:
                 yield "AppendEntry", given
-            if s.commit_position < position <= upper.committed:
+            if s.commit_position < position <= bounds.commit_position:
                 yield "ConsumeLog", given
         if isinstance(m, CommitPosition) and s.role is Role.LEADER and s.election_state is _CLOSED:
             yield "UpdateLeaderPosition", Input(active=self.windows.moves.all)
@@ -268,31 +297,36 @@ class LiveMember:
             yield TICKS[s.election_state], Input(active=self.windows.moves.all)
         yield from received()
 
-    def reports(self, to: int, kind: type[Message], position: int) -> tuple[Steps, Message] | None:
-        """How the member sends a message of a kind now, having recorded up to a position."""
-        path: Steps = []
-        s, upper = self.state, self.upper
+    def reports(
+        self, to: int, kind: type[Message], position: int
+    ) -> tuple[list[Step], Message] | None:
+        """The steps by which the member sends a message of a kind now, and the message.
+
+        It records up to ``position`` before. None if it cannot send such a message.
+        """
+        path: list[Step] = []
+        s, bounds = self.state, self.bounds
         copies = s.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
         known = max(position, s.recorded_position)
-        if copies and kind is AppendPosition and known > upper.reported:
+        if copies and kind is AppendPosition and known > bounds.append_position:
             return None
-        if s.recorded_position < position <= upper.recorded:
+        if s.recorded_position < position <= bounds.recorded_position:
             given = Input(position=position)
             outcome = self.windows.moves.take(s, "RecordLog", given)
             if outcome is not None:
-                path.append(("RecordLog", given, outcome))
+                path.append(Step("RecordLog", given, outcome))
                 s = outcome.next
         for action, given in self.windows.sending(s, kind):
             outcome = self.windows.moves.take(s, action, given)
-            if outcome is None or not stays(s, action, outcome):
+            if outcome is None or not keeps_phase(s, action, outcome):
                 continue
             for send in outcome.sends:
                 if send.to == to and type(send.message) is kind:
-                    return [*path, (action, given, outcome)], send.message
+                    return [*path, Step(action, given, outcome)], send.message
         return None
 
     def inputs(self, step: Step) -> Iterator[Input]:
-        """The input of a step of the trajectory, and others of the same step."""
+        """The input of a step of the trajectory, and its variants."""
         given, s = step.given, self.state
         leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
         if given.message is not None and leads_election:
@@ -312,7 +346,9 @@ class LiveMember:
                 yield replace(given, accepted=self.windows.moves.all)
 
     def agrees(self, step: Step, after: Member) -> bool:
-        """Whether a live step comes to what the trajectory says, positions aside."""
+        """Whether the state after a step agrees with that of the trajectory, without open
+        positions.
+        """
         planned = step.state
         if _CONTROL(after) != _CONTROL(planned):
             return False

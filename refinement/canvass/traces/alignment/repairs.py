@@ -1,7 +1,7 @@
-"""Repair of a replay that cannot go on: lines that are missing, false or exchanged.
+"""Repairs of a replay that cannot meet a line: lines are missing, false or exchanged.
 
-Each repair is tried and the lines after it are replayed; the one that costs least is taken. What
-each move costs is in `costs`.
+After each possible repair the next lines are replayed. The cheapest repair is taken, with the costs
+of `costs`.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.transitions import begin_election, disk
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import LifeStart
+from canvass.traces.aeron_log.records import ProcessStart
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.completeness import GOES_ON_NS
 from canvass.traces.alignment.member_lines import is_start
-from canvass.traces.alignment.moves import END_OF_LIFE
-from canvass.traces.alignment.replay import Moved, Repair, Replay, Step, false_step
+from canvass.traces.alignment.moves import PROCESS_END
+from canvass.traces.alignment.replay import Path, Repair, Replay, Step, Trajectory
 
 BACK: Final = 4
-"""Lines before the one that cannot be met at which something may be wrong already."""
+"""The number of earlier lines at which a repair is tried, too."""
 _ROLES: Final = {
     ElectionState.CANDIDATE_BALLOT: Role.CANDIDATE,
     ElectionState.LEADER_LOG_REPLICATION: Role.LEADER,
@@ -54,20 +53,20 @@ _SUBSCRIBED: Final = frozenset(
 
 
 class Repairs:
-    """Finds the cheapest way to go on with the replay of a member."""
+    """Finds the cheapest repair of a replay."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay, self._lines = replay, replay.lines
 
     def cheapest(self, steps: list[Step], k: int) -> Repair | None:
-        """The cheapest repair of a trajectory that cannot meet line ``k``.
+        """The cheapest repair of a trajectory that cannot meet line ``k``, or None.
 
-        A line is false only if all that follows is met without it. None is where what the member
-        did before is not known for sure: lines of the same process are missing, or the log does not
-        print messages that cannot be inferred.
+        A line is called false only if all lines after it are met without it. No line is called
+        false if the state before it is not sure: lines of the same process are missing, the member
+        was silent for long, or a silent message cannot be inferred.
         """
         best: tuple[int, Repair] | None = None
-        # Of equal costs a gap comes first, so that no line is accused without need.
+        # Of two repairs with equal costs a gap comes first.
         candidates = self._candidates(steps, k)
         for repair in sorted(candidates, key=lambda one: (one.cost, one.false_line >= 0)):
             if best is not None and repair.cost >= best[0]:
@@ -81,21 +80,16 @@ class Repairs:
         if best is None:
             return None
         unsure = self._lines.vocabulary.is_open or _has_gap(steps, best[1].length)
-        if best[1].false_line >= 0 and (unsure or self._is_silent_before(steps, k)):
-            return None
-        return best[1]
-
-    def _is_silent_before(self, steps: list[Step], k: int) -> bool:
-        """Whether a closed member has logged nothing for long before it received line ``k``."""
         closed = bool(steps) and steps[-1].state.election_state is ElectionState.CLOSED
-        if not closed or not k or self._lines.messages[k] is None:
-            return False
-        return self._lines.times[k] - self._lines.times[k - 1] > GOES_ON_NS
+        received = closed and self._lines.messages[k] is not None
+        unsure |= received and self._lines.is_silent_before(k)
+        return None if best[1].false_line >= 0 and unsure else best[1]
 
     def _unmet(self, repair: Repair) -> int:
-        """How many of the lines after a repair cannot be met.
+        """The number of lines after a repair that are not met.
 
-        If a line is passed over, and no later line of the process shows its state, none counts.
+        If the repair skips a line, and no later line of the process shows the member's state, all
+        of them count.
         """
         is_passed = repair.false_line >= 0 and not any(
             step.false and step.action for step in repair.path
@@ -105,7 +99,7 @@ class Repairs:
         end = min(k + costs.HORIZON, count)
         last = min(k + costs.FURTHEST, count)
         while k < end or (changes < costs.CHANGES and k < last):
-            if isinstance(self._lines.records[k], LifeStart):
+            if isinstance(self._lines.records[k], ProcessStart):
                 if is_passed and not changes:
                     break
                 k += 1
@@ -131,16 +125,14 @@ class Repairs:
         """The line is false: no step prints it, or the step prints other numbers."""
         reason = "no step prints this line after the lines before it"
         count = len(self._lines.records)
+        if line + 1 == count or isinstance(self._lines.records[line + 1], ProcessStart):
+            ended = Trajectory(self._lines, state)
+            ended.end_with(line, reason)
+            yield Repair(costs.FALSE_LINE, length, tuple(ended.steps), line, reason)
         if line + 1 < count:
-            if isinstance(self._lines.records[line + 1], LifeStart):
-                step = false_step(self._lines, line, state)
-                yield Repair(costs.FALSE_LINE, length, (step,), line, reason)
             for path in islice(self._replay.meet(state, line + 1, depth=4), 3):
                 if path[-1].lines.stop > k:
                     yield Repair(costs.FALSE_LINE, length, path, line, reason)
-        else:
-            step = false_step(self._lines, line, state)
-            yield Repair(costs.FALSE_LINE, length, (step,), line, reason)
         for path, at, fields in self._replay.meet_loosely(state, line):
             if line < k and self._met_beyond(path[-1].state, path[-1].lines.stop, k) is None:
                 continue
@@ -163,10 +155,10 @@ class Repairs:
                     )
 
     def _exchanged(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
-        """The line and the next one stand in the other order, or it and one of its kind."""
+        """The line and the next one are exchanged, or the line and a near one of its kind."""
         lines = self._lines
         for other in range(line + 1, min(line + 1 + costs.EXCHANGED_WITHIN, len(lines.records))):
-            if isinstance(lines.records[other], LifeStart):
+            if isinstance(lines.records[other], ProcessStart):
                 return
             is_change = lines.messages[line] is None
             alike = is_change and type(lines.records[other]) is type(lines.records[line])
@@ -179,9 +171,9 @@ class Repairs:
                 reason = f"this line and the one at {lines.place(other)} stand in the other order"
                 yield Repair(costs.EXCHANGED_LINES, length, found, line, reason)
 
-    def _met_beyond(self, state: Member, line: int, last: int) -> Moved | None:
-        """The steps that meet the lines from one to another."""
-        found: Moved = ()
+    def _met_beyond(self, state: Member, line: int, last: int) -> Path | None:
+        """The steps that meet the lines from ``line`` to ``last``, or None."""
+        found: Path = ()
         while line <= last:
             path = next(self._replay.meet(state, line, depth=4), None)
             if path is None:
@@ -191,10 +183,7 @@ class Repairs:
         return found
 
     def _missing(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
-        """Lines are missing before the line: receipts or changes that must have been there.
-
-        They are only if line ``k`` is met then.
-        """
+        """Lines are missing before the line. The repair must meet line ``k``, too."""
         found = (
             *self._replay.meet_partly(state, line),
             *self._replay.meet_with_missing(state, line),
@@ -202,21 +191,20 @@ class Repairs:
         for path in found:
             if line < k and self._met_beyond(path[-1].state, path[-1].lines.stop, k) is None:
                 continue
-            missing = [step.gap for step in path if step.gap]
-            cost = costs.GAP + costs.MISSING_LINE * len(missing)
-            reason = "missing: " + ", ".join(missing)
-            yield Repair(cost, length, path, NULL_VALUE, reason)
+            missing = sum(bool(step.gap) for step in path)
+            yield Repair(costs.GAP + costs.MISSING_LINE * missing, length, path)
 
     def _resynchronised(self, state: Member, length: int, k: int) -> Iterator[Repair]:
         """The member's state is taken from the next line that describes it.
 
-        None is passed over: a line that describes the member and does not fit is a false one.
+        If that line contradicts itself, or the member has lost what it had on disk, there is no
+        such repair.
         """
         lines = self._lines.records
         for lost, index in enumerate(range(k, len(lines))):
             record = lines[index]
             taken = index + 1
-            if isinstance(record, LifeStart) or is_start(record):
+            if isinstance(record, ProcessStart) or is_start(record):
                 state = disk(self._replay.rules, state)
             begun = record
             if isinstance(record, records.NewElection) and index + 1 < len(lines):
@@ -226,7 +214,7 @@ class Repairs:
                 if isinstance(begun, records.NewElection) and not _begins(begun, record):
                     return
                 if is_start(begun) and (fallen := _fallen(state, record)):
-                    step = Step("", NO_INPUT, Outcome(state), range(index, taken), false=True)
+                    step = Step("", NO_INPUT, Outcome(state), range(index, taken), false=fallen)
                     cost = costs.GAP + costs.MISSING_LINE
                     yield Repair(cost, length, (step,), index, fallen, is_certain=True)
                     return
@@ -241,22 +229,23 @@ class Repairs:
                     resynchronised=True,
                 )
                 cost = costs.GAP + costs.UNKNOWN_LINES + costs.UNALIGNED_LINE * lost
-                yield Repair(cost, length, (step,), NULL_VALUE, reason)
+                yield Repair(cost, length, (step,))
                 return
 
 
 def _has_gap(steps: list[Step], length: int) -> bool:
-    """Whether lines of a process are known to be missing among the first steps."""
+    """Whether the process of step ``length`` has a gap before that step."""
     for step in reversed(steps[:length]):
-        if step.gap or step.action == END_OF_LIFE:
+        if step.gap or step.action == PROCESS_END:
             return bool(step.gap)
     return False
 
 
 def _fallen(s: Member, record: records.ElectionStateChange) -> str:
-    """What a member that starts has no longer of what it had on disk, in words, or nothing.
+    """Why a starting member has lost what it had on disk; empty if it has not.
 
-    Whatever lines are missing, the protocol never takes back a candidate term, nor its first term.
+    The protocol never takes back a candidate term, nor the first term of a log, whatever lines are
+    missing.
     """
     term = s.persisted_candidate_term_id
     if record.candidate_term_id < term:
@@ -267,7 +256,7 @@ def _fallen(s: Member, record: records.ElectionStateChange) -> str:
 
 
 def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> bool:
-    """Whether the first change of an election says the same as the line of its start."""
+    """Whether a `NewElection` and the first change of the election agree."""
     if begun.append_position > change.append_position:
         return False
     return (begun.leadership_term_id, begun.log_position) == (
@@ -277,12 +266,12 @@ def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> 
 
 
 def _places(steps: list[Step], k: int) -> Iterator[tuple[int, int]]:
-    """Lengths of the trajectory after which something may be wrong, with the next line there."""
+    """The places where a repair is tried: the number of steps kept, and the next line."""
     yield len(steps), k
     found = 0
     for index in range(len(steps) - 1, -1, -1):
         step = steps[index]
-        if step.action == END_OF_LIFE or step.resynchronised or step.false:
+        if step.action == PROCESS_END or step.resynchronised or step.false:
             return
         if step.lines:
             found += 1
@@ -295,7 +284,7 @@ def _places(steps: list[Step], k: int) -> Iterator[tuple[int, int]]:
 
 
 def described_state(replay: Replay, s: Member, record: records.ElectionStateChange) -> Member:
-    """The state of a member after a line that describes it; what no line says is as it was."""
+    """The state of a member after a line that describes it. Other fields are those of ``s``."""
     rules, i = replay.rules, replay.lines.member_id
     at = ElectionState(record.new_state)
     term, position = record.log_leadership_term_id, record.append_position

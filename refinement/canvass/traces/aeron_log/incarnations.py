@@ -17,9 +17,9 @@ from canvass.traces.aeron_log.records import (
     ClusterEvent,
     DamagedLine,
     ElectionStateChange,
-    LifeStart,
     LogRecord,
     NewElection,
+    ProcessStart,
     ServiceAck,
     Start,
     StateChange,
@@ -77,7 +77,7 @@ class Broken(NamedTuple):
     problem: LineProblem
 
 
-class LifeStream:
+class IncarnationStream:
     """Puts the lines of a member in the order of its lives, and counts them.
 
     Attributes
@@ -92,7 +92,7 @@ class LifeStream:
         self.counts = LineCounts()
         self.broken: Broken | None = None
         self._out: list[LogRecord] = []
-        self._header: LifeStart | None = None
+        self._header: ProcessStart | None = None
         self._wall_time_ms: int | None = None
 
     def take(self) -> list[LogRecord]:
@@ -132,7 +132,7 @@ class LifeStream:
         self._settle(DamagedLine)
         self.broken = broken
 
-    def header(self, header: LifeStart) -> None:
+    def header(self, header: ProcessStart) -> None:
         """Add a header: of a new life, or of a file that the agent has rolled."""
         self._decide(starts=True)
         self._header = header
