@@ -1,8 +1,8 @@
-"""Reading the event logs of real Aeron clusters into typed records, strictly, losing no line.
+"""Reading the event logs of real Aeron clusters into typed records.
 
-Here the logs are read; what the members did between the lines is none of this package's business.
-Any input either parses or raises `AeronLogError`; a line that is damaged, cut or unknown is counted
-and reported, never passed over.
+Each line is read or counted: a damaged, truncated or unknown line is reported, never dropped. Input
+that is no log raises `AeronLogError`. The package does not infer steps between lines;
+`canvass.traces.alignment` does.
 
 Start with `logs.read_cluster`, or with `parser.LogParser` for bytes from elsewhere.
 """

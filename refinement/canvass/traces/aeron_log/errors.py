@@ -1,7 +1,7 @@
-"""The one exception of this package, and the codes of everything that can be wrong with a log.
+"""The only exception that this package raises about logs, and the codes of all faults of a log.
 
-No other exception leaves the package for anything that a file contains. What is wrong with one line
-is no exception but a record (`TruncatedLine`, `DamagedLine`) with one of the same codes.
+A fault of one line raises no exception. The line becomes a record (`TruncatedLine`, `DamagedLine`)
+with one of the codes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class LogCode(str, Enum):
-    """What is wrong, as a constant that programs may compare."""
+    """The kind of a fault, as a constant that programs may compare."""
 
     NOT_A_LOG = "NOT_A_LOG"
     NO_LOG = "NO_LOG"
@@ -47,18 +47,18 @@ MAX_SHOWN: Final = 120
 
 
 class AeronLogError(Exception):
-    """The input is not an event log of Aeron, or asks for more than a reader may be asked for.
+    """The input is no event log of Aeron, or exceeds a limit.
 
     Parameters
     ----------
     file
-        As the caller named it; empty if the bytes came from nowhere.
+        The file, as the caller named it; empty if the bytes are not from a file.
     line
         Counted from 1; 0 if the error is about the file as a whole.
     column
         Counted from 1 in characters; 0 if the error is about the line as a whole.
     code
-        Which of the table above.
+        The kind of the fault.
     reason
         One sentence; text of the log in it is quoted and escaped.
     """
@@ -77,7 +77,7 @@ class AeronLogError(Exception):
 
 
 class LineProblem(Exception):
-    """Why one line is no event; caught in this package and turned into a record."""
+    """The fault of one line. This package catches it and makes a record of the line."""
 
     def __init__(self, code: LogCode, column: int, reason: str) -> None:
         super().__init__(code, column, reason)
@@ -87,5 +87,5 @@ class LineProblem(Exception):
 
 
 def shown(text: str) -> str:
-    """Text of a log made safe to print: quoted, escaped, shortened."""
+    """Text of a log, quoted, escaped and shortened, so that it is safe to print."""
     return ascii(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "...")

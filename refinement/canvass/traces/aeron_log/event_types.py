@@ -1,5 +1,6 @@
-"""Which events Aeron's cluster component prints, with which fields, in which order and since which
-release: one table, no parsing. The fields are those of `records`.
+"""The table of events that Aeron's cluster component prints: fields, their order, first releases.
+
+The fields are those of `records`.
 
 It was read from the agent of all releases from 1.43 to 1.52 (``ClusterEventDissector``,
 ``ClusterEventCode``, ``ClusterComponentLogger``) and from the logger built into 1.53
@@ -45,10 +46,10 @@ OLDEST: Final = Release(1, 43)
 """The oldest release whose text is read."""
 
 NEWEST: Final = Release(1, 53)
-"""The newest release whose text was read; a later one is taken to print the same."""
+"""The newest release whose text was read. Later releases are assumed to print the same."""
 
 NAMED: Final = Release(1, 49, 2)
-"""The first release whose agent writes releases into the header of the log."""
+"""The first release whose agent writes its release into the header of the log."""
 
 BUILT_IN: Final = Release(1, 53)
 """The first release that logs without the agent: without lengths, and with each text quoted. Its
@@ -78,7 +79,7 @@ CONSTANTS: Final = {
         ["INIT", "ACTIVE", "SUSPENDED", "SNAPSHOT", "QUITTING", "TERMINATING", "CLOSED", NULL_NAME]
     ),
 }
-"""Constants that the protocol speaks of: another one is damage, not news."""
+"""The known constants of each kind. A line with another constant is damaged."""
 
 PAIRS: Final = frozenset({*CONSTANTS, Kind.NAMES})
 """Kinds that fill two fields of the record, the old and the new one."""
@@ -175,7 +176,7 @@ def _kind(hint: object) -> Kind:
 
 
 def _row(record: type[ClusterEvent]) -> EventType:
-    """The row of an event: names and kinds are those of the record's fields."""
+    """The row of an event, made from the fields of its record."""
     hints = get_type_hints(record, include_extras=True)
     log_names = _LOG_NAMES | _LOG_NAMES_OF.get(record, {})
     later = LATER_FIELDS.get(record, {})

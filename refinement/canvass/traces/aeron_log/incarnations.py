@@ -1,9 +1,9 @@
-"""From classified lines to the record stream of a member: lives begin, cut lines get their name.
+"""The records of a member's log, divided into process incarnations.
 
-Nothing here looks into a line. A line that is no record is kept back until it is known what
-follows: before the next life, or at the very end, it was cut by a crash (`TruncatedLine`); anywhere
-else it is damage (`DamagedLine`). So is the header of a later file: the agent writes one when it
-rolls, the same as a process that starts, and only the next event tells which of the two it was.
+The next line decides what some lines are, so they are kept back. A line that is no record was cut
+by a crash (`TruncatedLine`) if a process starts after it, or nothing follows; else it is damaged
+(`DamagedLine`). A header at the beginning of a later file is written by a process that starts, or
+by an agent that rolls its file; the next event decides.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ from canvass.traces.aeron_log.records import (
 
 @dataclass(slots=True)
 class LineCounts:
-    """What the lines of one member's log are; each line counts in one field.
+    """The numbers of lines of one member's log, by kind. Each line counts once.
 
-    A cut line that goes over into the header of the next life counts twice: the line and the
-    header.
+    A truncated line with a header behind it counts twice: as a line and as a header.
 
     Parameters
     ----------
     members
-        Member ids of the cluster lines, each with the file and line of the first.
+        The member ids in lines of the cluster component, each with file and line of the first one.
     events
         Lines per event of the cluster component that became a record.
     unknown_events
@@ -47,10 +46,10 @@ class LineCounts:
     unreadable
         Lines that became a `DamagedLine` or `TruncatedLine`.
     foreign
-        Lines that are not the log's (an application writing to the same stream), empty ones and the
-        further lines of an event whose text holds line ends included.
+        Lines that the logging did not write (an application may write to the same stream), empty
+        lines, and further lines of an event whose text contains line ends.
     headers
-        Of processes that start, and of files that were rolled.
+        Headers of processes that start, and of rolled files.
     """
 
     members: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -69,7 +68,7 @@ class LineCounts:
 
 
 class Broken(NamedTuple):
-    """A line that is no record; what it becomes depends on what follows."""
+    """A line that cannot be read. The line after it decides which record it becomes."""
 
     file: int
     line: int
@@ -78,14 +77,14 @@ class Broken(NamedTuple):
 
 
 class IncarnationStream:
-    """Puts the lines of a member in the order of its lives, and counts them.
+    """Makes the records of a member's log, and counts its lines.
 
     Attributes
     ----------
     counts
-        What the lines so far are.
+        The counts so far.
     broken
-        The line that is kept back, if there is one.
+        The unreadable line that is kept back, if there is one.
     """
 
     def __init__(self) -> None:
@@ -96,7 +95,7 @@ class IncarnationStream:
         self._wall_time_ms: int | None = None
 
     def take(self) -> list[LogRecord]:
-        """Records that are settled, each once."""
+        """The records that are complete and have not been taken yet."""
         out, self._out = self._out, []
         return out
 
@@ -112,7 +111,7 @@ class IncarnationStream:
         self._out.append(record)
 
     def unknown_event(self, name: str) -> None:
-        """Count an event of the cluster component that the table does not have."""
+        """Count an event of the cluster component that is not in the table."""
         self._settle(DamagedLine)
         counts = self.counts.unknown_events
         counts[name] = counts.get(name, 0) + 1
@@ -123,17 +122,17 @@ class IncarnationStream:
         self.counts.other_components += 1
 
     def foreign(self) -> None:
-        """Count a line that is not the log's."""
+        """Count a line that the logging did not write."""
         self.counts.foreign += 1
 
     def break_off(self, broken: Broken) -> None:
-        """Keep a line back that is no record; one kept before now stands within a life."""
+        """Keep back a line that cannot be read. A line kept before is damaged."""
         self._decide(starts=True)
         self._settle(DamagedLine)
         self.broken = broken
 
     def header(self, header: ProcessStart) -> None:
-        """Add a header: of a new life, or of a file that the agent has rolled."""
+        """Add the header of a new process, or of a file that the agent has rolled."""
         self._decide(starts=True)
         self._header = header
         if header.wall_time_ms == self._wall_time_ms:
@@ -142,12 +141,12 @@ class IncarnationStream:
             self._decide(starts=True)
 
     def close(self) -> None:
-        """Settle what is kept back: nothing follows."""
+        """Complete the records at the end of the log."""
         self._decide(starts=True)
         self._settle(TruncatedLine)
 
     def _settle(self, kind: type[TruncatedLine]) -> None:
-        """Say what the line kept back is, unless a header must be decided first."""
+        """Make a record of the line kept back, unless a header after it is still kept back."""
         broken = self.broken
         if broken is None or self._header is not None:
             return
@@ -161,7 +160,7 @@ class IncarnationStream:
         self.counts.unreadable += 1
 
     def _decide(self, *, starts: bool) -> None:
-        """Settle whether the header kept back starts a life."""
+        """Decide whether the header kept back starts a process."""
         header = self._header
         if header is None:
             return
@@ -176,7 +175,7 @@ class IncarnationStream:
 
 
 def starts_process(record: ClusterEvent) -> bool:
-    """Whether an event is one that only a process that has just started writes first."""
+    """Whether an event is one with which a process begins its log."""
     if isinstance(record, NewElection):
         return record.reason == "node started"
     if isinstance(record, ServiceAck):

@@ -1,12 +1,10 @@
-"""One line of the cluster component, to a record: an exact pattern first, a scan by field name
-where it does not fit.
+"""Reading one line of the cluster component into a record.
 
-Nothing here knows of files, of lives or of what precedes a line. Both ways are linear in the line's
-length: in the patterns every part ends at a character that it cannot contain, and the scan never
-goes back.
+A pattern of the whole line is tried first. Where it does not match, the line is scanned by the
+names of its fields. Both take time linear in the line's length: each part of a pattern ends at a
+character that it cannot contain, and the scan never goes back.
 
-`ClusterLineParser` is made from one row of `event_types`: both generations and all releases are
-read by the same row.
+A `ClusterLineParser` is made from one row of `event_types`. It reads the lines of all releases.
 """
 
 from __future__ import annotations
@@ -151,8 +149,9 @@ def _binary(text: str) -> int:
 
 
 def _pattern(row: EventType, parts: dict[Kind, str], built_in: bool) -> re.Pattern[str]:
-    """The whole line as one release family prints it; the stamp's two halves are the first two
-    groups.
+    """The pattern of a whole line, as the agent or the built-in logger prints it.
+
+    The first two groups are the seconds and the nanoseconds of the stamp.
     """
     body = rf" memberId=({_INT})"
     for field in row.fields:
@@ -187,13 +186,13 @@ class ClusterLineParser:
     Attributes
     ----------
     unknown_fields
-        Names of fields that no row knows, each with how often it was met: a release newer than this
-        table.
+        The names of fields that are not in the table, with their numbers of occurrences. A newer
+        release may print such fields.
     """
 
     def __init__(self, row: EventType) -> None:
         self.name = row.name
-        # The table ties the classes to their fields' types; a test holds the two together.
+        # A test checks that the fields of the table fit those of the class.
         self._record: Callable[..., ClusterEvent] = row.record
         self.fields = row.fields
         self.unknown_fields: dict[str, int] = {}
@@ -203,7 +202,7 @@ class ClusterLineParser:
         self._built_in_converters = _converters(row, int)
 
     def match(self, file: int, number: int, line: str) -> ClusterEvent | None:
-        """Make the record of a line that is exactly as 1.52 or 1.53 prints it, else none."""
+        """The record of a line that is exactly as 1.52 or 1.53 prints it, else None."""
         match = self._agent(line)
         converters = self._agent_converters
         if match is None:
@@ -220,17 +219,17 @@ class ClusterLineParser:
         )
 
     def scan(self, file: int, number: int, line: str, release: Release = OLDEST) -> ClusterEvent:
-        """Make the record of a line in any release's form, by the names of its fields.
+        """The record of a line of any release, read by the names of its fields.
 
         Parameters
         ----------
         release
-            That of the log, or the oldest that it may be of.
+            The release of the log, or the oldest that can have written it.
 
         Raises
         ------
         LineProblem
-            If the line does not give every field that the release prints.
+            If the line lacks a field that the release prints.
         """
         stamp = stamp_of(line)
         if stamp is None:
@@ -252,7 +251,7 @@ class ClusterLineParser:
         return self._record(file, number, stamp[0], member_id, *values)
 
     def _member(self, found: dict[str, tuple[str, int]], length: int) -> int:
-        """The member that wrote the line, taken out of what the line gives."""
+        """The member that wrote the line, removed from the values that were found."""
         value = found.pop("memberId", None)
         if value is not None:
             return _int(*value)
@@ -263,7 +262,7 @@ class ClusterLineParser:
     def _values(
         self, found: dict[str, tuple[str, int]], length: int, release: Release
     ) -> Iterator[object]:
-        """The record's fields after the member, taken out of what the line gives."""
+        """The record's fields after the member, removed from the values that were found."""
         for field in self.fields:
             if field.kind in PAIRS:
                 yield from self._pair(field, found, length)
@@ -295,7 +294,7 @@ def _missing(name: str, length: int) -> NoReturn:
 
 
 def split_fields(text: str, start: int) -> dict[str, tuple[str, int]]:
-    """Take a line's values apart by name.
+    """Split a line into values by name.
 
     Parameters
     ----------
@@ -312,7 +311,7 @@ def split_fields(text: str, start: int) -> dict[str, tuple[str, int]]:
     Raises
     ------
     LineProblem
-        If something is no value, a quoted value does not end, or a name comes twice.
+        If text is no value, a quoted value does not end, or a name comes twice.
     """
     found: dict[str, tuple[str, int]] = {}
     at, end = start, len(text)
@@ -380,9 +379,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def find_header(line: str) -> int:
-    """Index at which a header begins, -1 if the line holds none.
+    """The index at which a header begins, or -1 if the line has none.
 
-    A line that a crash has cut has no end of its own: the header of the next life stands behind it.
+    A line that was cut by a crash has no line end: the header of the next process follows on the
+    same line.
     """
     if _MARK not in line:
         return -1

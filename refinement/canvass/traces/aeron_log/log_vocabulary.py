@@ -1,11 +1,8 @@
-"""What a log can say: the kinds of events that it prints, with the fields that each has in its
-release.
+"""The vocabulary of a log: the events that it prints, and their fields.
 
-A step whose event is not in the vocabulary prints nothing, and a field that is not in it is
-unknown. The vocabulary comes from the release, which the log names or which its text narrows down,
-and from the events that the operator has enabled: as the user says, else as the lines show.
-
-Nothing here reads a line, or says what a log without an event means.
+A step whose event is not in the vocabulary prints nothing. A field that is not in it is unknown.
+The vocabulary depends on the release and on the enabled events. The header names the release, or
+the fields of the lines limit it. The user names the enabled events; else those in the logs count.
 """
 
 from __future__ import annotations
@@ -32,13 +29,13 @@ from canvass.traces.aeron_log.records import ClusterEvent, LogRecord, ProcessSta
 EventClass: TypeAlias = type[ClusterEvent]
 
 ALL: Final = "all"
-"""The name of the set of all events, as Aeron has it."""
+"""Aeron's name of the set of all events."""
 
 PRODUCTION: Final = "production"
 """The name of the set that the script ``basic-auction-cluster`` of Aeron's samples enables."""
 
 _DISABLED: Final = frozenset({"CANVASS_POSITION", "APPEND_POSITION", "COMMIT_POSITION"})
-"""What that script disables (``aeron.event.cluster.log.disable``)."""
+"""The events that this script disables (``aeron.event.cluster.log.disable``)."""
 
 _LINES: Final = tuple(Release(1, minor) for minor in range(NEWEST.minor, OLDEST.minor - 1, -1))
 """The lines of releases, the newest first."""
@@ -50,14 +47,14 @@ _ROW_OF: Final[Mapping[EventClass, EventType]] = {row.record: row for row in EVE
 
 @dataclass(frozen=True, slots=True)
 class LogVocabulary:
-    """What one process incarnation of a member prints.
+    """The events that one process incarnation of a member prints.
 
     Parameters
     ----------
     release
-        Of Aeron; if the log does not name it, the newest that the text may be of.
+        The release of Aeron. If the log does not name it, the newest that fits the text.
     kinds
-        Classes of the records that can be there.
+        The classes of the records.
     """
 
     release: Release
@@ -76,12 +73,12 @@ class LogVocabulary:
 
 
 def events_named(text: str) -> frozenset[str]:
-    """The events that a list names: their names in the log, `ALL` or `PRODUCTION`, with commas.
+    """The events in a list of names, separated by commas: events, `ALL` or `PRODUCTION`.
 
     Raises
     ------
     ValueError
-        If a name is none of them, or there is none.
+        If a name is unknown, or the list is empty.
     """
     found: set[str] = set()
     for word in text.split(","):
@@ -104,10 +101,10 @@ def vocabularies_of(
     Parameters
     ----------
     logs
-        As they were read.
+        The logs.
     events
-        Names of the enabled events, as `events_named` gives them; None if it is not known. Then
-        those are enabled of which some member's log has a line.
+        The names of the enabled events, as `events_named` returns them. By default, each event in a
+        log of some member counts as enabled.
 
     Returns
     -------
@@ -142,18 +139,18 @@ def revision_of(vocabularies: Mapping[int, Iterable[LogVocabulary]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What the text of one incarnation shows of its release.
+    """The release and the events that the text of one incarnation shows.
 
     Parameters
     ----------
     release
-        As the header or the event ``START`` names it, or None.
+        The release in the header or the event ``START``, or None.
     earliest
-        Events and fields that are there are not older.
+        The first release that has all events and fields of the text.
     before
-        A field that is not there is of this release.
+        The first release that has a field which the text lacks.
     kinds
-        Of which there is a line.
+        The classes of its records.
     """
 
     release: Release | None
@@ -162,15 +159,15 @@ class _Text:
     kinds: frozenset[EventClass]
 
     def fits(self, release: Release) -> bool:
-        """Whether the text may be of a release."""
+        """Whether a release can have written the text."""
         return self.earliest <= release < self.before
 
     @property
     def newest(self) -> Release:
-        """The newest line of releases that it may be of.
+        """The newest line of releases that can have written the text.
 
-        A field that all lines lack shows more than a kind of a later release: somebody may have
-        added lines of the kind.
+        If a field is missing, and an event of a later release is there, the field decides: somebody
+        may have added lines of the event.
         """
         return next((one for one in _LINES if one < self.before), OLDEST)
 
@@ -186,7 +183,7 @@ def _incarnations(records: Iterable[LogRecord]) -> list[list[LogRecord]]:
 
 
 def _read(records: list[LogRecord]) -> _Text:
-    """What the records of an incarnation show; all its lines of one kind have the same fields."""
+    """Release and events of an incarnation. All its lines of one event have the same fields."""
     first: dict[type[LogRecord], LogRecord] = {}
     for record in reversed(records):
         first[type(record)] = record
@@ -213,7 +210,7 @@ def _read(records: list[LogRecord]) -> _Text:
 def _vocabulary(
     text: _Text, logged: Iterable[Release], others: _Text, events: Collection[str] | None
 ) -> LogVocabulary:
-    """The vocabulary of an incarnation; ``others`` is what all show that do not name a release."""
+    """The vocabulary of an incarnation. ``others`` joins all texts that name no release."""
     known = text.release or next(filter(text.fits, logged), None)
     release = known or (others.newest if others.newest < text.before else text.newest)
     certain = known or min(release, others.earliest)
@@ -228,7 +225,7 @@ def _vocabulary(
 def _is_enabled(
     kind: EventClass, release: Release, seen: frozenset[EventClass], events: Collection[str] | None
 ) -> bool:
-    """Whether the operator has enabled a kind, as the user says or as lines of its switch show."""
+    """Whether an event is enabled, according to the user, or to lines of events with its switch."""
     if kind is Start:
         return True
     if events is None:
@@ -237,6 +234,6 @@ def _is_enabled(
 
 
 def _switch(kind: EventClass, release: Release) -> str:
-    """The event by whose name a kind is enabled."""
+    """The event whose name enables a kind of record."""
     row = _ROW_OF[kind]
     return row.switch if row.switch and release < BUILT_IN else row.name

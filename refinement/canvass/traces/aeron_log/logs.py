@@ -1,8 +1,8 @@
-"""The logs of a cluster: which files are whose, in which order, read whole.
+"""The logs of a cluster: finding the files of each member, their order, and reading them.
 
-A folder holds ``member-<id>.log``, optionally ``.gz`` or ``.zst``, with the files that the agent
-has rolled beside it as ``member-<id>.log.<n>``. Files named one by one may be called anything:
-their lines say whose they are.
+A folder has ``member-<id>.log``, optionally ``.gz`` or ``.zst``, and rolled files as
+``member-<id>.log.<n>``. Files that are named one by one may have any name: their lines show the
+member.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from canvass.traces.aeron_log.records import (
 from canvass.traces.aeron_log.source import LogName, LogSource, is_similar_name, parse_log_name
 from canvass.traces.limits import MAX_MEMBERS
 
-# Made once: to join types takes longer than to ask for them.
 _OF_A_FOLLOWER: Final = (AppendPosition, CanvassPosition, CatchupPosition, Vote)
 _KEY_KINDS: Final = frozenset(
     {
@@ -48,32 +47,32 @@ _KEY_KINDS: Final = frozenset(
         RequestVote,
     }
 )
-"""What a reader that reads in pieces has to know of the whole log: who leads, and from where."""
+"""The records that are kept in memory of each log, as they show elections, leaders and terms."""
 _OF_A_LEADER: Final = (CommitPosition, NewLeadershipTerm, ElectionStateChange)
 
 
 @dataclass(frozen=True, slots=True)
 class MemberLog:
-    """What one member logged.
+    """The log of one member.
 
     Parameters
     ----------
     member_id
-        As its lines say, or the file's name if none of them is of the cluster; else `NULL_VALUE`.
+        The member in its lines. Without a line of the cluster, the member in the file's name, or
+        `NULL_VALUE`.
     files
-        In reading order; a record's ``file`` is an index into it.
+        The files in reading order. A record's ``file`` is an index into them.
     records
-        In the order of the lines. Of a log that is not kept in memory only those that say how the
-        cluster is made and led (`_KEY_KINDS`), and of each process incarnation the first of each
-        kind.
+        The records in the order of the lines. If the log is too long for the memory: only those of
+        `_KEY_KINDS`, and the first one of each kind in each process incarnation.
     counts
-        What its lines are.
+        The numbers of its lines by kind.
     unknown_fields
-        Fields that this reader does not know, as ``EVENT.name``, each with how often it came.
+        Unknown fields, as ``EVENT.name``, with their numbers of occurrences.
     named
         The members that its lines name as senders or leaders.
     reread
-        Reads all records again, if they are not kept in memory.
+        Reads all records again, if they are not in memory.
     """
 
     member_id: int
@@ -91,16 +90,16 @@ class MemberLog:
 
 @dataclass(frozen=True, slots=True)
 class ClusterLogs:
-    """What the members of one cluster logged.
+    """The logs of one cluster.
 
     Parameters
     ----------
     members
-        By member id.
+        The logs by member id.
     missing
-        Members that others have heard of, and whose log is not there.
+        The members that other logs name, and that have no log.
     ignored
-        Names in the folder that are almost those of members' logs; their files are not read.
+        Names of files that resemble names of logs. These files are not read.
     """
 
     members: dict[int, MemberLog]
@@ -127,9 +126,7 @@ def read_records(files: Iterable[Path], parser: LogParser) -> Iterator[list[LogR
 
 @dataclass(slots=True)
 class _Kept:
-    """The records of a log that are kept: all, or if there are too many what a reader must know of
-    the whole log beforehand.
-    """
+    """The records of a log that are kept in memory: all, or key records if there are too many."""
 
     limit: int
     records: list[LogRecord] = field(default_factory=list)
@@ -159,20 +156,20 @@ class _Kept:
 
 
 def read_member(files: Sequence[Path], kept: int = sys.maxsize) -> MemberLog:
-    """Read the log of one member whole.
+    """Read the log of one member.
 
     Parameters
     ----------
     files
-        In the order in which they were written.
+        The files in the order in which they were written.
     kept
-        How many records are kept in memory at most; the records of a log of more are read again
-        when they are asked for.
+        The most records that are kept in memory. A longer log is read again when its records are
+        needed.
 
     Raises
     ------
     AeronLogError
-        As for `read_records`; also if lines of two members stand in the log.
+        As for `read_records`; also if the log has lines of two members.
     """
     parser = LogParser()
     found = _Kept(kept)
@@ -213,7 +210,7 @@ def read_cluster(
     paths
         One folder, or files. Several files of one member may stand in any order.
     say
-        Called with what begins, in a few words.
+        Called with a short description of each stage when it begins.
     kept
         As for `read_member`.
 
@@ -253,7 +250,7 @@ def read_cluster(
 
 
 def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
-    """Files of each member, and names that are almost those of logs."""
+    """The files of each member, and names that resemble those of logs."""
     groups: dict[int, list[Path]] = {}
     taken: set[LogName] = set()
     ignored = []
@@ -303,7 +300,7 @@ def _first(path: Path) -> tuple[ProcessStart | None, ClusterEvent | None]:
 
 
 def _member_of(files: Sequence[Path]) -> int:
-    """Whose files these are, by their lines; by the name where no line is of the cluster."""
+    """The member of some files, by their lines, or by the name if no line is of the cluster."""
     for path in files:
         _, event = _first(path)
         if event is not None:
@@ -313,11 +310,11 @@ def _member_of(files: Sequence[Path]) -> int:
 
 
 def _in_order(files: Sequence[Path]) -> list[Path]:
-    """Files of a member as they were written.
+    """The files of a member in the order in which they were written.
 
-    The agent numbers the files that it rolls from 1 on, again after each start, and fills gaps; so
-    the numbers do not give the order. The headers do: first the wall clock, then the stamp. If a
-    file has no header the stamps alone decide, which is right within one boot of the host.
+    The headers decide: first the wall clock, then the stamp. If a file has no header, the stamps
+    decide; that is right as long as the host was not restarted. The numbers of rolled files do not
+    show the order, as the agent begins with 1 after each start, and fills gaps.
     """
     if len(files) == 1:
         return list(files)

@@ -1,7 +1,7 @@
-"""From the bytes of one member's log to records: what each line is, and which are not the log's.
+"""Reading the bytes of one member's log into records.
 
-Bytes go in, records come out; nothing here opens a file. The records do not depend on how the bytes
-are cut into pieces. Memory is bounded by one line and the piece at hand, however long the log.
+The records do not depend on how the bytes are divided into pieces. The parser keeps one line and
+one piece in memory. It opens no files.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
 
 PROBE_LINES: Final = 1000
-"""Lines within which a file must show one of the log; an application's start-up may precede it."""
+"""The first line of the log must be within so many lines. An application may log before it."""
 
 JOINED_LINES: Final = 64
-"""Lines that an event with line ends in its text may take; the bound keeps the work linear."""
+"""The most lines of an event whose text contains line ends, so that the time stays linear."""
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 """What some editors write at the beginning of a file."""
@@ -66,12 +66,12 @@ class LogParser:
 
     @property
     def counts(self) -> LineCounts:
-        """What the lines are that have been read so far."""
+        """The counts of the lines that have been read so far."""
         return self._stream.counts
 
     @property
     def unknown_fields(self) -> dict[str, int]:
-        """Fields that the table does not know, as ``EVENT.name``, each with how often it came."""
+        """Unknown fields, as ``EVENT.name``, with their numbers of occurrences."""
         parsers = sorted(self._parsers.items())
         return {f"{e}.{n}": count for e, p in parsers for n, count in p.unknown_fields.items()}
 
@@ -100,12 +100,12 @@ class LogParser:
         return self._stream.take()
 
     def end_file(self, *, cut: bool = False) -> list[LogRecord]:
-        """Say that the file ends here.
+        """End the file.
 
         Parameters
         ----------
         cut
-            More of it is missing than the bytes show: its compressed form ends too early.
+            Whether the compressed file ends too early, so that its end is missing.
 
         Raises
         ------
@@ -133,12 +133,12 @@ class LogParser:
         return self._stream.take()
 
     def close(self) -> list[LogRecord]:
-        """Say that all files have been read."""
+        """End the log, after all files."""
         self._stream.close()
         return self._stream.take()
 
     def _read(self, block: bytes) -> None:
-        """Read whole lines; the end of the last one is already taken off."""
+        """Read whole lines. The last line has no line end any more."""
         if self._line == 0:
             block = block.removeprefix(BYTE_ORDER_MARK)
         too_long = -1
@@ -193,7 +193,7 @@ class LogParser:
             self._stream.other_component()
 
     def _header(self, line: str, at: int) -> None:
-        """Read a header; a line that a crash has cut may stand before it, without an end."""
+        """Read a header, and a truncated line that may stand before it on the same line."""
         if at > 0:
             reason = "the line goes over into a header"
             self._break(line[:at], LineProblem(LogCode.UNTERMINATED, at + 1, reason))
@@ -220,7 +220,7 @@ class LogParser:
             self._stream.event(event, record)
 
     def _unstamped(self, line: str) -> None:
-        """Read a line without stamp: the rest of an event, a torn piece, or none of the log's."""
+        """Read a line without a stamp: the rest of an event, a damaged line, or a foreign line."""
         if self._joins(line):
             return
         if line:
@@ -235,7 +235,7 @@ class LogParser:
             self._stream.foreign()
 
     def _joins(self, line: str) -> bool:
-        """Whether the line goes on with an event before it whose text holds a line end."""
+        """Whether the line is the next one of an event whose text contains a line end."""
         broken = self._stream.broken
         if broken is None or broken.problem.code is not LogCode.OPEN_QUOTE:
             return False
@@ -276,11 +276,11 @@ class LogParser:
 
 
 def shows_its_end(line: str) -> bool:
-    """Whether a line that no line end follows is whole all the same.
+    """Whether a line without a line end is complete.
 
-    A crash cuts a line anywhere, and an editor or a copy takes its line end off. So the last value
-    must be one of which no beginning is a value too: a quoted text, a constant, the id of a member.
-    Of another component's line nothing is asked.
+    A crash can cut a line anywhere; an editor or a copy may remove only the line end. A line of the
+    cluster component is complete if its last value cannot be the beginning of a longer value: a
+    quoted text, a constant, the id of a member. Lines of other components always count as complete.
     """
     stamp = stamp_of(line)
     if stamp is None:

@@ -1,10 +1,9 @@
-"""What a line of an event log says, one frozen class per event of Aeron's cluster component.
+"""The records of event logs: one class for each event of Aeron's cluster component.
 
-A class gives the values of its line, in the order of the line, each with the way in which it is
-written (`Kind`). `event_types` says which releases print it, and where a name in the log differs
-from the field's. Fields of a consensus message have the message's SBE name in snake_case, so that a
-record's fields can be handed to the message of the same name. ``member_id`` is always the member
-that wrote the line: for a message its *receiver*.
+A class has the values of a line, in the order of the line, each with the way in which it is written
+(`Kind`). `event_types` has the releases that print it, and the names in the log that differ from
+the fields. Fields of a consensus message have the message's SBE names in snake_case. ``member_id``
+is always the member that wrote the line: for a message its *receiver*.
 
 The classes are left out of garbage collection: their fields are numbers and texts, which cannot
 form cycles.
@@ -19,7 +18,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 
 NULL_VALUE: Final = -1
-"""A term, position or id that is not there. What a release does not print is None instead."""
+"""The null of terms, positions and ids. A field that the release does not print is None."""
 
 FRAME_ALIGNMENT: Final = 32
 """An entry of a log, and so each position of a log, begins at a multiple of this. Source:
@@ -58,7 +57,7 @@ StateName: TypeAlias = Annotated[str, Kind.NAMES]
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
-    """Where a record comes from.
+    """The place of a record in the log.
 
     Parameters
     ----------
@@ -77,15 +76,15 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 
 class ProcessStart(Line, frozen=True, gc=False):
-    """A process started: what follows is written by a new life of the member.
+    """The header of a log: a process started, and wrote the lines after it.
 
     Parameters
     ----------
     wall_time_ms
-        The wall clock at ``time_ns``, in ms since the Unix epoch. Where the first file begins
-        with the header of a rolled file it may be the start of the process instead.
+        The wall clock at ``time_ns``, in ms since the Unix epoch. In the header of a rolled file
+        that is the first file, it may be the time at which the process started.
     loggers
-        Component and version, as far as the header names them.
+        Components and versions that the header names.
     """
 
     wall_time_ms: int
@@ -93,7 +92,7 @@ class ProcessStart(Line, frozen=True, gc=False):
 
 
 class TruncatedLine(Line, frozen=True, gc=False):
-    """The last line of a life is incomplete: the process or host went down while it was written.
+    """The last line of a process incarnation is incomplete: the process ended while it was written.
 
     ``time_ns`` is 0 where the stamp is part of what is missing.
     """
@@ -105,7 +104,7 @@ class TruncatedLine(Line, frozen=True, gc=False):
 
 
 class DamagedLine(TruncatedLine, frozen=True, gc=False):
-    """A line within a life is incomplete or unreadable: what it said is lost."""
+    """A line within a process incarnation is incomplete or unreadable."""
 
 
 class ClusterEvent(Line, frozen=True, gc=False):
@@ -173,7 +172,7 @@ class RoleChange(ClusterEvent, frozen=True, gc=False):
 
 
 class CanvassPosition(ClusterEvent, frozen=True, gc=False):
-    """Received: a member in CANVASS or NOMINATE tells the end of its log."""
+    """Received: a member in CANVASS or NOMINATE reports the end of its log."""
 
     log_leadership_term_id: int
     log_position: int
@@ -250,7 +249,7 @@ class ReplayNewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
 
 
 class AppendPosition(ClusterEvent, frozen=True, gc=False):
-    """Received: how far a member has recorded the log."""
+    """Received: the position up to which a member has recorded the log."""
 
     leadership_term_id: int
     log_position: int
@@ -259,7 +258,7 @@ class AppendPosition(ClusterEvent, frozen=True, gc=False):
 
 
 class CommitPosition(ClusterEvent, frozen=True, gc=False):
-    """Received: how far the leader says that the log is committed."""
+    """Received: the leader's commit position."""
 
     leadership_term_id: int
     log_position: int
@@ -307,7 +306,7 @@ class ClusterBackupStateChange(ClusterEvent, frozen=True, gc=False):
 
 
 class TerminationPosition(ClusterEvent, frozen=True, gc=False):
-    """Received: the leader says where the cluster is to stop; the sender is not logged."""
+    """Received: the position at which the cluster is to terminate; the sender is not logged."""
 
     leadership_term_id: int
     log_position: int
@@ -333,8 +332,8 @@ class ServiceAck(ClusterEvent, frozen=True, gc=False):
 
 
 class ReplicationEnded(ClusterEvent, frozen=True, gc=False):
-    """A copy from another member's archive ended. Aeron hands the two ids over exchanged; they are
-    as printed.
+    """A copy from another member's archive ended. Aeron prints the two ids exchanged, and so they
+    are here.
     """
 
     purpose: Text
@@ -389,7 +388,7 @@ def position_names(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 def unaligned(record: Line) -> str:
-    """The field that says a position which no log has, with its value; empty if there is none."""
+    """A field whose position is no multiple of `FRAME_ALIGNMENT`, with its value; empty if none."""
     for name in position_names(type(record)):
         position = getattr(record, name)
         if position is not None and position % FRAME_ALIGNMENT and position != NULL_VALUE:

@@ -1,7 +1,7 @@
-"""The files of event logs: their names, and their bytes with a cap on what comes out.
+"""The files of event logs: their names, and their unpacked bytes up to a limit.
 
-A compressed file that ends too early gives what it holds, and says so; one whose data is damaged is
-refused.
+A compressed file that ends too early is read as far as it goes, and `LogSource.cut` is set. A file
+with damaged compressed data is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SIMILAR: Final = re.compile(r"member.*log.*", re.IGNORECASE)
 
 
 class LogName(NamedTuple):
-    """What the name of a log says."""
+    """The parts of a log's file name."""
 
     member_id: int
     part: int | None
@@ -30,7 +30,7 @@ class LogName(NamedTuple):
 
 
 def parse_log_name(name: str) -> LogName | None:
-    """Read the name of a file; None if it is not that of a member's log."""
+    """The parts of a file name, or None if it is not the name of a member's log."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -38,26 +38,26 @@ def parse_log_name(name: str) -> LogName | None:
 
 
 def is_log_name(name: str) -> bool:
-    """Tell whether a file has the name of a member's log."""
+    """Whether a file has the name of a member's log."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_similar_name(name: str) -> bool:
-    """Tell whether the name of a file is almost that of a member's log: somebody may mean one."""
+    """Whether a file name resembles that of a member's log, without being one."""
     return _NAME.fullmatch(name) is None and _SIMILAR.fullmatch(name) is not None
 
 
 CHUNK_BYTES: Final = 1 << 18
-"""What is read at once of a log."""
+"""The number of bytes that are read at once."""
 
 MAX_LOG_BYTES: Final = 1 << 33
-"""Of one file, unpacked: 8 GiB, about the length of the longest log that the line limit allows."""
+"""The largest unpacked file, 8 GiB: about the longest log that the line limit allows."""
 
 MAX_RATIO: Final = 200
-"""Event logs pack 7 to 20 times; a bomb 1000 times and more."""
+"""The largest compression ratio. Event logs have 7 to 20, a decompression bomb 1000 and more."""
 
 MAX_WINDOW_BYTES: Final = 1 << 27
-"""Window of zstandard's longest mode."""
+"""The largest window of zstandard: that of its longest mode."""
 
 _CODES: Final = {
     Code.BAD_COMPRESSION: LogCode.COMPRESSED_DATA,
@@ -76,7 +76,7 @@ class LogSource:
     Attributes
     ----------
     cut
-        After reading: the compressed data ended before its end mark.
+        Whether the compressed data ended before its end mark; known after reading.
     """
 
     def __init__(self, path: Path) -> None:
