@@ -9,7 +9,6 @@ only. So it works on Spark Connect, if the server's workers have canvass.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -24,12 +23,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.rows import ROW_SCHEMA, VERDICT_COLUMNS, RowKind, malformed_row, to_batch
-from canvass.corpus.source import TRUNCATED, plain_schema, row_schema
+from canvass.corpus.source import REVISION, TRUNCATED, plain_schema, row_schema
 from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.arrow import arrow_schema
+from canvass.traces.errors import TraceError
 from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.ndjson import decode_run
 from canvass.traces.parquet import RUNS_KEY, RunEntry
-from canvass.traces.schema import RUN_ID_PATTERN, Fact, FactKind, Run, encode
+from canvass.traces.schema import Fact, FactKind, Run, encode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,7 +50,7 @@ class BadEvents(Exception):
 def verify(
     events: DataFrame,
     *,
-    revision: Revision = "1.50",
+    revision: Revision | None = None,
     initial: Literal["empty", "unknown"] = "empty",
     graph: Path | None = None,
     cache: Path | None = None,
@@ -60,8 +61,10 @@ def verify(
     ----------
     events
         Rows of ``canvass.events/1``. All clusters have the same number of members.
-    revision, initial
-        The fields of ``run.json``, for all runs.
+    revision
+        The revision of all runs. Default: the column ``revision`` of the rows; without it, 1.50.
+    initial
+        The field of ``run.json``, for all runs.
     graph
         Folder of a graph artifact, under the same path for all workers.
     cache
@@ -71,8 +74,8 @@ def verify(
     -------
     DataFrame
         One row for each run, with the columns of the table ``verdicts``. Spark computes it when it
-        is used. The oracle runs on the workers, one at a time on each machine. A run whose id does
-        not match the pattern of the format is MALFORMED.
+        is used. The oracle runs on the workers, one at a time on each machine. A run whose id or
+        revision the format does not have is MALFORMED.
 
     Raises
     ------
@@ -88,6 +91,8 @@ def verify(
     missing = [name for name in names if name not in events.columns]
     if missing:
         raise BadEvents(f"columns of events are missing: {', '.join(missing[:5])}")
+    if revision is None and REVISION in events.columns:
+        names.append(REVISION)
     found = dict(events.dtypes)
     expected = {
         each.name: each.dataType.simpleString() for each in from_arrow_schema(row_schema(count))
@@ -100,7 +105,7 @@ def verify(
     if wrong:
         raise BadEvents(f"columns have other types than those of events: {', '.join(wrong[:5])}")
     checker = TaskChecker.of(graph=graph, cache=cache)
-    run = Run("canvass.run/1", "run", revision, count, initial=initial)
+    run = Run("canvass.run/1", "run", revision or "1.50", count, initial=initial)
     if TRUNCATED in events.columns:
         names.append(TRUNCATED)
     return (
@@ -118,33 +123,32 @@ def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) ->
     """Verify the runs of a partition through a file, as the reader of files checks all events."""
     schema = arrow_schema(template.member_count)
     runs: dict[str, RunEntry] = {}
-    refused: set[str] = set()
+    refused: dict[str | None, str] = {}
     with tempfile.TemporaryDirectory(prefix="canvass-rows-") as folder:
         path = Path(folder) / "events.parquet"
         with pq.ParquetWriter(path, schema, compression="lz4") as writer:
             for batch in batches:
                 table = pa.Table.from_batches([batch])
-                for run_id in pc.unique(batch.column("run")).to_pylist():
-                    if re.match(RUN_ID_PATTERN, run_id):
-                        runs.setdefault(run_id, RunEntry(_named(template, run_id)))
+                for run in _runs_of(table, template):
+                    try:
+                        decode_run(encode(run), "run")
+                    except TraceError as error:
+                        refused[run.run_id] = f"the run {run.run_id!r}: {error.reason}"
                     else:
-                        refused.add(run_id)
-                        table = table.filter(pc.field("run") != run_id)
+                        if runs.setdefault(run.run_id, RunEntry(run)).run != run:
+                            raise BadEvents(f"run {run.run_id} has rows of several revisions")
+                table = table.filter(pc.is_in(table["run"], pa.array(runs, pa.string())))
                 absent = [_NO_SOURCE] * table.num_rows
                 kind = plain_schema(template.member_count).field(_SOURCE)
                 if TRUNCATED in table.column_names:
                     for run_id, fact in _truncated(table):
                         runs[run_id] = replace(runs[run_id], facts=(*runs[run_id].facts, fact))
-                    table = table.drop_columns([TRUNCATED])
+                table = table.select([name for name in schema.names if name != _SOURCE])
                 table = table.append_column(kind, pa.array(absent, kind.type))
                 writer.write_table(table.cast(schema))
             writer.add_key_value_metadata({RUNS_KEY: encode(list(runs.values()))})
         unit = Unit(UnitKind.FILE, str(path), 0, runs=tuple(runs))
-        reason = f"does not match {RUN_ID_PATTERN}"
-        yield to_batch(
-            malformed_row(unit, f"the run id {run_id!r} {reason}", run_id)
-            for run_id in sorted(refused)
-        )
+        yield to_batch(malformed_row(unit, reason, run_id) for run_id, reason in refused.items())
         if runs:
             yield to_batch(checker.check((unit,)))
 
@@ -159,5 +163,9 @@ def _truncated(table: Any) -> Iterator[tuple[str, Fact]]:
         yield row["run"], Fact(kind, row["run"], row["member"], detail=why)
 
 
-def _named(template: Run, run_id: str) -> Run:
-    return replace(template, run_id=run_id)
+def _runs_of(table: Any, template: Run) -> Iterator[Run]:
+    """Yield the runs that have rows in a table, each with the revision of its rows."""
+    columns = [name for name in ("run", REVISION) if name in table.column_names]
+    for row in table.group_by(columns).aggregate([]).to_pylist():
+        revision = row.get(REVISION, template.revision)
+        yield replace(template, run_id=row["run"], revision=revision)

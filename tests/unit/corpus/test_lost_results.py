@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,14 @@ from msgspec.structs import replace
 
 from canvass.conformance.step_lookup import ALLOWED, StepLookup
 from canvass.corpus.engine import ProcessEngine, RunTask
-from canvass.corpus.frame import _verify_rows
+from canvass.corpus.frame import BadEvents, _verify_rows
 from canvass.corpus.job import CorpusJob
-from canvass.corpus.plan import Part, Unit, list_units
-from canvass.corpus.rows import RowKind
+from canvass.corpus.plan import Part, Task, Unit, list_units
+from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.source import EventsReader, row_schema
 from canvass.corpus.task_checker import TaskChecker
 from canvass.corpus.task_files import LostResults
-from canvass.traces.parquet import DatasetWriter
+from canvass.traces.parquet import DatasetFile, DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from canvass.traces.schema import Run
 from support.corpora import record_runs
@@ -99,19 +99,36 @@ def test_a_damaged_file_at_a_recheck_makes_its_runs_malformed(
 
 def rows_of(corpus: Path) -> Any:
     """The events of a corpus as rows of the data source."""
-    names = [name for name in row_schema(3).names if name not in ("source", "revision")]
+    names = [name for name in row_schema(3).names if name != "source"]
     reader = EventsReader({"path": str(corpus)}, names)
     batches = [batch for part in reader.partitions() for batch in reader.read(part)]
     return pa.Table.from_batches(batches)
+
+
+def changed(table: Any, column: str, value: str | None) -> Any:
+    """The rows with another value in a column of the rows of run-2."""
+    is_chosen = pc.equal(table["run"], "run-2")
+    cells = pc.if_else(is_chosen, pa.scalar(value, pa.string()), table[column])
+    return table.set_column(table.column_names.index(column), column, cells)
+
+
+def verdicts_on(
+    table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str | None, str]:
+    """The verdicts on the runs of a table, without the oracle."""
+    monkeypatch.setattr(StepLookup, "ask", lambda _, steps: np.full(len(steps), ALLOWED))
+    checker = TaskChecker.of(cache=tmp_path / "cache")
+    run = Run("canvass.run/1", "run", "1.50", 3)
+    found = _verify_rows(checker, run, iter(table.to_batches()))
+    rows = [row for batch in found for row in batch.to_pylist() if row["kind"] == "VERDICT"]
+    return {row["run_id"]: row["verdict"] for row in rows}
 
 
 def test_a_run_with_an_id_that_the_format_refuses_has_a_verdict(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StepLookup, "ask", lambda _, steps: np.full(len(steps), ALLOWED))
-    table = rows_of(corpus)
-    ids = pc.replace_substring(table["run"], "run-2", "Run 2")
-    table = table.set_column(table.column_names.index("run"), "run", ids)
+    table = changed(rows_of(corpus), "run", "Run 2")
     checker = TaskChecker.of(cache=tmp_path / "cache")
 
     found = _verify_rows(checker, Run("canvass.run/1", "run", "1.50", 3), iter(table.to_batches()))
@@ -124,4 +141,53 @@ def test_a_run_with_an_id_that_the_format_refuses_has_a_verdict(
         "run-3": "CONFORMS",
     }
     (reason,) = (row["reason"] for row in rows if row["verdict"] == "MALFORMED")
-    assert reason.startswith("the run id 'Run 2' does not match")
+    assert reason.startswith("the run 'Run 2': Expected `str` matching regex")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "malformed"),
+    [("run", None, None), ("revision", "1.51", "run-2"), ("revision", None, "run-2")],
+)
+def test_a_run_without_an_id_or_with_an_unknown_revision_is_malformed(
+    corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    column: str,
+    value: str | None,
+    malformed: str | None,
+) -> None:
+    table = changed(rows_of(corpus), column, value)
+
+    found = verdicts_on(table, tmp_path, monkeypatch)
+
+    assert found.pop(malformed) == "MALFORMED"
+    assert found == dict.fromkeys(("run-0", "run-1", "run-3"), "CONFORMS")
+
+
+def test_the_revision_of_rows_decides_their_rules(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of other rules used to be checked as runs of 1.50, and might conform to it."""
+    seen: list[str] = []
+    check = TaskChecker.check
+
+    def check_and_look(checker: TaskChecker, task: Task) -> Iterator[Row]:
+        with DatasetFile(task[0].location) as file:
+            seen.extend(sorted(entry.run.revision for entry in file.runs.values()))
+        return check(checker, task)
+
+    monkeypatch.setattr(TaskChecker, "check", check_and_look)
+
+    verdicts_on(changed(rows_of(corpus), "revision", "hardened"), tmp_path, monkeypatch)
+
+    assert seen == ["1.50", "1.50", "1.50", "hardened"]
+
+
+def test_rows_of_two_revisions_in_a_run_are_an_error(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = rows_of(corpus)
+    both = pa.concat_tables([table, changed(table, "revision", "1.49")])
+
+    with pytest.raises(BadEvents, match="run run-2 has rows of several revisions"):
+        verdicts_on(both, tmp_path, monkeypatch)
