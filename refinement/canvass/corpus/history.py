@@ -302,14 +302,14 @@ def _move(source: Place, target: Place) -> None:
         source.replace(target)
 
 
-_DECIDING: Final = ("cluster", "traces", "graph", "steps", "conformance", "corpus")
+DECIDING: Final = ("cluster", "traces", "graph", "steps", "conformance", "corpus", "spec", "tlc")
 """The packages whose code decides verdicts, also on logs of Aeron."""
 
 
 def checker_version() -> str:
     """Return the version of canvass, and a digest of the code that decides verdicts."""
     found = hashlib.blake2b(digest_size=6)
-    for name in _DECIDING:
+    for name in DECIDING:
         folder = Path(str(import_module(f"canvass.{name}").__file__)).parent
         for file in sorted(folder.rglob("*.py")):
             found.update(f"{name}/{file.relative_to(folder).as_posix()}\0".encode())

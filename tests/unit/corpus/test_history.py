@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections import Counter
 from datetime import UTC, datetime
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from canvass import conformance
 from canvass.corpus import history
 from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.history import (
+    DECIDING,
     TABLES,
     History,
     HistoryInUse,
@@ -305,3 +307,17 @@ def test_what_a_store_refuses_is_one_line_that_names_the_file(tmp_path: Path) ->
     with pytest.raises(StorageError, match=r"odd.parquet: .*Parquet") as caught:
         History(tmp_path).inputs([], "spec-1", "0.1")
     assert "\n" not in str(caught.value)
+
+
+def test_the_version_covers_each_package_that_decides_verdicts() -> None:
+    """Lanes are left out: they only draw runs."""
+    imported = {
+        name
+        for package in DECIDING
+        for file in Path(str(import_module(f"canvass.{package}").__file__)).parent.rglob("*.py")
+        for name in re.findall(
+            r"^\s*(?:from|import) canvass\.(\w+)", file.read_text(), re.MULTILINE
+        )
+    }
+
+    assert imported - {"lanes"} == set(DECIDING)
