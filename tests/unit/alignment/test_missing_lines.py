@@ -11,6 +11,7 @@ from canvass.cluster.messages import Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord, ProcessStart
+from canvass.traces.alignment.alignment import ImportFault
 from canvass.traces.alignment.importer import (
     EXPLAINED,
     INCOMPLETE,
@@ -190,6 +191,21 @@ def test_a_member_that_closes_before_its_election_took_no_step(tmp_path: Path) -
     assert (summary.outcome, summary.missing) == (EXPLAINED, [])
     assert (summary.members[2].accounted, summary.members[2].lines) == (2, 2)
     assert RunFolder(tmp_path / "run").run.without_steps == (2,)
+
+
+def test_logs_of_a_cluster_in_which_no_member_came_to_an_election_are_refused(
+    tmp_path: Path,
+) -> None:
+    """Each module closed in INIT or logged nothing: a run without a step shows nothing."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    started = "[1954.664766128] log started 2026-11-24 18:58:40.865+0000\n"
+    closed = '[1993.932792570] CLUSTER: STATE_CHANGE memberId=1 INIT -> CLOSED reason="closed"\n'
+    for member_id, text in enumerate([started, started + closed, started]):
+        (logs / f"member-{member_id}.log").write_text(text)
+
+    with pytest.raises(ImportFault, match=r"member-\d\.log: no member came to an election"):
+        import_logs([logs], tmp_path / "run")
 
 
 def test_a_member_whose_lines_of_elections_are_lost_took_steps(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def align(
     Raises
     ------
     ImportFault
-        If no line shows an election, or a line names a member that no cluster can have.
+        If no line shows an election or a step, or a line names a member that no cluster can have.
     """
     highest = _highest_member(logs)
     known = [i for i, log in logs.members.items() if i >= 0 and not _lacks_elections(log)]
@@ -140,6 +140,9 @@ def align(
         file = next(iter(logs.members.values())).files[0]
         reason = "no line of the logs is an ELECTION_STATE_CHANGE: enable that event"
         raise ImportFault(f"{file}: {reason}")
+    if all(_shows_nothing(log) for log in logs.members.values()):
+        file = logs.members[known[0]].files[0]
+        raise ImportFault(f"{file}: no member came to an election: no log shows a step")
     enabled = None if events is None else frozenset(events)
     vocabularies = vocabularies_of(logs, enabled)
     rules = Rules(highest + 1, revision or revision_of(vocabularies))
