@@ -6,6 +6,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.cluster.messages import Message
 from canvass.traces.aeron_log import records
@@ -161,6 +162,41 @@ def test_a_process_that_is_killed_within_a_step_leaves_the_first_of_its_lines(
     assert isinstance(logs.members[0].records[ends[1] - 1], records.NewElection)
     assert (summary.outcome, summary.missing) == (EXPLAINED, [])
     assert [one.accounted == one.lines for one in summary.members] == [True] * 3
+
+
+def test_a_module_that_closes_before_its_election_leaves_init_has_no_line_of_that(
+    tmp_path: Path,
+) -> None:
+    """Its archive is not connected any more. It receives reports until it closes."""
+    lines = captured(SAMPLES[0])
+    leader = next(i for i in lines if any(map(begins_to_lead, lines[i])))
+    reports = [one for one in lines[leader] if isinstance(one, records.AppendPosition)]
+    last = max((one for one in reports if not one.flags), key=lambda one: one.time_ns)
+    left = {i: [one for one in lines[i] if one.time_ns <= last.time_ns] for i in lines}
+    (start,) = (one for one in left[leader] if isinstance(one, records.NewElection))
+    role = next(one for one in left[leader] if isinstance(one, records.RoleChange))
+    module = next(one for one in left[leader] if isinstance(one, records.StateChange))
+    left[leader] += [
+        replace(role, old_state="LEADER", new_state="FOLLOWER"),
+        replace(
+            start,
+            reason="inactive follower quorum",
+            leadership_term_id=last.leadership_term_id,
+            log_position=last.log_position,
+            append_position=last.log_position,
+        ),
+        last,
+        replace(module, old_state="ACTIVE", new_state="CLOSED"),
+    ]
+    summary = import_records(logs_of_nodes(left), tmp_path / "run")
+
+    assert (summary.outcome, summary.missing) == (EXPLAINED, [])
+    assert checked(tmp_path / "run").verdict.value == "CONFORMS"
+
+
+def begins_to_lead(record: LogRecord) -> bool:
+    """Whether a line says that a leader's election ends."""
+    return isinstance(record, ElectionStateChange) and record.old_state == "LEADER_READY"
 
 
 def test_a_member_that_never_came_to_its_election_is_a_member(tmp_path: Path) -> None:

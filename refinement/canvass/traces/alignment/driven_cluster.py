@@ -500,7 +500,9 @@ class DrivenCluster:
                 and "CanvassPosition" in self._silent_messages
             ):
                 for _ in range(self._answers_left(live, NewLeadershipTerm)):
-                    live.take("Canvass", Input(interval=True))
+                    repeated = live.try_step("Canvass", Input(interval=True))
+                    if repeated is not None and repeated.state.election_state is s.election_state:
+                        live.append(repeated)
             leader = streams_from(live.member_id, s)
             if "AppendPosition" in self._silent_messages and leader in self.members:
                 for _ in range(max(1, self._answers_left(live, StopCatchup))):
