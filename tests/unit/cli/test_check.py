@@ -142,7 +142,7 @@ def test_a_model_that_cannot_be_checked_is_an_error_and_the_others_are_still_che
     assert first.startswith("ERROR TinyEndless  parse error")
     assert second.startswith("ok    TinyOk")
     (line,) = [line for line in err.splitlines() if "parse error" in line]
-    assert line.startswith("canvass: TinyEndless: parse error: Spoilt.tla:3: ")
+    assert line.startswith("canvass: TinyEndless: parse error: Spoilt.tla:2: ")
     assert "Spoilt" not in out, "the reason is given once"
 
 

@@ -494,9 +494,11 @@ def _parser_summary(lines: Iterable[str]) -> str:
         rest = said[index + 1 : index + 3]
         if line.startswith("***Parse Error***") and rest:
             module = next((one.split()[-1] for one in said if one.startswith("In module ")), "")
-            found = re.search(r"line (\d+)", rest[0])
+            # The line stands in the first complaint, or in the one after it.
+            complaint = rest[0] if re.search(r"line \d", rest[0]) else " ".join(rest)
+            found = re.search(r"line (\d+)", complaint)
             place = f"{module}.tla:{found[1]}: " if module and found else ""
-            return _summary(f"{place}{rest[0]}")
+            return _summary(f"{place}{complaint}")
         if line.startswith(("*** Errors:", "*** Abort messages:")) and len(rest) == 2:
             found = _PARSER_PLACE.fullmatch(rest[0])
             place = f"{found['module']}.tla:{found['line']}: " if found else ""
