@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from operator import itemgetter
 from typing import Final
 
@@ -189,6 +190,20 @@ class Channel:
             before = self.sent[place][0]
 
 
+class StartWait(Enum):
+    """How long the sender of a message waits for the start of the process that received it.
+
+    Logs do not show how long a connection keeps a message for a process that has not started.
+    """
+
+    NEVER = "never"
+    """The message is sent at the first place. Later the sender may announce other positions."""
+    FOR_LATER_PLACE = "for a later place"
+    """The message is sent at the last place before the start, or after the start."""
+    IN_CANVASS = "in CANVASS"
+    """In addition, the sender of a canvass position stays in CANVASS until the start."""
+
+
 class DrivenCluster:
     """Members with real numbers, and their channels.
 
@@ -201,6 +216,7 @@ class DrivenCluster:
         matching: Matching,
         carried: Carried | None = None,
     ) -> None:
+        self.start_wait = StartWait.FOR_LATER_PLACE
         self.windows = windows
         self.members = {
             i: DrivenMember(one, self._on_send, self._limit) for i, one in windows.items()
@@ -312,7 +328,7 @@ class DrivenCluster:
         closed = isinstance(m, CommitPosition) and leads_closed(
             self.members[i].state, m.leadership_term_id
         )
-        if closed or isinstance(m, AppendPosition):
+        if closed or isinstance(m, AppendPosition) or self.start_wait is StartWait.NEVER:
             return False
         starts = self._starts[to]
         before = bisect_right(starts, self.members[to].frontier)

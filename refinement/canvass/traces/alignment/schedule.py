@@ -32,7 +32,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import counted_position
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.driven_cluster import Conflict, DrivenCluster
+from canvass.traces.alignment.driven_cluster import Conflict, DrivenCluster, StartWait
 from canvass.traces.alignment.driven_member import DrivenMember, Report, likeliness, term_of
 from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, receive
@@ -70,16 +70,7 @@ def _first_repair(steps: Sequence[Step], start: int) -> int:
 
 
 class Schedule(DrivenCluster):
-    """Drives the members of one cluster to the ends of their trajectories.
-
-    Attributes
-    ----------
-    waits_for_starts
-        Whether a member stays in CANVASS until the process that receives its canvass position has
-        started, even if it could send the position later.
-    """
-
-    waits_for_starts = False
+    """Drives the members of one cluster to the ends of their trajectories."""
 
     def run(self, ends: Mapping[int, int] | None = None) -> bool:
         """Drive all members to the ends of their trajectories; false if some cannot get there.
@@ -155,7 +146,11 @@ class Schedule(DrivenCluster):
             return False
         if any(channel.latest < after for _, channel in self._outgoing[i]):
             return False
-        if self.waits_for_starts and self._is_patient and self._is_last_chance(live):
+        if (
+            self.start_wait is StartWait.IN_CANVASS
+            and self._is_patient
+            and self._is_last_chance(live)
+        ):
             return False
         if self._unsent_yet(i, after) is not None:
             # The sender need not wait for its next line.

@@ -24,7 +24,7 @@ from canvass.traces.alignment.channel_matching import (
     Receipt,
     match,
 )
-from canvass.traces.alignment.driven_cluster import Carried
+from canvass.traces.alignment.driven_cluster import Carried, StartWait
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, RESUME, TICKS, Moves
 from canvass.traces.alignment.printing import count_logged, logged_lines, printed_lines
@@ -192,9 +192,10 @@ def solve(replays: dict[int, Replay], segment: Segment) -> Solution:
         if not decided:
             break
         best = _match_and_drive(_new_windows(best), segment)
-    if best.schedule.conflicts:
-        found = _match_and_drive(_new_windows(best), segment, waits_for_starts=True)
-        best = max(best, found, key=lambda one: one.quality)
+    for start_wait in (StartWait.IN_CANVASS, StartWait.NEVER):
+        if best.schedule.conflicts:
+            found = _match_and_drive(_new_windows(best), segment, start_wait)
+            best = max(best, found, key=lambda one: one.quality)
     return best
 
 
@@ -204,14 +205,16 @@ def _new_windows(found: Solution) -> dict[int, Windows]:
 
 
 def _match_and_drive(
-    windows: dict[int, Windows], segment: Segment, *, waits_for_starts: bool = False
+    windows: dict[int, Windows],
+    segment: Segment,
+    start_wait: StartWait = StartWait.FOR_LATER_PLACE,
 ) -> Solution:
     """Match the receipts of trajectories, and drive the members."""
     carried, ends = segment.carried, segment.steps(windows)
     matching = match(windows, carried.sent if carried is not None else None)
     matching.postpone(ends, segment.unread, is_first=carried is not None)
     found = Solution(dict(windows), matching, Schedule(windows, matching, carried))
-    found.schedule.waits_for_starts = waits_for_starts
+    found.schedule.start_wait = start_wait
     found.schedule.run(ends)
     return found
 
