@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from operator import itemgetter
 from typing import Final
 
@@ -35,6 +34,7 @@ from canvass.traces.alignment.channel_matching import (
 )
 from canvass.traces.alignment.driven_member import (
     DrivenMember,
+    StartWait,
     streams_from,
     term_of,
 )
@@ -188,20 +188,6 @@ class Channel:
                     self.unclaimed[self.unclaimed.index(last)] = number, m
                     self.unclaimed.sort(key=itemgetter(0))
             before = self.sent[place][0]
-
-
-class StartWait(Enum):
-    """How long the sender of a message waits for the start of the process that received it.
-
-    Logs do not show how long a connection keeps a message for a process that has not started.
-    """
-
-    NEVER = "never"
-    """The message is sent at the first place. Later the sender may announce other positions."""
-    FOR_LATER_PLACE = "for a later place"
-    """The message is sent at the last place before the start, or after the start."""
-    IN_CANVASS = "in CANVASS"
-    """In addition, the sender of a canvass position stays in CANVASS until the start."""
 
 
 class DrivenCluster:

@@ -32,8 +32,14 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import counted_position
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.driven_cluster import Conflict, DrivenCluster, StartWait
-from canvass.traces.alignment.driven_member import DrivenMember, Report, likeliness, term_of
+from canvass.traces.alignment.driven_cluster import Conflict, DrivenCluster
+from canvass.traces.alignment.driven_member import (
+    DrivenMember,
+    Report,
+    StartWait,
+    likeliness,
+    term_of,
+)
 from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, receive
 from canvass.traces.alignment.printing import count_logged, logged_lines

@@ -24,7 +24,8 @@ from canvass.traces.alignment.channel_matching import (
     Receipt,
     match,
 )
-from canvass.traces.alignment.driven_cluster import Carried, StartWait
+from canvass.traces.alignment.driven_cluster import Carried
+from canvass.traces.alignment.driven_member import StartWait
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, RESUME, TICKS, Moves
 from canvass.traces.alignment.printing import count_logged, logged_lines, printed_lines
