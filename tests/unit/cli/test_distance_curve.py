@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 from msgspec.structs import replace
 
-from canvass.cli.distance import MomentReport, curve
+from canvass.cli.distance import curve
+from canvass.distance.report import MomentReport
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -119,6 +119,10 @@ class RunRoutes:
         run = self._run(arguments)
         return strip_of(run.opened, marks_of(run.opened, run.checked.verdict))
 
+    def distances(self, arguments: Arguments) -> Answer:
+        """Give the distances over the run."""
+        return self._run(arguments).distances
+
     def listed(self, kind: Literal["report", "corpus"]) -> Iterator[Question]:
         """Give the questions about a report or corpus: its summary, and a page of its runs."""
 
@@ -175,6 +179,7 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/change", ("field", "member", "at"), routes.change),
         Question("/run/{run}/compare", ("other",), routes.compare),
         Question("/run/{run}/strip", (), routes.strip),
+        Question("/run/{run}/distances", (), routes.distances),
         Question("/run/{run}/explanation", (), routes.explanation),
         Question("/run/{run}/step/{member}/{step}", (), routes.step),
         Question("/hazard/{hazard}", (), routes.hazard),

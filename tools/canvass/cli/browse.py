@@ -41,6 +41,15 @@ def register(app: typer.Typer) -> None:
                 " Default: the sample run that ships with canvass.",
             ),
         ] = None,
+        distance: Annotated[
+            Path | None,
+            typer.Option(
+                "--distance",
+                metavar="FILE.json",
+                help="Show the distances to a loss over the run PATH: the output of"
+                " `canvass check --from PATH --every 1s --format json`.",
+            ),
+        ] = None,
         port: Annotated[
             int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free port.")
         ] = 0,
@@ -62,7 +71,7 @@ def register(app: typer.Typer) -> None:
             raise CommandError(
                 f"{' and '.join(absent)} is not installed: pip install 'canvass[browse]'"
             )
-        _serve(paths or [], port, output, opens=not no_open)
+        _serve(paths or [], distance, port, output, opens=not no_open)
 
 
 def page_is_old(package: Path) -> bool:
@@ -81,9 +90,12 @@ def page_is_old(package: Path) -> bool:
     return not build["up_to_date"]()
 
 
-def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None:
+def _serve(
+    paths: list[Path], distance: Path | None, port: int, output: Format, *, opens: bool
+) -> None:
     import canvass.browser
     from canvass.browser.app import Browser, page_files
+    from canvass.browser.distances import add_distances
     from canvass.browser.guard import LOOPBACK, Access, leading_to, listen, make_server, make_token
     from canvass.browser.opening import Opener, prepare, usable_graphs
     from canvass.browser.sources import Store
@@ -101,7 +113,10 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
         store = Store()
         with Stages() as stages:
             stages.stage(f"opening {', '.join(map(str, paths)) or 'the sample'}")
-            for source in opener.open_all(paths):
+            sources = list(opener.open_all(paths))
+            if distance is not None:
+                add_distances(sources, distance)
+            for source in sources:
                 store.add(source)
         with listen(port) as opened:
             access = Access(opened.getsockname()[1], make_token(), make_token() if opens else "")

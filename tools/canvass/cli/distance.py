@@ -25,6 +25,13 @@ from canvass.cli.output import (
     complain,
     write_json,
 )
+from canvass.distance.report import (
+    DistanceReport,
+    MomentReport,
+    counted_text,
+    distance_text,
+    faults_text,
+)
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -36,40 +43,6 @@ if TYPE_CHECKING:
 _SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
 _UNIT_NS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
-
-
-class MomentReport(msgspec.Struct, frozen=True, rename="camel"):
-    """The distance from one moment: an element of ``canvass check --from --format json``.
-
-    ``steps`` is null if no violation was found within ``searched`` steps.
-    ``underWay`` counts the messages that are under way at the moment, ``repeats`` those besides
-    that a later message in the same channel replaces: the search leaves them out.
-    ``countedTooFar`` is how far the reports that a member counts are beyond what the reporters
-    share with its log, in bytes; null without ``--every``.
-    """
-
-    moment: str
-    event: int | None
-    time_ns: int | None
-    steps: int | None
-    faults: dict[str, int]
-    searched: int
-    complete: bool
-    states: int
-    seconds: float
-    positions: list[int]
-    under_way: int
-    repeats: int
-    counted_too_far: int | None = None
-
-
-class DistanceReport(msgspec.Struct, frozen=True, rename="camel"):
-    """The document of ``canvass check --from --format json``."""
-
-    source: str
-    property: str
-    bounds: dict[str, float]
-    moments: list[MomentReport]
 
 
 class _At(msgspec.Struct, frozen=True):
@@ -264,31 +237,12 @@ def _time(report: MomentReport) -> str:
     return "" if report.time_ns is None else f"{report.time_ns / 1e9:9.3f} s  "
 
 
-def _faults(report: MomentReport) -> str:
-    named = {"crash": "crashes", "lost leader": "lost leaders"}
-    parts = [f"{n} {kind if n == 1 else named[kind]}" for kind, n in sorted(report.faults.items())]
-    return f" ({', '.join(parts)} among them)" if parts else ""
-
-
 def _line(report: MomentReport, wanted: str) -> str:
-    if report.steps == 0:
-        said = f"{wanted} is violated here already"
-    elif report.steps is not None:
-        said = f"{counted(report.steps, 'step')} to a violation of {wanted}{_faults(report)}"
-    else:
-        stopped = "" if report.complete else ", stopped by the time limit"
-        said = f"no violation of {wanted} within {counted(report.searched, 'step')}{stopped}"
-    said += _counted(report)
+    said = distance_text(report, wanted)
     if report.under_way:
         said += f"; {counted(report.under_way, 'message')} under way"
     counts = f"{report.states:,} states, {report.seconds:.1f} s"
     return f"{_time(report)}{report.moment}: {said}; {counts}"
-
-
-def _counted(report: MomentReport) -> str:
-    if not report.counted_too_far:
-        return ""
-    return f"; reports are counted {report.counted_too_far:,} bytes too far"
 
 
 def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
@@ -306,9 +260,9 @@ def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
     )
     yield f"{len(reports)} moments, {len(near)} with a violation in reach" + (":" if near else "")
     for one in near[:5]:
-        yield f"  {_time(one)}{one.moment}: {one.steps} steps{_faults(one)}{_counted(one)}"
+        yield f"  {_time(one)}{one.moment}: {one.steps} steps{faults_text(one)}{counted_text(one)}"
     for one in exposed[:5]:
-        yield f"  {_time(one)}{one.moment}: more than {one.searched} steps{_counted(one)}"
+        yield f"  {_time(one)}{one.moment}: more than {one.searched} steps{counted_text(one)}"
 
 
 def _counterexample(root: Path, found: Distance) -> Counterexample:

@@ -355,6 +355,22 @@ export interface RunStrip {
   readonly leftOut: number;
 }
 
+/** The distance from a moment of a run to the nearest violation. */
+export interface DistanceMark {
+  readonly event: number;
+  readonly text: string;
+  readonly steps: number | null;
+  readonly searched: number;
+  readonly exposed: boolean;
+}
+
+/** The distances over a run; no moments if the page was opened without them. */
+export interface Distances {
+  readonly property: string;
+  readonly moments: readonly DistanceMark[];
+  readonly leftOut: number;
+}
+
 /** A sentence with its evidence. */
 export interface EvidenceLine {
   readonly text: string;

@@ -2,16 +2,19 @@
 
 import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { MembersAt, Overview, RunView } from "../api/types";
+import type { MembersAt, Overview, RunStrip, RunView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
 import { Awaited } from "../parts/note";
 import { plural } from "../words/visible";
+import { DistanceStrip } from "./distance_strip";
 import { useEventAt } from "./event_at";
 import { Machine } from "./machine";
 import { moveOf } from "./machine_layout";
 
-export function OverviewView({ run, at }: { run: RunView; at: number }) {
+export function OverviewView(
+  { run, strip, at }: { run: RunView; strip: RunStrip | undefined; at: number },
+) {
   const [all, setAll] = useState(false);
   const overview = useQuery<Overview>(apiPath(["overview"]));
   const now = useQuery<MembersAt>(apiPath(["run", run.id, "members"], { at }));
@@ -41,6 +44,7 @@ export function OverviewView({ run, at }: { run: RunView; at: number }) {
                 {all ? "Hide" : "Show"} {plural(further, "further change")} <kbd>e</kbd>
               </button>
             </div>
+            <DistanceStrip run={run} strip={strip} at={at} />
             <MemberList now={now.data} />
           </div>
         );

@@ -1,0 +1,77 @@
+"""The document of ``canvass check --from --format json``: the distance from each moment.
+
+`canvass.cli.distance` writes the document, and `canvass.browser` reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from canvass.traces.counts import counted
+
+Count = Annotated[int, Meta(ge=0)]
+
+
+class MomentReport(Struct, frozen=True, rename="camel"):
+    """The distance from one moment: an element of ``canvass check --from --format json``.
+
+    ``event`` is a place in the order of causes of the run; ``timeNs`` is the time since the first
+    event of the run. Both are null for disks.
+    ``steps`` is null if no violation was found within ``searched`` steps.
+    ``underWay`` counts the messages that are under way at the moment, ``repeats`` those besides
+    that a later message in the same channel replaces: the search leaves them out.
+    ``countedTooFar`` is how far the reports that a member counts are beyond what the reporters
+    share with its log, in bytes; null without ``--every``.
+    """
+
+    moment: str
+    event: Count | None
+    time_ns: int | None
+    steps: Count | None
+    faults: dict[str, int]
+    searched: Count
+    complete: bool
+    states: int
+    seconds: float
+    positions: list[int]
+    under_way: int
+    repeats: int
+    counted_too_far: int | None = None
+
+
+class DistanceReport(Struct, frozen=True, rename="camel"):
+    """The document of ``canvass check --from --format json``."""
+
+    source: str
+    property: str
+    bounds: dict[str, float]
+    moments: list[MomentReport]
+
+
+def distance_text(report: MomentReport, wanted: str) -> str:
+    """Write the distance from a moment to a violation of the property ``wanted``, in words."""
+    if report.steps == 0:
+        said = f"{wanted} is violated here already"
+    elif report.steps is not None:
+        steps = counted(report.steps, "step")
+        said = f"{steps} to a violation of {wanted}{faults_text(report)}"
+    else:
+        stopped = "" if report.complete else ", stopped by the time limit"
+        said = f"no violation of {wanted} within {counted(report.searched, 'step')}{stopped}"
+    return said + counted_text(report)
+
+
+def faults_text(report: MomentReport) -> str:
+    """Count the faults among the steps to a violation; empty if there are none."""
+    named = {"crash": "crashes", "lost leader": "lost leaders"}
+    parts = [f"{n} {kind if n == 1 else named[kind]}" for kind, n in sorted(report.faults.items())]
+    return f" ({', '.join(parts)} among them)" if parts else ""
+
+
+def counted_text(report: MomentReport) -> str:
+    """Say how far reports are counted too far; empty if they are not."""
+    if not report.counted_too_far:
+        return ""
+    return f"; reports are counted {report.counted_too_far:,} bytes too far"
