@@ -21,6 +21,19 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
 Ids = dict[str, str]
 PHONE: ViewportSize = {"width": 390, "height": 844}
+COVERED = """(marks) => {
+  const middle = (one) => {
+    const box = one.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  };
+  return marks.filter((one, at) => {
+    const [x, y] = middle(one);
+    const next = marks[at + 1] ? middle(marks[at + 1])[0] : Infinity;
+    const found = document.elementFromPoint(x, y)?.closest("a");
+    return next - x > 5 && found !== one.closest("a");
+  }).map((one) => one.closest("a").dataset.moment);
+}"""
+"""The moments whose mark cannot be pressed in its middle, except those that lie on each other."""
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +103,7 @@ def test_on_a_phone_the_strip_is_in_sight(open_page: Open, measured: Asked) -> N
     box = picture.bounding_box()
     assert box is not None
     assert box["x"] + box["width"] <= PHONE["width"]
+    assert page.locator(".distance a circle:last-child").evaluate_all(COVERED) == []
 
 
 def test_without_distances_there_is_no_strip(open_page: Open, ids: Ids) -> None:

@@ -15,7 +15,8 @@ const RIGHT = 12;
 const BOTTOM = 12;
 const LEVELS = 72; // Height of all levels, if there are many.
 const LEVEL = 14; // Height of a level, if there are few.
-const TOUCH = 11; // Radius of the area that can be pressed.
+const TOUCH = 11; // Largest radius of the area that can be pressed.
+const DOT = 4;
 
 export function DistanceStrip(
   { run, strip, at }: { run: RunView; strip: RunStrip | undefined; at: number },
@@ -44,6 +45,12 @@ function Drawn(
   const x = (event: number): number => LEFT + (along.place(event) + along.place(event + 1)) / 2;
   const step = Math.min(LEVEL, LEVELS / (depth + 1));
   const y = (steps: number): number => TOP + step * (depth + 1 - steps);
+  // The area of a mark must not cover the middle of its neighbour.
+  const room = (place: number): number => {
+    const own = x(moments[place]?.event ?? 0);
+    const gaps = [moments[place - 1], moments[place + 1]].map((one) => (one ? Math.abs(x(one.event) - own) : Infinity));
+    return Math.max(DOT, Math.min(TOUCH, ...gaps.map((gap) => gap / 2)));
+  };
   const here = moments.find((one) => one.event === at);
   return (
     <section class="distance" aria-label="Distance to a loss">
@@ -62,7 +69,7 @@ function Drawn(
               </g>
             ))}
             <line class="strip-now" aria-hidden="true" x1={x(at)} x2={x(at)} y1={0} y2={y(0) + BOTTOM} />
-            {moments.map((one) => (
+            {moments.map((one, place) => (
               <a
                 key={one.event}
                 class={one === here ? "is-chosen" : ""}
@@ -72,7 +79,7 @@ function Drawn(
                 data-moment={one.event}
               >
                 <title>{one.text}</title>
-                <Mark moment={one} x={x(one.event)} y={y(one.steps ?? one.searched + 1)} />
+                <Mark moment={one} x={x(one.event)} y={y(one.steps ?? one.searched + 1)} room={room(place)} />
               </a>
             ))}
           </svg>
@@ -82,11 +89,13 @@ function Drawn(
   );
 }
 
-function Mark({ moment, x, y }: { moment: DistanceMark; x: number; y: number }) {
-  const touch = <circle class="distance-touch" cx={x} cy={y} r={TOUCH} />;
+function Mark(
+  { moment, x, y, room }: { moment: DistanceMark; x: number; y: number; room: number },
+) {
+  const touch = <circle class="distance-touch" cx={x} cy={y} r={room} />;
   if (moment.steps === null) {
     const exposed = moment.exposed ? " is-exposed" : "";
-    return <>{touch}<circle class={`distance-far${exposed}`} cx={x} cy={y} r={4} /></>;
+    return <>{touch}<circle class={`distance-far${exposed}`} cx={x} cy={y} r={DOT} /></>;
   }
   return (
     <>
