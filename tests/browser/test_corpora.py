@@ -84,5 +84,5 @@ def test_the_reason_of_a_run_names_what_its_verdict_does_not_cover(
             assert many.store.content("run", str(run.run)).checked.done.wait(60)
         first, second = many.get(api.ReportRuns, "/corpus/many/runs", verdict="CONFORMS").runs
 
-    assert first.reason.startswith("not asked: AppliedWithinCommitted; ")
+    assert first.reason.startswith("not checked: AppliedWithinCommitted; ")
     assert second.reason == ""

@@ -83,7 +83,7 @@ def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry) -> None:
     )
 
     assert found.ok, found.message
-    assert found.distinct == len(states) > 5
+    assert found.distinct == len(states) > 3
 
 
 @pytest.mark.parametrize("model", FINDINGS)
@@ -131,7 +131,8 @@ def inputs(state: Tree, i: int, action: str) -> Iterator[Input]:
                 position=base + 1, leadership_term_id=log[base], term_base_log_position=base
             )
         case _ if action.startswith("On"):
-            arriving = [queues[i][0] for queues in state["channel"].values() if queues[i]]
+            # In MCFrom a message may arrive while earlier ones in its channel are lost.
+            arriving = [one for queues in state["channel"].values() for one in queues[i]]
             for one, active in product(arriving, sets_of(members)):
                 if f"On{one['type']}" == action:
                     yield Input(message=msgspec.convert(one, Message), active=active)

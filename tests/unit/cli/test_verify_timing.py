@@ -71,7 +71,7 @@ def test_every_form_of_report_has_the_warnings(
     run([*words, "--format", "sarif"])
     log = json.loads(capsys.readouterr().out)
     result = log["runs"][0]["results"][0]
-    assert (result["ruleId"], result["level"]) == ("TIMING/LEADER_HEARD", "warning")
+    assert (result["ruleId"], result["level"]) == ("TIMING/LEADER_HEARD", "error")
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"].endswith("member-0.ndjson")
     assert place["region"]["startLine"] == checked["timing"][0]["step"] + 1
