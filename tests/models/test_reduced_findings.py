@@ -83,7 +83,8 @@ def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry) -> None:
     )
 
     assert found.ok, found.message
-    assert found.distinct == len(states) > 3
+    fewest = 4 if model.name == "MCFromLate" else 6  # MCFromLate ends within four steps.
+    assert found.distinct == len(states) >= fewest
 
 
 @pytest.mark.parametrize("model", FINDINGS)
