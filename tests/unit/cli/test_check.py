@@ -359,3 +359,29 @@ def test_an_interrupt_ends_it_with_130_and_leaves_no_java(tiny: Path, tmp_path: 
     assert err.splitlines()[-1] == "canvass: interrupted"
     assert "Traceback" not in err
     assert processes_with(str(spec)) == []
+
+
+def test_an_interrupt_keeps_the_results_of_the_models_before(tiny: Path, tmp_path: Path) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "endless")
+    export = tmp_path / "counterexamples"
+    words = ["check", "TinyOk", "TinyLoss", "TinyEndless", "--spec", str(spec)]
+    words += ["--format", "json", "--export", str(export)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "canvass.cli.main", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    ) as process:
+        assert process.stderr is not None
+        while "TinyEndless: " not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    report = json.loads(out)
+
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "canvass: interrupted"
+    assert report["ok"] is False
+    assert [each["name"] for each in report["models"]] == ["TinyOk", "TinyLoss"]
+    assert sorted(file.name for file in export.iterdir()) == ["TinyLoss.itf.json", "TinyLoss.json"]

@@ -6,7 +6,7 @@ The command line and what it prints and writes are here; `models` runs and compa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,6 +17,7 @@ from canvass.cli.models import Standing
 from canvass.cli.options import Heap, Output
 from canvass.cli.output import (
     EXIT_ERROR,
+    EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_UNEXPECTED,
     CommandError,
@@ -29,7 +30,7 @@ from canvass.cli.output import (
 from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, load_manifest, spec_root
 
 if TYPE_CHECKING:
-    from canvass.cli.models import ModelReport, ModelRun
+    from canvass.cli.models import ModelReport, ModelRun, Settings
 
 _HEAP: Final = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
 _MARK: Final = {
@@ -206,7 +207,8 @@ def register(app: typer.Typer) -> None:
         """Check models of the spec with TLC, and compare the results with the manifest.
 
         Exit code 0: each result is as expected (a mutant must violate a property). 1: one is not.
-        2: TLC could not run, or did not finish. 130: interrupted.
+        2: TLC could not run, or did not finish. 130: interrupted; the output has the models
+        that were finished.
 
         A counterexample is printed if it is not expected, or if MODEL is given.
 
@@ -214,8 +216,7 @@ def register(app: typer.Typer) -> None:
         """
         from canvass.cli.counterexample import export
         from canvass.cli.distance import check_from
-        from canvass.cli.models import Settings, run_model, select
-        from canvass.cli.output import CheckProgress
+        from canvass.cli.models import Settings, select
         from canvass.distance.search import PROPERTIES, Bounds
         from canvass.tlc import TlcOptions, find_jar, find_java
 
@@ -260,23 +261,41 @@ def register(app: typer.Typer) -> None:
             coverage=coverage,
         )
         width = max(len(entry.name) for entry in chosen)
-        runs: list[ModelRun] = []
-        for entry in chosen:
-            with CheckProgress(len(runs) + 1, len(chosen), entry.name) as progress:
-                runs.append(run_model(root, entry, settings, progress.on_event))
-            if output is Format.HUMAN:
-                _show(runs[-1], width, named=entry.name in names, diagram=diagram)
-            if runs[-1].comparison.standing is Standing.NOT_CHECKED:
-                result, reason = runs[-1].result, runs[-1].comparison.reason
-                complain(f"{entry.name}: {result.outcome.value}: {reason}")
 
-        code = exit_code([run.comparison.standing for run in runs])
+        def show(run: ModelRun) -> None:
+            if output is Format.HUMAN:
+                _show(run, width, named=run.entry.name in names, diagram=diagram)
+
+        runs, code = _check(root, chosen, settings, show)
         if output is Format.JSON:
             reports = [run.report(coverage=coverage) for run in runs]
             write_json(CheckReport(code == EXIT_OK, reports))
         if export_to is not None:
             export([run.counterexample for run in runs if run.counterexample], export_to)
         raise typer.Exit(code)
+
+
+def _check(
+    root: Path, models: Sequence[ModelEntry], settings: Settings, show: Callable[[ModelRun], None]
+) -> tuple[list[ModelRun], int]:
+    """Check models one by one until an interrupt; return the finished ones and the exit code."""
+    from canvass.cli.models import run_model
+    from canvass.cli.output import CheckProgress
+
+    runs: list[ModelRun] = []
+    try:
+        for entry in models:
+            with CheckProgress(len(runs) + 1, len(models), entry.name) as progress:
+                run = run_model(root, entry, settings, progress.on_event)
+            runs.append(run)
+            show(run)
+            if run.comparison.standing is Standing.NOT_CHECKED:
+                complain(f"{entry.name}: {run.result.outcome.value}: {run.comparison.reason}")
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+        return runs, EXIT_INTERRUPTED
+    return runs, exit_code([run.comparison.standing for run in runs])
 
 
 def _given(options: Mapping[str, object]) -> list[str]:
