@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace as replace_fields
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,19 @@ def test_each_receipt_has_a_window_and_windows_keep_the_order_of_the_channel() -
         places = [one.earliest for one in receipts]
         assert places == sorted(places)
         assert all(one.earliest <= one.latest for one in receipts)
+
+
+def test_sends_of_a_trajectory_are_not_computed_again() -> None:
+    """A search with many inferred receipts matches nearly the same trajectories many times."""
+    replays = {i: Replay(RULES, one, facts()) for i, one in lines_of_sample().items()}
+    trajectories = {i: one.run() for i, one in replays.items()}
+    counts = [sum(one.moves.core_steps for one in replays.values())]
+    for _ in range(2):
+        match({i: Windows(trajectories[i], one.moves) for i, one in replays.items()})
+        counts.append(sum(one.moves.core_steps for one in replays.values()))
+    first, second = (after - before for before, after in pairwise(counts))
+
+    assert second < first / 4
 
 
 def test_an_impossible_commit_position_has_no_window() -> None:

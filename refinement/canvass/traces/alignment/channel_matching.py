@@ -312,8 +312,6 @@ def _order_publications(windows: Mapping[int, Windows], matching: Matching) -> N
         if not moved:
             break
     _bound_positions(windows, matching)
-    for one_windows in windows.values():
-        one_windows.forget()
 
 
 def _bound_positions(windows: Mapping[int, Windows], matching: Matching) -> None:

@@ -7,6 +7,7 @@ lines that follow and from the state itself.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -87,6 +88,9 @@ class Moves:
         The number of steps that the core has computed.
     banned
         Inferred receipts that are not tried again: the index of the next line, and the message.
+    sent
+        A cache of `Windows`: for a set of silent messages, and whether lines are trusted, the
+        messages that the member can send in some situation, with their slots.
     """
 
     def __init__(self, rules: Rules, lines: MemberLines, facts: ClusterFacts) -> None:
@@ -95,6 +99,10 @@ class Moves:
         self.all = frozenset(range(rules.member_count))
         self.core_steps = 0
         self.banned: set[tuple[int, Message | None]] = set()
+        self.sent: defaultdict[
+            tuple[frozenset[str], bool], dict[tuple[object, ...], dict[tuple[int, Message], int]]
+        ] = defaultdict(dict)
+        self._numbers: dict[Member, int] = {}
         self._others = [j for j in range(rules.member_count) if j != lines.member_id]
         found = enumerate(lines.records)
         self._changes = [k for k, record in found if isinstance(record, _CHANGES)]
@@ -110,6 +118,10 @@ class Moves:
             return Outcome(replace(s, commit_position=given.position))
         self.core_steps += 1
         return step(self.rules, self.member_id, s, action, given)
+
+    def number_of(self, s: Member) -> int:
+        """A number that stands for a state. Equal states have equal numbers."""
+        return self._numbers.setdefault(s, len(self._numbers))
 
     def silent(self, s: Member, k: int, silent_messages: frozenset[str]) -> Iterator[Move]:
         """Silent steps that may be needed before the line at index ``k``.

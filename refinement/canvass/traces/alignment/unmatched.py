@@ -406,9 +406,8 @@ def _can_send(one: Windows, to: int, m: Message, *, is_whole: bool) -> bool:
     """
     if not one.silent_messages:
         return False
-    freed = Windows(one.trajectory, one.moves)
-    freed.silent_messages = one.silent_messages | {"AppendPosition"}
-    freed.trusts_lines = is_whole
+    reported = frozenset({"AppendPosition"})
+    freed = Windows(one.trajectory, one.moves, more_silent=reported, trusts_lines=is_whole)
     return freed.first(0, to, m) is not None
 
 

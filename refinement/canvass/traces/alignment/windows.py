@@ -15,7 +15,7 @@ from itertools import combinations
 from operator import attrgetter
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from canvass.cluster.leader_position import leader_quorum_position
 from canvass.cluster.member import (
@@ -155,17 +155,26 @@ def next_line_times(trajectory: Trajectory) -> list[int]:
 class Windows:
     """The send windows of one member.
 
-    Attributes
+    Parameters
     ----------
+    trajectory, moves
+        The steps of the member, and its moves.
+    more_silent
+        Messages that count as silent besides those that the log does not print.
     trusts_lines
         Whether the lines of the other members limit which positions they can have reported, if
         these reports are silent.
     """
 
-    trusts_lines = True
-
-    def __init__(self, trajectory: Trajectory, moves: Moves) -> None:
-        self.trajectory, self.moves = trajectory, moves
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        moves: Moves,
+        *,
+        more_silent: frozenset[str] = frozenset(),
+        trusts_lines: bool = True,
+    ) -> None:
+        self.trajectory, self.moves, self.trusts_lines = trajectory, moves, trusts_lines
         self.steps = trajectory.steps
         self.bounds, self.next_line_ns = upper_bounds(trajectory), next_line_times(trajectory)
         own = frozenset({moves.member_id})
@@ -177,10 +186,11 @@ class Windows:
         self.active_sets = (
             [moves.all] if moves.rules.is_149 else [own | one for one in chosen] + chosen
         )
-        self.silent_messages = trajectory.lines.vocabulary.silent_messages
+        self.silent_messages = trajectory.lines.vocabulary.silent_messages | more_silent
         self._may_send = [_may_send(step) for step in self.steps]
-        self._answered: dict[tuple[int, Message], dict[tuple[int, Message], int]] = {}
-        self._sendable: dict[tuple[object, ...], set[tuple[int, Message]]] = {}
+        # Many trajectories of a member have the same states.
+        self._sent = moves.sent[self.silent_messages, trusts_lines]
+        self._numbers = [moves.number_of(step.state) for step in self.steps]
         self._greatest: dict[int, int] = {}
         self._reported: dict[tuple[object, ...], tuple[int, int, int, int] | None] = {}
         self._terms: dict[tuple[object, ...], set[tuple[int, ...]]] = {}
@@ -194,11 +204,6 @@ class Windows:
             known = sorted(self.active_sets, key=lambda one: len(one ^ heard))
             self._likely[heard] = known
         return known
-
-    def forget(self) -> None:
-        """Clear the caches, as bounds have changed."""
-        self._answered.clear()
-        self._sendable.clear()
 
     def slot(self, t: int, to: int, m: Message) -> int:
         """The slot in which step ``t`` itself can have sent a message, or -1."""
@@ -221,10 +226,12 @@ class Windows:
                 return -1
         elif step.action not in _TICKING:
             return -1
-        known = self._answered.get((t, m))
-        if known is None:
-            known = self._answered[t, m] = self._sent_at(t, before, m)
-        return known.get((to, m), -1)
+        start, after = self._numbers[t - 1] if t else -1, step.state.election_state
+        key = step.action, step.given, start, after, m, self._known(t)
+        found = self._sent.get(key)
+        if found is None:
+            found = self._sent[key] = self._sent_at(t, before, m)
+        return found.get((to, m), -1)
 
     def sends_after(self, t: int, to: int, m: Message) -> bool:
         """Whether a message can be sent in the state after step ``t``."""
@@ -244,16 +251,21 @@ class Windows:
             return False  # A terminated process takes no more steps.
         if not self._fits(s, m):
             return False
-        # In an election only the state decides, and many steps leave the same state.
+        # In an election only a leader's state decides.
         leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
-        is_shared = leads_election and type(m) is not StopCatchup
+        known = () if leads_election and type(m) is not StopCatchup else self._known(t)
         # A leader's answer to a silent message depends on the canvass positions of the receiver.
         receiver = to if self.silent_messages and s.role is Role.LEADER else -1
-        key = (s if is_shared else t, m, receiver)
-        known = self._sendable.get(key)
-        if known is None:
-            known = self._sendable[key] = self._sent_after(t, to, m)
-        return (to, m) in known
+        key = self._numbers[t], m, receiver, known
+        found = self._sent.get(key)
+        if found is None:
+            found = self._sent[key] = self._sent_after(t, to, m)
+        return (to, m) in found
+
+    def _known(self, t: int) -> tuple[int, ...]:
+        """The bounds after a step, as part of a key."""
+        known: tuple[int, ...] = astuple(self.bounds[t])
+        return known
 
     def first(self, place: int, to: int, m: Message) -> int | None:
         """The first place at or after ``place`` where a message can have been sent."""
@@ -309,18 +321,18 @@ class Windows:
         for active in self.active_sets:
             yield replace(due, active=active)
 
-    def _sent_after(self, t: int, to: int, m: Message) -> set[tuple[int, Message]]:
+    def _sent_after(self, t: int, to: int, m: Message) -> dict[tuple[int, Message], int]:
         """The messages that can be sent after a step, with the numbers of a message put in."""
-        found: set[tuple[int, Message]] = set()
+        found: dict[tuple[int, Message], int] = {}
         for s in self.with_numbers(self.steps[t].state, self.bounds[t], m):
             for action, given in self.sending(s, type(m)):
                 outcome = self.moves.take(s, action, given)
                 if outcome is not None and outcome.effects and keeps_phase(s, action, outcome):
-                    found.update((send.to, send.message) for send in outcome.sends)
+                    found.update(((send.to, send.message), AFTER) for send in outcome.sends)
             for action, given in self.inferred_receipts(s, to, m, self.silent_messages):
                 answered = self.moves.take(s, action, given)
                 if answered is not None:
-                    found.update((send.to, send.message) for send in answered.sends)
+                    found.update(((send.to, send.message), AFTER) for send in answered.sends)
         return found
 
     def _fits(self, s: Member, m: Message) -> bool:
