@@ -210,7 +210,9 @@ def mark_file(member: int, errors: Sequence[str] = (), *, sbe_header: bool = Tru
     return block.ljust(8192, b"\0") + records.ljust(4096, b"\0")
 
 
-def descriptor(recording: int, start: int, stop: int, checksum: int = 0, state: int = 1) -> bytes:
+def descriptor(
+    recording: int, start: int, stop: int, checksum: int = 0, state: int = 1, session: int = 5
+) -> bytes:
     """An entry of the catalog."""
     values = {
         "recordingId": recording,
@@ -222,7 +224,7 @@ def descriptor(recording: int, start: int, stop: int, checksum: int = 0, state: 
         "segmentFileLength": SEGMENT_LENGTH,
         "termBufferLength": TERM_LENGTH,
         "mtuLength": 1408,
-        "sessionId": 5,
+        "sessionId": session,
         "streamId": STREAM if recording == LOG else 106,
     }
     channel = "aeron:udp?alias=log" if recording == LOG else "aeron:ipc?alias=snapshot"
@@ -267,7 +269,9 @@ def write_disk(folder: Path, disk: Disk) -> Path:
     (cluster / "node-state.dat").write_bytes(node_state(disk.candidate_term))
     (cluster / "cluster-mark.dat").write_bytes(mark_file(disk.member))
     stop = len(disk.log) if disk.stop is None else disk.stop
-    descriptors = [descriptor(LOG, disk.start, stop)] if disk.log or disk.entries else []
+    descriptors = (
+        [descriptor(LOG, disk.start, stop, session=disk.member)] if disk.log or disk.entries else []
+    )
     for base in range(disk.start - disk.start % SEGMENT_LENGTH, len(disk.log), SEGMENT_LENGTH):
         part = disk.log[base : base + SEGMENT_LENGTH]
         (archive / f"{LOG}-{base}.rec").write_bytes(part.ljust(SEGMENT_LENGTH, b"\0"))

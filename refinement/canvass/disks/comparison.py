@@ -1,15 +1,15 @@
-"""Several disks together: where the members' logs agree and differ, what was committed, and whether
-they hold what clients were answered.
+"""Comparison of several disks: where the logs differ, and which committed or acknowledged entries
+the disks lack.
 
-No file says what was committed. Two things on disk prove it: a leader appends the first entry of
-its term only when a quorum has recorded all that is before it, and a snapshot is taken of what is
-committed. Both are lower bounds: clients may have been answered for more.
+No file names the committed entries. Two facts prove them: a leader appends the first entry of its
+term only when a quorum has recorded all entries before it, and a snapshot contains only committed
+entries. Both are lower bounds: clients may have answers for later entries.
 
-An egress message repeats the session and the timestamp of the entry that a service processed, so
-that a client that logs them knows which entry was acknowledged. Each line of such a file is one
-JSON object: ``{"clusterSessionId": 7, "timestamp": 1795341312786}``, with ``"payload"`` (the first
-eight bytes of the request in hexadecimal) if requests can have the same timestamp; or
-``{"logPosition": 4192}``, the position up to which an answer covers the log.
+An egress message repeats the session and the timestamp of the entry that a service processed. A
+client that logs both knows the acknowledged entries. Each line of its file is one JSON object:
+``{"clusterSessionId": 7, "timestamp": 1795341312786}`` or ``{"logPosition": 4192}``. The first form
+can have ``"payload"``, the first eight bytes of the request in hexadecimal, because requests can
+have the same timestamp. ``logPosition`` is the position up to which an answer covers the log.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from canvass.disks.small_files import LogEntry
 
 
 class Tail(msgspec.Struct, frozen=True, rename="camel"):
-    """What one member's log holds of one term: the run's bounds in it, and how many entries."""
+    """The part of one member's log that belongs to one term, with its number of entries."""
 
     leadership_term_id: int
     start: int
@@ -46,7 +46,7 @@ class Tail(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class MemberLog(msgspec.Struct, frozen=True, rename="camel"):
-    """One member's log: where it starts, ends, and what it holds beyond what all members share."""
+    """One member's log: its start, its end, and its part beyond the common position."""
 
     member_id: int
     start: int
@@ -58,7 +58,7 @@ class MemberLog(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Proof(msgspec.Struct, frozen=True, rename="camel"):
-    """Why everything up to a position in a member's log was committed, and where that stands."""
+    """The evidence on one disk that its entries before ``position`` were committed."""
 
     position: int
     member_id: int
@@ -71,9 +71,8 @@ class Proof(msgspec.Struct, frozen=True, rename="camel"):
 class Comparison:
     """Several logs compared.
 
-    ``agreed`` has the position up to which two members' logs are the same, for each pair with the
-    lower id first. ``proofs`` are of what was committed, the furthest of each member. ``floor`` is
-    the one of them that reaches furthest.
+    ``agreed`` has the position up to which the logs of two members are the same, for each pair with
+    the lower id first. ``proofs`` has the furthest proofs of each member.
     """
 
     logs: Mapping[int, RecordedLog]
@@ -92,7 +91,7 @@ class Comparison:
         return self.agreed[min(i, j), max(i, j)]
 
     def holders(self, member_id: int, position: int) -> list[int]:
-        """The members whose log is that member's up to a position."""
+        """The members whose log is the same as a member's up to a position."""
         return [j for j in sorted(self.logs) if self.agreement(member_id, j) >= position]
 
 
@@ -127,7 +126,7 @@ def common_position(comparison: Comparison) -> int:
 
 
 def member_logs(disks: Sequence[MemberDisk], comparison: Comparison) -> list[MemberLog]:
-    """Each member's log in numbers."""
+    """The numbers of each member's log."""
     common = common_position(comparison)
     return [
         MemberLog(
@@ -151,7 +150,7 @@ def _tail(run: TermRun, common: int) -> Tail:
 def differences(
     disks: Sequence[MemberDisk], comparison: Comparison, member_count: int
 ) -> list[Finding]:
-    """Where logs contradict each other, and what was committed and is on no quorum."""
+    """The findings about several disks: contradictions, and committed entries without a quorum."""
     return [
         *_same_term(comparison),
         *_two_histories(comparison),
@@ -161,12 +160,8 @@ def differences(
 
 
 def _same_term(comparison: Comparison) -> Iterator[Finding]:
-    """A term has one leader: its bytes are the same in all logs."""
-    pairs = {
-        pair: position
-        for pair, position in comparison.agreed.items()
-        if _differ_in_a_term(comparison, pair, position)
-    }
+    """Find different entries of one term; a term has one leader, and so the same entries."""
+    pairs = _differences_in_a_term(comparison)
     for (i, j), position in pairs.items():
         odd, others = _odd_one(comparison, pairs, i, j)
         if others and odd != i and odd != j:
@@ -196,15 +191,31 @@ def _same_term(comparison: Comparison) -> Iterator[Finding]:
         yield Finding(Kind.DIVERGED, odd, file, offset, text, consequence)
 
 
-def _differ_in_a_term(comparison: Comparison, pair: tuple[int, int], position: int) -> bool:
+def _same_term_at(comparison: Comparison, pair: tuple[int, int], position: int) -> bool:
     mine, theirs = (comparison.logs[k].term_at(position) for k in pair)
     return mine is not None and theirs is not None and mine.term == theirs.term
+
+
+def _differences_in_a_term(comparison: Comparison) -> dict[tuple[int, int], int]:
+    """The pairs of members that hold different entries of one term, with the position."""
+    return {
+        pair: position
+        for pair, position in comparison.agreed.items()
+        if _same_term_at(comparison, pair, position)
+    }
+
+
+def _damaged_copies(comparison: Comparison) -> dict[int, int]:
+    """The members whose log differs from several others within a term, each with one of these."""
+    pairs = _differences_in_a_term(comparison)
+    found = (_odd_one(comparison, pairs, i, j) for i, j in pairs)
+    return {odd: others[0] for odd, others in found if others}
 
 
 def _odd_one(
     comparison: Comparison, pairs: Mapping[tuple[int, int], int], i: int, j: int
 ) -> tuple[int, list[int]]:
-    """Which of two members differs from others that agree, and those; else nobody."""
+    """The one of two members that differs from several others, and these; else `ALL_MEMBERS`."""
     position = pairs[i, j]
     for odd, other in ((i, j), (j, i)):
         against = [
@@ -220,7 +231,7 @@ def _odd_one(
 
 
 def _two_histories(comparison: Comparison) -> Iterator[Finding]:
-    """Two logs that differ, and both were committed beyond that."""
+    """Find logs that differ although both were committed beyond the difference."""
     reached: dict[int, list[Proof]] = {}
     for proof in comparison.proofs:
         reached.setdefault(proof.member_id, []).append(proof)
@@ -232,20 +243,19 @@ def _two_histories(comparison: Comparison) -> Iterator[Finding]:
         a, b = beyond
         if a is None or b is None or position >= min(ends):
             continue
-        mine, theirs = (comparison.logs[k].term_at(position) for k in (i, j))
-        same = mine is not None and theirs is not None and mine.term == theirs.term
+        same = _same_term_at(comparison, (i, j), position)
         if same or min(a.position, b.position) <= position:
             continue
         text = (
             f"members {i} and {j} differ from {position} on, and both logs were committed beyond "
-            f"that: {a.text} (member {i}); {b.text} (member {j}, {b.file}:{b.offset})"
+            f"this position: {a.text} (member {i}); {b.text} (member {j}, {b.file}:{b.offset})"
         )
         consequence = "one of them loses committed entries when it joins the other"
         yield Finding(Kind.DIVERGED, ALL_MEMBERS, a.file, a.offset, text, consequence)
 
 
 def _snapshots_beyond(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
-    """A snapshot of a term, beyond where the term ends for another member."""
+    """Find snapshots at a position behind the end that another member has for their term."""
     ends: dict[int, tuple[LogEntry, MemberDisk]] = {}
     for disk in disks:
         for entry in disk.terms:
@@ -273,14 +283,18 @@ def _snapshots_beyond(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
 def _durability(
     disks: Sequence[MemberDisk], comparison: Comparison, member_count: int
 ) -> Iterator[Finding]:
-    """What was committed is on a quorum."""
+    """Find committed entries that are not on a quorum."""
     quorum = quorum_size(member_count)
     unknown = member_count - len(disks)
+    damaged = _damaged_copies(comparison)
     for proof in comparison.proofs:
         log = comparison.logs.get(proof.member_id)
         if log is None or not 0 < proof.position <= log.end:
             continue
         holders = comparison.holders(proof.member_id, min(proof.position, log.sound_end))
+        if proof.member_id in damaged:
+            sound = comparison.holders(damaged[proof.member_id], proof.position)
+            holders = max(holders, sound, key=len)
         if len(holders) >= quorum:
             continue
         there = member_names(holders)
@@ -298,9 +312,9 @@ def _loss(holders: int, unknown: int, quorum: int) -> tuple[Kind, str]:
     Parameters
     ----------
     holders
-        How many of the given disks hold the entries.
+        The number of given disks that hold the entries.
     unknown
-        How many disks were not given.
+        The number of disks that were not given.
     """
     disks = f"{unknown} disk{'' if unknown == 1 else 's'}"
     if holders + unknown < quorum:
@@ -313,14 +327,14 @@ def _loss(holders: int, unknown: int, quorum: int) -> tuple[Kind, str]:
 
 
 MAX_LINE: Final = 10_000
-"""Bytes of one line."""
+"""The greatest length of a line, in bytes."""
 
 Key = tuple[int, int, int]
-"""Session, timestamp, and the first eight bytes of the payload, or 0 where they are not given."""
+"""Session, timestamp, and the first eight bytes of the payload, or 0 without a payload."""
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """One line."""
+    """One line of a client's file."""
 
     cluster_session_id: int | None = None
     timestamp: int | None = None
@@ -330,7 +344,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgements:
-    """All lines: how often each entry was acknowledged, and the line that said so first."""
+    """The acknowledged entries, each with its count and its first line."""
 
     file: str
     entries: Mapping[Key, int]
@@ -340,7 +354,7 @@ class Acknowledgements:
 
     @property
     def with_payload(self) -> bool:
-        """Whether entries are distinguished by what is in them."""
+        """Whether payloads distinguish the entries."""
         return any(key[2] for key in self.entries)
 
 
@@ -357,7 +371,8 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
     Raises
     ------
     DiskError
-        If it cannot be read, or a line is not as described above; it names the line.
+        If the file cannot be read, or a line has not the form that the module describes. The error
+        names the line.
     """
     decoder = msgspec.json.Decoder(Acknowledgement)
     entries: Counter[Key] = Counter()
@@ -399,12 +414,12 @@ def _held(log: RecordedLog, *, with_payload: bool) -> Counter[Key]:
 def check_acknowledgements(
     given: Acknowledgements, comparison: Comparison, member_count: int, disk_count: int
 ) -> list[Finding]:
-    """Which acknowledged entries are on no quorum of the disks.
+    """Find acknowledged entries that are on no quorum of the disks.
 
     Notes
     -----
-    Entries that a member has purged behind a snapshot are taken to be there; sessions are compared
-    in whole logs, so that a retried request counts for each of its entries.
+    A member with a purged log counts as a holder of every entry. Whole logs are compared: a request
+    that was sent again counts once for each of its entries.
     """
     held = {
         i: _held(log, with_payload=given.with_payload) for i, log in sorted(comparison.logs.items())

@@ -1,4 +1,4 @@
-"""One member's disk: all of its files read, and what a member that starts on it would believe."""
+"""One member's disk: the content of its files, and the state with which the member starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from canvass.disks.files import (
     read_bytes,
 )
 from canvass.disks.findings import DiskError, Finding, Kind
-from canvass.disks.layouts import CONSENSUS_MODULE, NULL_VALUE, RECORDING_LOG_ALIGNMENT
+from canvass.disks.layouts import (
+    CONSENSUS_MODULE,
+    NULL_VALUE,
+    RECORDING_LOG_ALIGNMENT,
+    RECORDING_LOG_ENTRY,
+)
 from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import (
     Catalog,
@@ -39,19 +44,19 @@ LOG_STREAM_ID: Final = 100
 CONSENSUS_MODULE_SERVICE_ID: Final = -1
 
 _WITHOUT: Final = {
-    RECORDING_LOG: "the member starts with an empty recording log: it takes its log for one of no "
-    "term, and its snapshots for none",
+    RECORDING_LOG: "the member starts with an empty recording log: without terms and without "
+    "snapshots",
     NODE_STATE: "the member may vote again in a term in which it has voted",
-    MARK_FILE: "nothing; which member this is, is taken from the folder",
+    MARK_FILE: "the member id is taken from the folder's name",
     CATALOG: "the archive starts empty: the member has neither log nor snapshots",
 }
 
 
 @dataclass
 class MemberDisk:
-    """The files of one member, each read, or None if it is missing or cannot be read.
+    """The content of one member's files.
 
-    ``findings`` says of each that is not there why.
+    A file that is missing or cannot be read is None, and ``findings`` has the reason.
     """
 
     member_id: int
@@ -65,7 +70,7 @@ class MemberDisk:
     findings: list[Finding] = field(default_factory=list)
 
     def path(self, name: str) -> str:
-        """How a file is named in a finding, whether it is there or not."""
+        """The path of a file in findings, also if the file is missing."""
         return str(self.files.files.get(name, self.files.folder / name))
 
     def finding(
@@ -74,18 +79,13 @@ class MemberDisk:
         """A finding in one of the files of `canvass.disks.files.NAMES`."""
         return Finding(kind, self.member_id, self.path(name), offset, text, consequence)
 
-    # What a member that starts on this disk believes (RecordingLog.createRecoveryPlan).
-
-    @property
-    def recording_log_end(self) -> int:
-        """Where the last whole entry of the recording log ends."""
-        alignment = RECORDING_LOG_ALIGNMENT
-        return self.recording_log_length - self.recording_log_length % alignment
+    # The state with which a member starts on this disk (RecordingLog.createRecoveryPlan).
 
     @property
     def recording_log_rest(self) -> int:
-        """Bytes at the end of the recording log that are no whole entry, and not zero."""
-        return self.recording_log_length % RECORDING_LOG_ALIGNMENT
+        """The number of bytes at the end of the recording log that Aeron does not read."""
+        rest = self.recording_log_length % RECORDING_LOG_ALIGNMENT
+        return rest if rest <= RECORDING_LOG_ENTRY.length else 0
 
     @property
     def entries(self) -> list[LogEntry]:
@@ -100,12 +100,12 @@ class MemberDisk:
 
     @property
     def last_term(self) -> LogEntry | None:
-        """The TERM entry that the member takes for that of its last term."""
+        """The TERM entry of the last term."""
         return self.terms[-1] if self.terms else None
 
     @property
     def snapshots(self) -> list[LogEntry]:
-        """The valid snapshots of the consensus module, the one that is loaded last."""
+        """The valid snapshots of the consensus module; the member loads the last one."""
         return [
             entry
             for entry in self.entries
@@ -119,26 +119,29 @@ class MemberDisk:
 
     @property
     def snapshot_position(self) -> int:
-        """Where replay begins: the position of the snapshot, or 0."""
+        """The position at which a replay begins: the position of the snapshot, or 0."""
         return 0 if self.snapshot is None else self.snapshot.log_position
 
     @property
     def end(self) -> int:
-        """What the member reports as its append position when it starts."""
+        """The append position that the member reports when it starts."""
         if self.last_term is not None and self.log is not None:
             return self.log.end
         return self.snapshot_position
 
     @property
     def log_term(self) -> int:
-        """What the member reports as the term of its log when it starts."""
+        """The term of the log that the member reports when it starts."""
         if self.last_term is not None:
             return self.last_term.leadership_term_id
         return NULL_VALUE if self.snapshot is None else self.snapshot.leadership_term_id
 
 
 def log_recording_id(disk: MemberDisk) -> int:
-    """The recording of the log: that of the TERM entries, else the likely one, or -1."""
+    """The recording id of the log, or -1.
+
+    The TERM entries name it. Without them, the alias of the channel or the stream id does.
+    """
     ids = {entry.recording_id for entry in disk.terms}
     if ids:
         return min(ids)
@@ -155,9 +158,9 @@ def load(files: MemberFiles, position: int) -> MemberDisk:
     Parameters
     ----------
     files
-        Where they are.
+        The paths of the files.
     position
-        Which of the given members this is; its id if no file and no folder name says another.
+        The member id if neither the mark file nor the name of the folder has one.
     """
     disk = MemberDisk(position, files)
 

@@ -1,7 +1,7 @@
-"""The door to the disks: which files belong to a member, and their bytes, opened for reading only.
+"""The files of members: their paths, and their bytes, opened for reading only.
 
-Nothing here writes, creates or locks anything, and nothing here knows what a file holds. A file
-whose name ends in ``.gz`` is decompressed in memory.
+This module writes, creates and locks nothing, and does not interpret the bytes. A file whose name
+ends in ``.gz`` is decompressed in memory.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ CATALOG: Final = "archive.catalog"
 NAMES: Final = (RECORDING_LOG, NODE_STATE, MARK_FILE, CATALOG)
 
 DEPTH: Final = 3
-"""How many folders below the one that is given are searched."""
+"""The number of folder levels below the given folder that are searched."""
 
 MAX_SMALL: Final = 1 << 28
-"""Bytes of a file that is not a segment: 256 MiB."""
+"""The greatest size of a file that is not a segment, in bytes: 256 MiB."""
 MAX_SEGMENT: Final = 1 << 30
-"""Bytes of a segment: Aeron allows 1 GiB."""
+"""The greatest size of a segment, in bytes: Aeron allows 1 GiB."""
 
 _SEGMENT: Final = re.compile(r"(\d{1,18})-(\d{1,18})\.rec")
 
@@ -43,8 +43,8 @@ _SEGMENT: Final = re.compile(r"(\d{1,18})-(\d{1,18})\.rec")
 class MemberFiles:
     """The files of one member.
 
-    ``files`` has the path of each of `NAMES` that is there, ``segments`` that of each segment by
-    its recording and the position at which it begins.
+    ``files`` has the paths of the existing files of `NAMES`. ``segments`` has the paths of the
+    segments by recording id and by the position at which the segment begins.
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class MemberFiles:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is none."""
+        """Whether the member has no file."""
         return not self.files and not self.segments
 
 
@@ -72,7 +72,7 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _collect(folder: Path, paths: Sequence[Path]) -> tuple[MemberFiles, list[str]]:
-    """The member's files among some, and what is there twice."""
+    """The member's files among ``paths``, and the names that occur twice."""
     found, twice = MemberFiles(folder), []
     for path in paths:
         plain = path.name.removesuffix(".gz")
@@ -91,12 +91,12 @@ def _collect(folder: Path, paths: Sequence[Path]) -> tuple[MemberFiles, list[str
 
 
 def find_members(folder: Path) -> list[MemberFiles]:
-    """Find the files of a member below a folder, or of several if each has its own folder in it.
+    """Find the files of one member below a folder, or of several members in folders of their own.
 
     Raises
     ------
     DiskError
-        If there is no such folder, or if it is not clear which file belongs to which member.
+        If the folder does not exist, or if several files of one name are in a member's folder.
     """
     if not folder.is_dir():
         raise DiskError(str(folder), -1, "there is no such folder")
@@ -136,7 +136,7 @@ def read_bytes(path: Path, limit: int = MAX_SMALL) -> Bytes:
     Raises
     ------
     DiskError
-        If it cannot be read, is not a regular file, or is larger than ``limit`` bytes.
+        If the file cannot be read, is not a regular file, or is larger than ``limit`` bytes.
     """
     try:
         status = path.stat()
@@ -159,7 +159,7 @@ def read_bytes(path: Path, limit: int = MAX_SMALL) -> Bytes:
 def read_segment(path: Path, length: int) -> Bytes:
     """The bytes of a segment.
 
-    A file that is shorter ends in zeros: copies are often made without them.
+    Zeros are added to a shorter file, because copies often omit the zeros at the end.
     """
     data = read_bytes(path, MAX_SEGMENT)
     if len(data) >= length:

@@ -1,4 +1,4 @@
-"""Findings about disks, their kinds, their verdict, and the error for files that are unreadable."""
+"""Findings about disks, their kinds, their verdict, and the error for unreadable files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Kind(str, Enum):
     DAMAGED = "DAMAGED"
     """A disk contradicts itself, or bytes on it are damaged."""
     UNREADABLE = "UNREADABLE"
-    """A file is not what its name says."""
+    """A file has not the format that its name says, or is of an unknown release."""
     MISSING = "MISSING"
-    """A file is not there, so that something could not be checked."""
+    """A file is missing, and a part of the disk could not be checked."""
     NOTE = "NOTE"
     """Nothing is wrong."""
 
@@ -77,16 +77,16 @@ def printable(text: str) -> str:
 
 
 class DiskError(Exception):
-    """A file is not what its name says, or cannot be read.
+    """A file has not the format that its name says, or cannot be read.
 
     Parameters
     ----------
     file
-        As the caller named it.
+        The path as the caller wrote it.
     offset
-        The byte at which reading failed, or -1 if that is not one byte.
+        The offset at which reading failed, or -1 for the whole file.
     reason
-        Why, for people. Text taken from the file is shown with its control characters escaped.
+        The reason, for people. Control characters are escaped.
     """
 
     def __init__(self, file: str, offset: int, reason: str) -> None:
@@ -96,6 +96,6 @@ class DiskError(Exception):
         self.reason = printable(reason)
 
     def __str__(self) -> str:
-        """Say where and why, in one line."""
+        """The place and the reason, in one line."""
         place = self.file if self.offset < 0 else f"{self.file}:{self.offset}"
         return f"{place}: {self.reason}"

@@ -1,10 +1,10 @@
-"""The loops over the frames of a log, compiled: they see every frame of gigabytes.
+"""Compiled loops over the frames of a log, fast enough for gigabytes.
 
-A segment comes as an array of 8-byte words and one of 4-byte words, which share their memory.
-Offsets are bytes in the segment. Nothing here opens a file or words a finding.
+A segment is an array of 8-byte words and an array of 4-byte words, which share their memory.
+Offsets are bytes in the segment. This module opens no file and writes no finding.
 
-The files are mapped and may be damaged in any way, so a loop never reads beyond the limit that it
-is given, and always ends: each frame is at least 32 bytes long.
+The mapped files may be damaged in any way. A loop never reads beyond its limit, and it ends,
+because each frame is at least 32 bytes long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Table = NDArray[np.uint32]
 LIMIT: Final = 0
 """The limit is reached."""
 NO_FRAME: Final = 1
-"""Where a frame should begin there are zeros."""
+"""Zeros stand where a frame should begin."""
 BAD_LENGTH: Final = 2
 BAD_TYPE: Final = 3
 BAD_TERM_OFFSET: Final = 4
@@ -35,27 +35,27 @@ BAD_TERM_ID: Final = 5
 BEYOND: Final = 6
 """A frame reaches beyond its term buffer or beyond the limit."""
 BAD_FRAGMENT: Final = 7
-"""A message begins within another, or goes on without having begun."""
+"""A message begins within another message, or continues without a beginning."""
 BAD_MESSAGE: Final = 8
-"""No message of the schema, or of a length that it cannot have."""
+"""A message of an unknown kind, or of an impossible length."""
 OTHER_TERM: Final = 9
 """An entry of another leadership term than the one that was opened last."""
 BAD_CHECKSUM: Final = 10
 FULL: Final = 11
-"""There is no room for another first entry of a term: give more, and go on."""
+"""The array ``openings`` is full: enlarge it and continue."""
 
 OPENING_COLUMNS: Final = 6
 O_START, O_TERM, O_BASE, O_LEADER, O_MESSAGES, O_TIMERS = range(OPENING_COLUMNS)
-"""Of the first entry of a term: its start, what it says, and the counts of entries before it."""
+"""The first entry of a term: its position, its fields, and the counts of entries before it."""
 
 # The state that a scan carries from segment to segment.
 STATE_COLUMNS: Final = 6
 S_TERM, S_ENTRY_START, S_OPENINGS, S_MESSAGES, S_TIMERS, S_VERSION = range(STATE_COLUMNS)
-"""The leadership term; where the entry that is not complete begins, or -1; how many terms were
-opened; counts of entries; the last schema version."""
+"""The leadership term; the position of the incomplete entry, or -1; the number of terms opened;
+counts of messages and timers; the last schema version."""
 
 _TERM_FIELDS: Final = 24
-"""Bytes of the block that every message of the log has at least: term, another id, timestamp."""
+"""The shortest block of a message in the log, in bytes: term, another id, timestamp."""
 
 
 def compiled(function: _F) -> _F:
@@ -76,7 +76,7 @@ def _crc_table(polynomial: int) -> Table:
 CRC32_TABLE: Final = _crc_table(0xEDB88320)
 CRC32C_TABLE: Final = _crc_table(0x82F63B78)
 NO_TABLE: Final = np.zeros(0, np.uint32)
-"""Given where the frames bear no checksums."""
+"""The table for frames without checksums."""
 
 
 @compiled
@@ -99,7 +99,7 @@ def frame_end(halves: Halves, offset: int, limit: int) -> tuple[int, int]:
     Returns
     -------
     tuple of int
-        Where no frame begins any more, and where the last one began (or ``offset``).
+        The end of the last frame, and its beginning (``offset`` if there is no frame).
     """
     last = offset
     while offset < limit:
@@ -140,7 +140,7 @@ def replay_end(halves: Halves, offset: int, limit: int, position: int, term_leng
 def checksums_match(
     halves: Halves, data: NDArray[np.uint8], table: Table, offset: int, limit: int, count: int
 ) -> bool:
-    """Whether the first data frames bear checksums where the session id stands otherwise.
+    """Whether the first data frames have checksums in place of the session id.
 
     Notes
     -----
@@ -177,29 +177,29 @@ def scan(  # noqa: C901 - one pass over gigabytes; each branch is one rule of th
     state: Ints,
     openings: Ints,
 ) -> tuple[int, int]:
-    """Look at each frame of a segment from an offset up to a limit.
+    """Check each frame of a segment from an offset up to a limit.
 
     Parameters
     ----------
     words, halves, data
         The segment as words of 8, 4 and 1 bytes.
     offset, limit
-        What to look at, in bytes of the segment.
+        The bytes of the segment to check.
     position
         The log position of the segment's first byte.
     initial_term_id, term_length
-        Of the recording: which term id and offset a frame at a position must bear.
+        The values of the recording. They decide the term id and the term offset of each frame.
     table
-        Of the checksum that the frames bear, or empty.
+        The table of the frames' checksum, or empty.
     is_log
         Whether entries of a cluster's log are expected in the frames.
     state, openings
-        Carried from call to call; a row is filled for each first entry of a term.
+        Kept from call to call. A row of ``openings`` is filled for each first entry of a term.
 
     Returns
     -------
     tuple of int
-        Why the scan stopped, and the offset of the frame at which it did.
+        The reason why the scan stopped, and the offset of the frame at which it stopped.
     """
     while offset < limit:
         half = offset >> 2
@@ -294,13 +294,13 @@ def agree(
     Returns
     -------
     tuple
-        How many bytes are the same, and whether the next frames differ (else one of the segments
-        has reached its limit).
+        The number of equal bytes, and whether the next frames differ. If they do not, a limit is
+        reached.
 
     Notes
     -----
-    Session and stream ids are not compared: a replicated frame bears those of the replay. Of a
-    padding frame only the header is compared, as an archive records no more of it.
+    Session and stream ids are not compared, because a replicated frame has the ids of its replay.
+    An archive records only the header of a padding frame; only the header is compared.
     """
     start = offset
     high = np.int64(-1) << 32
@@ -343,7 +343,7 @@ def session_messages(
     Returns
     -------
     int
-        How many rows are filled then.
+        The number of filled rows.
     """
     while offset < limit and count < rows.shape[0]:
         half = offset >> 2
@@ -373,7 +373,7 @@ def next_frame(
 
     Notes
     -----
-    A frame says in its header where it stands, so that payload is hardly taken for one.
+    The header of a frame has the frame's position. A payload is hardly mistaken for a frame.
     """
     while offset + 32 <= limit:
         half = offset >> 2

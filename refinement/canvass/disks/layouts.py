@@ -1,7 +1,7 @@
-"""The tables of Aeron's file formats: which field stands where, from release 1.44 to 1.53.
+"""The fields of Aeron's file formats and their order, from release 1.44 to 1.53.
 
-A `Layout` is a row of fixed-length fields, then strings with their lengths before them. All numbers
-are little endian. Nothing here opens a file or checks what it reads.
+A `Layout` is a row of fixed-length fields, followed by strings with a length before each. All
+numbers are little endian. This module opens no file and checks no value.
 
 Source: ``RecordingLog.java``, ``Catalog.java``, ``DataHeaderFlyweight.java``, agrona's
 ``DistinctErrorLog.java`` and the SBE schemas 101 (archive), 110 (mark file), 111 (cluster) and 112
@@ -17,7 +17,7 @@ from typing import Final
 from canvass.disks.findings import DiskError
 
 NULL_VALUE: Final = -1
-"""What Aeron writes for "none"."""
+"""Aeron's value for "none"."""
 
 MAJOR_VERSION_SHIFT: Final = 16
 """A semantic version is one number: major, minor and patch, eight bits each."""
@@ -36,11 +36,11 @@ class Layout:
     Parameters
     ----------
     name
-        What Aeron calls it.
+        The name in errors.
     fields
-        Name and type of each, in the order of the bytes; no gaps between them.
+        The name and the type of each field, in the order of the bytes, without gaps.
     strings
-        The names of the strings after the block, each with an unsigned length before it.
+        The names of the strings after the fields, each with an unsigned length before it.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def codes(self) -> str:
-        """The fields as `struct` names them."""
+        """The format of the fields for `struct`."""
         return "<" + "".join(_CODES[kind] for _, kind in self.fields)
 
     @property
@@ -63,7 +63,7 @@ class Layout:
         Raises
         ------
         DiskError
-            If the buffer ends before.
+            If the buffer ends within the fields.
         """
         if offset < 0 or offset + self.length > len(buffer):
             raise DiskError(file, max(offset, 0), f"the file ends before the end of {self.name}")
@@ -73,7 +73,7 @@ class Layout:
     def read_strings(
         self, file: str, buffer: bytes | memoryview, offset: int, end: int
     ) -> dict[str, str]:
-        """Read the strings from an offset on, up to ``end``; those beyond it are absent.
+        """Read the strings between an offset and ``end``; later strings are left out.
 
         Raises
         ------
@@ -151,7 +151,7 @@ MARK_FILE_HEADER: Final = Layout(
 )
 MARK_FILE_TEMPLATE: Final = 200
 CONSENSUS_MODULE: Final = 1
-"""The component type of the mark file that this is about."""
+"""The component type in the mark file of a consensus module."""
 VERSION_FAILED: Final = -1
 """The version of a mark file whose component failed to start."""
 
@@ -213,12 +213,12 @@ SNAPSHOT_MARKER: Final = Layout(
 )
 
 FIRST_150_SCHEMA: Final = 15
-"""The version of schema 111 from which on the protocol is that of release 1.50."""
+"""The first version of schema 111 with the protocol of release 1.50."""
 
 RELEASES: Final = {12: "1.44-1.47", 13: "1.48", 14: "1.49", 15: "1.50", 16: "1.51-1.52", 17: "1.53"}
 """The releases that write each version of schema 111."""
 
 
 def align(length: int, alignment: int) -> int:
-    """The next multiple of an alignment, or the length itself if it is one."""
+    """The length, rounded up to a multiple of an alignment."""
     return -(-length // alignment) * alignment

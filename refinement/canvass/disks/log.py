@@ -1,14 +1,14 @@
-"""The recording of the log: its segments, where it ends, and which entries and terms it holds.
+"""The recording of the log: its segments, its end, its entries and its terms.
 
-Every frame is looked at once. What is wrong with a frame is kept with its file and offset; the
-consequence for the member is said in `canvass.disks.soundness`.
+Each frame is read once. A damaged place is kept with its file and offset;
+`canvass.disks.soundness` names the consequence for the member.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,27 +20,31 @@ from canvass.disks.findings import DiskError
 from canvass.disks.kernels import Halves, Ints, Table, Words
 from canvass.disks.layouts import (
     CLUSTER_SCHEMA_ID,
+    FRAME_ALIGNMENT,
     NULL_VALUE,
 )
 from canvass.disks.small_files import Recording
 
 PAGE: Final = 4096
-CHUNK: Final = 1 << 20
-"""How much an archive reads at a time to find the end of a recording (``FILE_IO_MAX_LENGTH``)."""
+IO_BLOCK: Final = 1 << 20
+"""The number of bytes that an archive reads at a time, to replay a recording or to find its end.
+
+Source: the default of ``aeron.archive.file.io.max.length``.
+"""
 
 MAX_PROBLEMS: Final = 20
-"""Damaged places of one log that are kept."""
+"""The greatest number of damaged places of one log that are kept."""
 
 _REASONS: Final = {
     kernels.NO_FRAME: "zeros stand where a frame should begin",
     kernels.BAD_LENGTH: "the frame length is impossible",
-    kernels.BAD_TYPE: "the frame is of no known version and type",
-    kernels.BAD_TERM_OFFSET: "the frame bears another term offset than that of its place",
-    kernels.BAD_TERM_ID: "the frame bears another term id than that of its place",
+    kernels.BAD_TYPE: "the version or the type of the frame is unknown",
+    kernels.BAD_TERM_OFFSET: "the frame has the term offset of another position",
+    kernels.BAD_TERM_ID: "the frame has the term id of another position",
     kernels.BEYOND: "the frame reaches beyond its term or the end of the recording",
     kernels.BAD_FRAGMENT: "the fragments of a message are not complete",
     kernels.BAD_MESSAGE: "the frame holds no message of a cluster's log",
-    kernels.OTHER_TERM: "the entry bears another leadership term than the one open before it",
+    kernels.OTHER_TERM: "the entry has another leadership term than the entries before it",
     kernels.BAD_CHECKSUM: "the frame's checksum is wrong",
 }
 _CHAIN_IS_INTACT: Final = {
@@ -62,17 +66,14 @@ class SegmentData:
     halves: Halves
 
 
-REPLAY_BLOCK: Final = 1 << 20
-"""Bytes that an archive replays at a time (default of ``aeron.archive.file.io.max.length``)."""
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A damaged place: from ``position`` on the log cannot be trusted, up to ``until``.
+    """A damaged place: the log cannot be trusted from ``position`` to ``until``.
 
-    ``replay_end`` is where a replay ends because of it, or -1. The archive ends one, with the whole
-    block, for a frame's length, type or checksum; the consensus module, ``at_message``, for a
-    message of no schema.
+    ``replay_end`` is the position at which a replay ends at the damage, or -1 if no replay ends
+    there. The archive ends a replay if the length, the type or the checksum of a frame is wrong;
+    the whole block is not replayed. The consensus module ends a replay at a message without a
+    schema; then ``at_message`` is true.
     """
 
     file: str
@@ -86,7 +87,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class TermRun:
-    """The bytes that one leader appended, as a log holds them.
+    """The part of a log that the leader of one term appended.
 
     ``base`` and ``leader`` are -1 if the log begins after the term's NewLeadershipTermEvent.
     """
@@ -106,16 +107,19 @@ class RecordedLog:
 
     Attributes
     ----------
+    folder
+        The folder of the segments.
     end
-        Where the log ends for an archive that starts on these files.
+        The end of the log for an archive that starts on these files.
     sound_end
-        Up to where every frame is sound; at most ``end``.
+        The position up to which every frame is sound; at most ``end``.
     refuses
-        The file because of which the archive refuses to start, or empty.
+        The file that keeps the archive from starting, or empty.
     """
 
     recording: Recording
     segments: dict[int, SegmentData]
+    folder: Path
     end: int = 0
     end_file: str = ""
     sound_end: int = 0
@@ -130,7 +134,7 @@ class RecordedLog:
 
     @property
     def start(self) -> int:
-        """Where the recording starts; what was before has been purged."""
+        """The start of the recording; earlier entries have been purged."""
         return self.recording.start_position
 
     def place(self, position: int) -> tuple[str, int]:
@@ -139,11 +143,40 @@ class RecordedLog:
         first = one.first_segment
         base = first + (position - first) // one.segment_file_length * one.segment_file_length
         found = self.segments.get(base)
-        name = f"{one.recording_id}-{base}.rec" if found is None else str(found.path)
-        return name, position - base
+        path = self.folder / f"{one.recording_id}-{base}.rec" if found is None else found.path
+        return str(path), position - base
+
+    @property
+    def missing_segment(self) -> str:
+        """The file that an archive creates once the last segment is full, if it is missing.
+
+        Notes
+        -----
+        Source: ``RecordingWriter.onFileRollOver``.
+        """
+        length = self.recording.segment_file_length
+        if self.recording.stop_position != NULL_VALUE or not self.segments:
+            return ""
+        return self.place(self.end)[0] if self.end == max(self.segments) + length else ""
+
+    @property
+    def has_frame_behind_end(self) -> bool:
+        """Whether a frame of this recording begins where the log ends."""
+        one = self.recording
+        for segment, offset, _ in self.parts(self.end, self.end + FRAME_ALIGNMENT):
+            next_offset = kernels.next_frame(
+                segment.halves,
+                offset,
+                offset + FRAME_ALIGNMENT,
+                segment.position,
+                one.initial_term_id,
+                one.term_buffer_length,
+            )
+            return next_offset == offset
+        return False
 
     def parts(self, start: int, end: int) -> Iterator[tuple[SegmentData, int, int]]:
-        """The segments between two positions, each with the offsets to read; up to a gap."""
+        """The segments between two positions up to a gap, each with the offsets to read."""
         length = self.recording.segment_file_length
         while start < end:
             base = self.recording.first_segment
@@ -155,19 +188,19 @@ class RecordedLog:
             start = base + length
 
     def replay_end(self, start: int) -> int:
-        """Up to where a replay from a position on goes: to the end, or to the next damage."""
+        """The position at which a replay from ``start`` ends: the end, or the next damage."""
         stop = self._stops_replay(start)
         return self.end if stop is None else stop.replay_end
 
     def _stops_replay(self, start: int) -> Problem | None:
-        """The damage at which a replay from a position on ends."""
+        """The damage at which a replay from ``start`` ends."""
         ends = (one for one in self.problems if start <= one.replay_end < self.end)
         return min(ends, key=lambda one: one.replay_end, default=None)
 
     def replayed(self, start: int) -> int:
-        """Up to where the consensus module gets a replay from a position on.
+        """The position up to which the consensus module receives a replay from ``start``.
 
-        Of a block with damage in it the archive sends nothing. A block ends with its term buffer.
+        The archive sends no part of a block with damage. A block ends with its term buffer.
 
         Notes
         -----
@@ -177,13 +210,13 @@ class RecordedLog:
         if stop is None or stop.at_message:
             return self.replay_end(start)
         while True:
-            until = min(at + REPLAY_BLOCK, (at // term_length + 1) * term_length)
+            until = min(at + IO_BLOCK, (at // term_length + 1) * term_length)
             if until > stop.replay_end:
                 return at
             at = until
 
     def term_at(self, position: int) -> TermRun | None:
-        """The run that holds the byte after a position."""
+        """The run with the byte at a position, or None."""
         index = bisect_right([run.start for run in self.terms], position) - 1
         if index < 0 or position >= self.terms[index].end:
             return None
@@ -204,12 +237,13 @@ def _load(recording: Recording, paths: dict[int, Path]) -> dict[int, SegmentData
 
 
 def _find_end(log: RecordedLog, checksum: Table) -> None:
-    """Find where an archive says that the recording ends.
+    """Find the end of the recording as an archive does.
 
     Notes
     -----
-    The catalog says it, unless the archive was killed. Then the frames of the last segment are
-    followed; if the last one crosses a page and nothing is behind that, the archive does not start.
+    The catalog has the end, unless the archive was killed. Then the archive follows the frames of
+    the last segment. If the last frame crosses a page and only zeros follow that page, the archive
+    does not start.
     Source: ``Catalog.computeStopPosition``, ``Catalog.recoverStopOffset``.
     """
     one = log.recording
@@ -222,12 +256,11 @@ def _find_end(log: RecordedLog, checksum: Table) -> None:
     base = max(log.segments)
     segment, limit = log.segments[base], one.segment_file_length
     begin = one.start_position - base if base == one.first_segment else 0
-    chunk = offset = begin
-    last = begin
+    chunk = offset = last = begin
     while offset < limit:
-        chunk = offset
-        offset, last = kernels.frame_end(segment.halves, chunk, min(chunk + CHUNK, limit))
-        if offset < min(chunk + CHUNK, limit):
+        chunk, until = offset, min(offset + IO_BLOCK, limit)
+        offset, last = kernels.frame_end(segment.halves, chunk, until)
+        if offset < until:
             break
     offset = min(offset, limit)
     log.end, log.end_file = max(base + offset, one.start_position), str(segment.path)
@@ -238,7 +271,7 @@ def _find_end(log: RecordedLog, checksum: Table) -> None:
 
 
 def _is_whole(segment: SegmentData, checksum: Table, last: int, end: int, chunk: int) -> bool:
-    """Whether an archive takes the last frame, which crosses a page, for completely written."""
+    """Whether an archive treats the last frame, which crosses a page, as completely written."""
     if checksum.size and kernels.checksums_match(
         segment.halves, segment.data, checksum, last, end, 1
     ):
@@ -252,8 +285,8 @@ def _is_whole(segment: SegmentData, checksum: Table, last: int, end: int, chunk:
 
 
 def _checksum_of(log: RecordedLog) -> tuple[str, Table]:
-    """Which checksum the frames bear; an archive is configured with it, no file says it."""
-    for segment, offset, limit in log.parts(log.start, log.start + 1):
+    """The name and the table of the frames' checksum. The archive's files do not name it."""
+    for segment, offset, _ in log.parts(log.start, log.start + 1):
         limit = log.recording.segment_file_length
         for name, table in (("CRC-32", kernels.CRC32_TABLE), ("CRC-32C", kernels.CRC32C_TABLE)):
             if kernels.checksums_match(segment.halves, segment.data, table, offset, limit, 3):
@@ -311,7 +344,7 @@ class _Scan:
             self._problem(file, offset, begun, log.end, reason)
 
     def _forget(self) -> None:
-        """Go on behind a gap: which term is open is not known there."""
+        """Forget the open term and entry, which are unknown behind a gap."""
         self.state[[kernels.S_TERM, kernels.S_ENTRY_START]] = -1
 
     def _problem(
@@ -329,10 +362,15 @@ class _Scan:
         log.sound_end = min(log.sound_end, position)
         if len(log.problems) < MAX_PROBLEMS:
             found = Problem(file, offset, position, until, reason, ends, at_message)
-            log.problems.append(found)
+        else:
+            # The last place kept covers all later ones: no replay may seem to pass them.
+            found = log.problems.pop()
+            ends = max(found.replay_end, ends)
+            found = replace(found, until=until, replay_end=ends, at_message=False)
+        log.problems.append(found)
 
     def _segment(self, segment: SegmentData, offset: int) -> int:
-        """Scan a segment from an offset; give the position to go on at."""
+        """Scan a segment from an offset. Return the position at which the scan continues."""
         one = self.log.recording
         limit = min(self.log.end - segment.position, one.segment_file_length)
         while offset < limit:
@@ -360,7 +398,6 @@ class _Scan:
         one, damaged = self.log.recording, offset
         if reason in _CHAIN_IS_INTACT:
             offset += (int(segment.halves[offset >> 2]) + 31) & ~31
-            position = segment.position + damaged
         else:
             offset = kernels.next_frame(
                 segment.halves,
@@ -370,7 +407,7 @@ class _Scan:
                 one.initial_term_id,
                 one.term_buffer_length,
             )
-            position = segment.position + damaged
+        position = segment.position + damaged
         if self.state[kernels.S_ENTRY_START] >= 0:
             position = int(self.state[kernels.S_ENTRY_START])
         until = segment.position + offset
@@ -383,14 +420,14 @@ class _Scan:
         return offset
 
     def _is_refused(self, segment: SegmentData, damaged: int, reason: int) -> bool:
-        """Whether the archive replays a damaged frame, and its message is of no schema."""
+        """Whether the consensus module refuses a damaged frame: its message has no schema."""
         head = damaged >> 2
         begins = int(segment.halves[head + 1]) >> 8 & 0x80
         whole = _CHAIN_IS_INTACT | {kernels.BAD_TERM_OFFSET, kernels.BAD_TERM_ID}
         return reason in whole and bool(begins) and not int(segment.halves[head + 9]) & 0xFFFF
 
     def _replay_end(self, segment: SegmentData, damaged: int, limit: int, reason: int) -> int:
-        """Where a replay ends because of a damaged frame; -1 if it goes on to the segment's end.
+        """The position at which a replay ends at a damaged frame, or -1 if it passes the frame.
 
         Notes
         -----
@@ -427,16 +464,16 @@ def _runs(log: RecordedLog, openings: Ints) -> Iterator[TermRun]:
 
 
 def read_log(recording: Recording, paths: dict[int, Path], *, is_log: bool = True) -> RecordedLog:
-    """Read a recording and look at every frame of it.
+    """Read a recording and check each frame.
 
     Parameters
     ----------
     recording
-        Its entry in the catalog.
+        The recording's entry in the catalog.
     paths
-        Its segments by the positions at which they begin.
+        The segments by the positions at which they begin.
     is_log
-        Whether it is a cluster's log; else only frames are looked at, not what they hold.
+        Whether the recording is a cluster's log. Only a log's messages are checked.
 
     Raises
     ------
@@ -446,7 +483,8 @@ def read_log(recording: Recording, paths: dict[int, Path], *, is_log: bool = Tru
     wrong = recording.geometry_error
     if wrong:
         raise DiskError(f"recording {recording.recording_id}", -1, wrong)
-    log = RecordedLog(recording, _load(recording, paths))
+    folder = next((path.parent for path in paths.values()), Path())
+    log = RecordedLog(recording, _load(recording, paths), folder)
     log.checksum, table = _checksum_of(log)
     _find_end(log, table)
     scan = _Scan(log, table, is_log)
@@ -460,11 +498,11 @@ def read_log(recording: Recording, paths: dict[int, Path], *, is_log: bool = Tru
 
 
 def agreement(a: RecordedLog, b: RecordedLog) -> int:
-    """The position up to which two logs hold the same, as far as both can be compared.
+    """The position up to which two logs are the same.
 
     Notes
     -----
-    What one of them has purged counts as agreed. It is at most the ``sound_end`` of either.
+    Purged entries count as the same. The position is at most the ``sound_end`` of either log.
     """
     at = max(a.start, b.start)
     end = min(a.sound_end, b.sound_end)

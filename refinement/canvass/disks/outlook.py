@@ -1,9 +1,9 @@
-"""Who can lead: the disks as initial states of the model, and each quorum of members started.
+"""The possible leaders: the disks are initial states of the model, and each quorum elects.
 
-The members run the protocol core in a world in which every message arrives and nobody fails. For
-each set of members that is a quorum, and each member of it, one election is played in which only
-that member's deadlines pass. What the model leaves out, the start position of an archive's
-recording and damaged frames, is added here as rules of its own.
+The members run the protocol core in a simulated world in which every message arrives and no member
+fails. For each quorum, and each member of it, one election is simulated in which only the deadlines
+of this member pass. The model knows neither the start position of an archive's recording nor
+damaged frames; this module has rules for them.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from canvass.simulation.log_contents import (
 from canvass.simulation.world import World
 
 MAX_MEMBERS: Final = 7
-"""Members of a cluster of which all quorums are tried; of more only the smallest and the whole."""
+"""The largest cluster of which all quorums are tried; else only the smallest and the whole."""
 ROUNDS: Final = 400
-"""Rounds after which an election counts as without an end. One takes 10 to 40."""
+"""The number of rounds after which an election is stopped. An election takes 10 to 40."""
 MAX_TERMS: Final = 500
-"""Terms of a recording log up to which elections are played; a member replays each of them."""
+"""The greatest number of terms with which elections are simulated; each term is replayed."""
 
 
 class Truncation(msgspec.Struct, frozen=True, rename="camel"):
-    """What a member's log loses when it joins a leader.
+    """The bytes from ``start`` to ``end`` that a member's log loses when it joins a leader.
 
-    Of the bytes from ``start`` to ``end``, those up to ``committed_until`` were committed, and
-    those up to ``possible_until`` are or may have been on a quorum.
+    Bytes before ``committed_until`` were committed. Bytes before ``possible_until`` are, or may
+    have been, on a quorum.
     """
 
     member_id: int
@@ -59,10 +59,10 @@ class Truncation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Leadership(msgspec.Struct, frozen=True, rename="camel"):
-    """What follows if a member leads.
+    """The consequences if a member leads.
 
-    ``quorums`` are the sets of members with which it can win, ``refused`` says for the others why
-    not. ``stuck`` says of members that were started then why they do not join.
+    ``quorums`` has the sets of members with which it can win. ``refused`` has the reason for each
+    other set. ``stuck`` has the members that then do not join, with the reason.
     """
 
     leader_member_id: int
@@ -75,14 +75,14 @@ class Leadership(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def may_lose(self) -> bool:
-        """Whether bytes are truncated that were, or may have been, on a quorum."""
+        """Whether a member truncates bytes that were, or may have been, on a quorum."""
         return any(
             max(one.committed_until, one.possible_until) > one.start for one in self.truncations
         )
 
 
 class Outlook(msgspec.Struct, frozen=True, rename="camel"):
-    """Who can lead, who cannot start or join, and how far the search went."""
+    """The possible leaders, the members that cannot start or join, and the bounds of the search."""
 
     member_count: int
     quorum: int
@@ -97,20 +97,20 @@ class Outlook(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass
 class Explorer:
-    """Plays the elections.
+    """Simulates the elections.
 
     Parameters
     ----------
     disks
-        Those of the members that are there, by member id.
+        The given disks by member id.
     comparison
-        Of their logs.
+        The comparison of their logs.
     member_ids
         All members of the cluster, sorted.
     empty
-        Members that are started with an empty disk.
+        The members that are started with an empty disk.
     revision
-        Of the protocol.
+        The revision of the protocol.
     """
 
     disks: Mapping[int, MemberDisk]
@@ -127,13 +127,13 @@ class Explorer:
 
     @cached_property
     def found(self) -> dict[int, tuple[Member, Log]]:
-        """What each member finds on its disk."""
+        """The state and the log that each member finds on its disk."""
         there = {i: initial_state(self.rules, disk) for i, disk in self.disks.items()}
         return there | {i: (persistent_member(self.rules), ()) for i in self.empty}
 
     @cached_property
     def cannot_start(self) -> dict[int, str]:
-        """The members that do not start, and why."""
+        """The members that do not start, with the reason."""
         return {i: why for i, disk in self.disks.items() if (why := reason_not_to_start(disk))}
 
     @property
@@ -142,10 +142,10 @@ class Explorer:
         return [i for i in self.member_ids if i in self.found and i not in self.cannot_start]
 
     def play(self, members: Sequence[int], candidate: int) -> World:
-        """Start members and let one of them stand."""
+        """Start members, and let one of them run for election."""
         self.elections += 1
         world = World(self.rules)
-        world.safety.watched.clear()  # Its properties are of runs; here only the outcome is asked.
+        world.safety.watched.clear()  # Only the outcome of the election matters here.
         for i, (state, log) in self.found.items():
             world.set_disk(self.member_ids.index(i), state, log)
         going = [self.member_ids.index(i) for i in members]
@@ -155,7 +155,7 @@ class Explorer:
         return world
 
     def leads(self, world: World, member: int) -> bool:
-        """Whether a member has won and serves."""
+        """Whether a member has won and opened its term."""
         return is_closed(world.members[self.member_ids.index(member)], Role.LEADER)
 
     def quorums(self) -> Iterator[tuple[int, ...]]:
@@ -168,7 +168,7 @@ class Explorer:
             yield from combinations(there, count)
 
     def newer(self, member: int, candidate: int) -> bool:
-        """Whether a member refuses its vote because its own log is newer."""
+        """Whether a member refuses its vote because its log is newer."""
         return self._log(member) > self._log(candidate)
 
     def _log(self, member: int) -> tuple[int, int]:
@@ -176,7 +176,7 @@ class Explorer:
         return (NULL_VALUE, 0) if disk is None else (disk.log_term, disk.end)
 
     def refusal(self, members: Sequence[int], candidate: int, world: World | None = None) -> str:
-        """Why a member does not win among others."""
+        """The reason why a candidate does not win among ``members``."""
         for i in members:
             if self.newer(i, candidate):
                 term, end = self._log(i)
@@ -185,12 +185,12 @@ class Explorer:
                     f"member {i} refuses: its log ends at {end} of term {term}, the candidate's "
                     f"at {own_end} of term {own_term}"
                 )
-        assert world is not None, "nobody refuses, and the candidate has not won"
+        assert world is not None, "no member refuses, and the candidate has not won"
         states = reasons(world.members)[1 + self.member_ids.index(candidate)]
         return states.partition(": ")[2]
 
     def explore(self) -> list[Leadership]:
-        """Play all elections, then let the other members join each leader."""
+        """Simulate all elections, then let the other members join each leader."""
         wins: dict[int, list[list[int]]] = {i: [] for i in self.startable}
         refused: dict[int, dict[str, str]] = {i: {} for i in self.startable}
         worlds: dict[int, World] = {}
@@ -222,11 +222,11 @@ class Explorer:
 
     @cached_property
     def is_long(self) -> bool:
-        """Whether there are too many terms to play elections."""
+        """Whether a disk has too many terms to simulate elections."""
         return any(len(disk.terms) > MAX_TERMS for disk in self.disks.values())
 
     def _unreadable(self, members: Sequence[int], leader: int, world: World) -> str:
-        """Why a leader that has won does not come to serve: logs that cannot be replayed."""
+        """The log that cannot be replayed and keeps a winner from opening its term, or empty."""
         own = self._replay_fails(leader, world, leads=True)
         if own:
             return f"it wins and does not lead: {own}"
@@ -237,12 +237,12 @@ class Explorer:
         return f"member {first} votes for it and does not join: {failing[first]}"
 
     def _replay_fails(self, member: int, world: World, *, leads: bool = False) -> str:
-        """Why a member cannot replay what it keeps of its log, or empty.
+        """The reason why a member cannot replay the kept part of its log, or empty.
 
         Notes
         -----
-        After a replay that ended early a follower takes its log for one of the last term that it
-        has replayed (hazard HZ6). If a leader has it truncate the damage therefore, it joins.
+        After a replay that ended early, the log term of a follower is the last term that it has
+        replayed (hazard HZ6). If the leader therefore has it truncate the damage, it joins.
         """
         disk = self.disks.get(member)
         if disk is None or disk.log is None or disk.last_term is None:
@@ -267,14 +267,14 @@ class Explorer:
         wins: dict[int, list[list[int]]],
         refused: dict[int, dict[str, str]],
     ) -> None:
-        """Who wins by the comparison of logs alone: nobody among the members has a newer one."""
+        """Decide by the logs alone: a candidate wins if no member has a newer log."""
         if any(self.newer(i, candidate) for i in members):
             refused[candidate][", ".join(map(str, members))] = self.refusal(members, candidate)
         else:
             wins[candidate].append(list(members))
 
     def _join(self, leader: int, world: World) -> dict[int, str]:
-        """Start all other members, and say which do not join, and why."""
+        """Start all other members. Return the members that do not join, with the reason."""
         there = [self.member_ids.index(i) for i in self.startable]
         for k in there:
             if k not in world.up:
@@ -295,7 +295,7 @@ class Explorer:
         return stuck
 
     def _cannot_follow(self, member: int, leader: int, log: Log) -> str:
-        """What the model leaves out: the start of the leader's recording, and foreign snapshots."""
+        """The reason outside of the model why a member cannot follow a leader, or empty."""
         disk, source = (
             self.disks.get(member),
             self.disks[leader].log if leader in self.disks else None,
@@ -344,7 +344,7 @@ class Explorer:
                 )
 
     def _committed(self, member: int, proofs: Sequence[Proof]) -> int:
-        """Up to where a member's log was committed, as it or another that has the same proves."""
+        """The position up to which a proof shows that a member's log was committed."""
         return max(
             (
                 min(proof.position, self.comparison.agreement(proof.member_id, member))
@@ -355,7 +355,7 @@ class Explorer:
         )
 
     def _possible(self, member: int, start: int, end: int) -> int:
-        """Up to where a member's log is, or may be, on a quorum."""
+        """The position up to which a member's log is, or may be, on a quorum."""
         unknown = len(self.member_ids) - len(self.disks)
         size = quorum_size(len(self.member_ids))
         ends = sorted(
@@ -369,7 +369,7 @@ class Explorer:
 
 
 def initial_state(rules: Rules, disk: MemberDisk) -> tuple[Member, Log]:
-    """What a member finds on its disk, as the model has it."""
+    """The state and the log of a disk in terms of the model."""
     terms = tuple(
         TermEntry(entry.leadership_term_id, entry.term_base_log_position, entry.log_position)
         for entry in disk.terms
@@ -391,11 +391,11 @@ def initial_state(rules: Rules, disk: MemberDisk) -> tuple[Member, Log]:
 
 
 def model_log(disk: MemberDisk) -> Log:
-    """Which term each byte of a disk's log is of.
+    """The log of a disk as the model sees it: the term of each byte.
 
     Notes
     -----
-    The entries say it; where they have been purged or are damaged, the recording log does.
+    The entries have the terms. Where entries are purged or damaged, the recording log has them.
     """
     end = disk.end
     log: Log = ()
@@ -424,7 +424,7 @@ def model_log(disk: MemberDisk) -> Log:
 
 
 def reason_not_to_start(disk: MemberDisk) -> str:
-    """Why a member does not start on a disk, or empty."""
+    """The reason why a member does not start on a disk, or empty."""
     for finding in disk.findings:
         if finding.kind is Kind.UNREADABLE:
             return f"{finding.place}: {finding.text}"
@@ -447,20 +447,20 @@ def explore(
     revision: str,
     empty: Sequence[int] = (),
 ) -> Outlook:
-    """Find out who can lead.
+    """Find the members that can lead.
 
     Parameters
     ----------
     disks
-        Those that are there.
+        The given disks.
     comparison
-        Of their logs.
+        The comparison of their logs.
     member_ids
-        All members of the cluster; those without a disk are not started.
+        All members of the cluster. Members without a disk are not started.
     revision
-        Of the protocol.
+        The revision of the protocol.
     empty
-        Members without a disk that are started with an empty one.
+        Members without a disk that are started with an empty disk.
     """
     explorer = Explorer(
         {disk.member_id: disk for disk in disks}, comparison, sorted(member_ids), empty, revision
@@ -486,9 +486,9 @@ def explore(
         started_empty=sorted(empty),
         elections=explorer.elections,
         bounds=(
-            f"more than {MAX_TERMS} terms: no election was played, only the logs were compared"
+            f"more than {MAX_TERMS} terms: no election was simulated, only the logs were compared"
             if explorer.is_long
-            else f"{explorer.elections} elections played: each quorum, each member of it as the "
+            else f"{explorer.elections} elections simulated: each quorum, each member of it as the "
             f"candidate{limit}; every message arrives; at most {ROUNDS} rounds each"
         ),
     )

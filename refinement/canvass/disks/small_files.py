@@ -1,8 +1,7 @@
-"""The readers of the files beside the segments: the recording log, the node state, the mark file,
-and the archive's catalog, which says what recordings there are, and where each begins and ends.
+"""Readers of the recording log, the node state, the mark file and the archive's catalog.
 
-Each takes a file's name for its errors and the bytes, and gives what stands there. Whether it is
-sound, and true of the segments, is checked in `canvass.disks.soundness`.
+A reader takes the bytes of a file, and its name for errors. It returns the values in the file.
+`canvass.disks.soundness` checks the values against each other and against the segments.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from canvass.disks.kernels import crc32c
 from canvass.disks.layouts import NULL_VALUE, align
 
 MAX_ENTRIES: Final = 1_000_000
-"""Entries of a recording log, or records of an error log, that are read."""
+"""The greatest number of entries of a recording log, or records of an error log, that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def read_recording_log(file: str, data: Bytes) -> tuple[LogEntry, ...]:
 
     Notes
     -----
-    A rest that is shorter than an entry is not read, as in Aeron. Source:
+    The last entry may lack its padding. A shorter rest is not read, as in Aeron. Source:
     ``RecordingLog.captureEntriesFromBuffer``.
     """
     return tuple(_entries(file, data.data))
@@ -100,7 +99,8 @@ def read_node_state(file: str, data: Bytes) -> int:
     Raises
     ------
     DiskError
-        If the version is not 0.x, or a message or the footer is missing.
+        If the version is not 0.x, a message or the footer is missing, or the candidate term is
+        negative and not -1.
 
     Notes
     -----
@@ -125,6 +125,8 @@ def read_node_state(file: str, data: Bytes) -> int:
         offset += align(frame["frameLength"], 8)
     if found is None:
         raise DiskError(file, offset, "no candidate term before the footer")
+    if found < NULL_VALUE:
+        raise DiskError(file, at, f"the candidate term is {found}")
     return found
 
 
@@ -159,7 +161,7 @@ def read_mark_file(file: str, data: Bytes) -> MarkFile:
 
     Notes
     -----
-    From release 1.45 on an SBE header stands before the header, before that it does not. Source:
+    From release 1.45 on, an SBE header precedes the header. Source:
     ``ClusterMarkFile.headerOffset``.
     """
     buffer = data.data
@@ -174,7 +176,7 @@ def read_mark_file(file: str, data: Bytes) -> MarkFile:
     if version != layouts.VERSION_FAILED and version >> layouts.MAJOR_VERSION_SHIFT != 0:
         raise DiskError(file, offset, f"version {_version(version)} is not 0.x")
     if not 0 <= values["componentType"] <= 4:
-        raise DiskError(file, offset + 4, f"no component is of type {values['componentType']}")
+        raise DiskError(file, offset + 4, f"component type {values['componentType']} is unknown")
     start, length = values["headerLength"], values["errorBufferLength"]
     return MarkFile(
         version=version,
@@ -186,7 +188,7 @@ def read_mark_file(file: str, data: Bytes) -> MarkFile:
 
 
 def _errors(file: str, buffer: memoryview, start: int, end: int) -> Iterator[ErrorRecord]:
-    """The records of an error log; reading ends where none can be, as in ``ErrorLogReader``."""
+    """The records of an error log up to the first impossible one, as in ``ErrorLogReader``."""
     offset, table = start, layouts.ERROR_RECORD
     end = min(end, len(buffer))
     for _ in range(MAX_ENTRIES):
@@ -211,7 +213,7 @@ def _version(version: int) -> str:
 
 
 OLD_ALIGNMENT: Final = 1024
-"""The alignment of catalogs whose header does not say one."""
+"""The alignment of catalogs whose header has none."""
 
 MIN_TERM_LENGTH: Final = 1 << 16
 MAX_TERM_LENGTH: Final = 1 << 30
@@ -237,7 +239,7 @@ class Recording:
 
     @property
     def geometry_error(self) -> str:
-        """Why positions of this recording cannot be found in segments; empty if they can."""
+        """The field that makes the segments unreadable, with the reason; empty if there is none."""
         term, segment = self.term_buffer_length, self.segment_file_length
         if not MIN_TERM_LENGTH <= term <= MAX_TERM_LENGTH or term & (term - 1):
             return f"termBufferLength {term} is not a power of two from 64 KiB to 1 GiB"
@@ -272,8 +274,8 @@ class Catalog:
     recordings: tuple[Recording, ...]
 
     def find(self, recording_id: int) -> Recording | None:
-        """The valid recording of that id."""
-        for one in self.recordings:
+        """The valid recording with an id; as in an archive, the last one if there are several."""
+        for one in reversed(self.recordings):
             if one.recording_id == recording_id and one.state == "VALID":
                 return one
         return None
@@ -285,8 +287,8 @@ def read_catalog(file: str, data: Bytes) -> Catalog:
     Raises
     ------
     DiskError
-        If the version is not that of an archive of these releases, or a descriptor reaches beyond
-        the file.
+        If the major version is not `ARCHIVE_MAJOR_VERSION`, or a descriptor reaches beyond the
+        file.
 
     Notes
     -----
@@ -316,7 +318,7 @@ def _recordings(file: str, buffer: memoryview, offset: int, alignment: int) -> I
         if length < table.length or at + length > len(buffer):
             raise DiskError(file, offset, f"a recording descriptor of {length} bytes")
         if head["state"] not in layouts.RECORDING_STATES:
-            raise DiskError(file, offset + 4, f"no recording has state {head['state']}")
+            raise DiskError(file, offset + 4, f"recording state {head['state']} is unknown")
         values = table.read(file, buffer, at)
         strings = table.read_strings(file, buffer, at + table.length, at + length)
         written = table.length + sum(4 + len(text) for text in strings.values())
@@ -338,12 +340,12 @@ def _recordings(file: str, buffer: memoryview, offset: int, alignment: int) -> I
 
 
 def _matches(checksum: int, descriptor: bytes, written: int) -> bool:
-    """Whether a descriptor has the checksum that its header says; 0 is none.
+    """Whether a descriptor has the checksum in its header; 0 means no checksum.
 
     Notes
     -----
-    The archive may be configured with CRC-32 or CRC-32C. The checksum is of all bytes, or of the
-    ``written`` ones if the descriptor was replaced by a shorter one. Source:
+    The archive may be configured with CRC-32 or CRC-32C. The checksum covers all bytes, or only
+    the ``written`` bytes if a shorter descriptor has replaced a longer one. Source:
     ``Catalog.updateChecksum``, ``Catalog.replaceRecording``.
     """
     if checksum == 0:

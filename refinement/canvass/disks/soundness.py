@@ -1,8 +1,8 @@
 """Checks of one disk: each file by itself, and the files against each other.
 
 Every finding names the file, the offset and the consequence. `canvass.disks.comparison` compares
-the disks of several members. Of a snapshot only the frames and the marker at its beginning are
-checked, not the data of the services.
+the disks of several members. In a snapshot only the frames and the first marker are checked, not
+the data of the services.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 
 from canvass.disks import layouts
 from canvass.disks.disk import CONSENSUS_MODULE_SERVICE_ID, MemberDisk
-from canvass.disks.files import CATALOG, MARK_FILE, RECORDING_LOG
+from canvass.disks.files import CATALOG, MARK_FILE, NODE_STATE, RECORDING_LOG
 from canvass.disks.findings import DiskError, Finding, Kind
-from canvass.disks.layouts import NULL_VALUE, VERSION_FAILED
+from canvass.disks.layouts import NULL_VALUE, RELEASES, VERSION_FAILED
 from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import Catalog, LogEntry, Recording
 
@@ -27,18 +27,19 @@ ACTIVE_MS: Final = 10_000
 
 
 def check(disk: MemberDisk, now_ms: int = NULL_VALUE) -> list[Finding]:
-    """All findings of one disk, in the order of its files.
+    """The findings of one disk, in the order of its files.
 
     Parameters
     ----------
     disk
         The disk.
     now_ms
-        The current time, with which a running member is noticed; -1 leaves this check out.
+        The current time in milliseconds, to notice a running member; -1 omits this check.
     """
     return [
         *disk.findings,
         *_recording_log(disk),
+        *_node_state(disk),
         *_terms(disk),
         *_snapshots(disk),
         *_catalog(disk),
@@ -64,7 +65,7 @@ def _recording_log(disk: MemberDisk) -> Iterator[Finding]:
     if rest:
         text = f"the last {rest} bytes are not a whole entry"
         consequence = "the member does not read them: their entry is lost"
-        offset = disk.recording_log_end
+        offset = disk.recording_log_length - rest
         yield disk.finding(Kind.DAMAGED, RECORDING_LOG, offset, text, consequence)
     for entry in entries:
         if entry.type == "TERM" and not entry.is_valid:
@@ -82,8 +83,20 @@ def _recording_log(disk: MemberDisk) -> Iterator[Finding]:
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
 
 
+def _node_state(disk: MemberDisk) -> Iterator[Finding]:
+    """A leader has stored its candidate term before it opens the term."""
+    if disk.log is None or any(one.file == disk.path(NODE_STATE) for one in disk.findings):
+        return
+    led = [run.term for run in disk.log.terms if run.leader == disk.member_id]
+    if led and led[-1] > disk.candidate_term_id:
+        own = disk.candidate_term_id
+        text = f"the candidate term is {own}, and this member has led term {led[-1]}"
+        consequence = f"the member may vote again in terms up to {led[-1]}"
+        yield disk.finding(Kind.DAMAGED, NODE_STATE, -1, text, consequence)
+
+
 def _terms(disk: MemberDisk) -> Iterator[Finding]:
-    """The TERM entries among themselves: rising, none missing, each begins where the last ended."""
+    """Check that the TERM entries rise without a gap, and each begins where the last one ends."""
     for entry in disk.terms:
         base, end = entry.term_base_log_position, entry.log_position
         if base < 0 or entry.leadership_term_id < 0 or NULL_VALUE != end < base:
@@ -114,7 +127,7 @@ def _terms(disk: MemberDisk) -> Iterator[Finding]:
 
 
 def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
-    """The snapshots against the terms, the log and the archive; one finding for all services."""
+    """Check the snapshots against the terms, the log and the archive."""
     taken = [entry for entry in disk.entries if entry.type == "SNAPSHOT"]
     for entry in taken:
         if entry.recording_id < 0:
@@ -132,7 +145,7 @@ def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
     services = {entry.service_id for entry in taken}
     missing = sorted(services - {entry.service_id for entry in loaded})
     if missing:
-        text = f"the snapshot at {last.log_position} lacks that of service {missing[0]}"
+        text = f"the snapshot at {last.log_position} has no part of service {missing[0]}"
         consequence = 'the member does not start: "snapshot missing for service"'
         yield _at(disk, Kind.DAMAGED, last, text, consequence)
     if disk.catalog is not None:
@@ -147,7 +160,7 @@ def _whose(entry: LogEntry) -> str:
 
 
 def _snapshot_against_terms(disk: MemberDisk, entry: LogEntry) -> Iterator[Finding]:
-    """A snapshot is of a term, within it, and within the log."""
+    """Check that a snapshot lies within its term and within the log."""
     of_term = [one for one in disk.terms if one.leadership_term_id == entry.leadership_term_id]
     what = f"the snapshot at {entry.log_position} of term {entry.leadership_term_id}"
     for term in of_term[:1]:
@@ -155,8 +168,8 @@ def _snapshot_against_terms(disk: MemberDisk, entry: LogEntry) -> Iterator[Findi
             path = disk.path(RECORDING_LOG)
             text = f"{what}: the term ends at {term.log_position} ({path}:{term.offset})"
             consequence = (
-                "what the services had processed beyond that has been truncated; the member cannot "
-                "join a shorter log, and in a longer one its services have processed other entries"
+                "entries that the services had processed have been truncated; the member cannot "
+                "join a shorter log, and in a longer log its services have processed other entries"
             )
             yield _at(disk, Kind.LOST, entry, text, consequence)
             return
@@ -168,14 +181,16 @@ def _snapshot_against_terms(disk: MemberDisk, entry: LogEntry) -> Iterator[Findi
             yield _at(disk, Kind.DAMAGED, entry, text, "the member announces a wrong term base")
     if disk.log is not None and disk.terms and entry.log_position > disk.log.end:
         text = f"{what} is beyond the end of the log, {disk.log.end}"
-        consequence = "the member starts there, and cannot join before the log is that long"
+        consequence = (
+            "the member starts there, and cannot join before the log reaches that position"
+        )
         yield _at(disk, Kind.DAMAGED, entry, text, consequence)
 
 
 def _snapshot_recordings(
     disk: MemberDisk, catalog: Catalog, entries: Sequence[LogEntry]
 ) -> Iterator[Finding]:
-    """Look at the recordings of the snapshot that the member loads when it starts."""
+    """Check the recordings of the snapshot that the member loads when it starts."""
     absent: list[tuple[LogEntry, Recording]] = []
     for entry in entries:
         recording = catalog.find(entry.recording_id)
@@ -221,7 +236,7 @@ def _snapshot_content(
 def _snapshot_marker(
     disk: MemberDisk, entry: LogEntry, log: RecordedLog, what: str
 ) -> Iterator[Finding]:
-    """The marker with which a snapshot begins: it repeats position and term."""
+    """Check the first marker of a snapshot: it repeats the snapshot's position and term."""
     for segment, offset, _ in log.parts(log.start, log.end):
         buffer, file = segment.data.data, str(segment.path)
         at = offset + layouts.DATA_HEADER_LENGTH
@@ -235,9 +250,8 @@ def _snapshot_marker(
             entry.leadership_term_id,
         ):
             text = (
-                f"{what} says that it is at {marker['logPosition']} of term "
-                f"{marker['leadershipTermId']}, the recording log {entry.log_position} of term "
-                f"{entry.leadership_term_id}"
+                f"{what} of term {entry.leadership_term_id} has a marker of position "
+                f"{marker['logPosition']} of term {marker['leadershipTermId']}"
             )
             yield Finding(Kind.DAMAGED, disk.member_id, file, at, text, _NOT_LOADED)
         return
@@ -258,7 +272,9 @@ def _catalog(disk: MemberDisk) -> Iterator[Finding]:
             yield disk.finding(Kind.DAMAGED, CATALOG, one.offset, text, consequence)
         seen.add(one.recording_id)
     if seen and 0 != disk.catalog.next_recording_id <= max(seen):
-        text = f"the next recording id is {disk.catalog.next_recording_id}, {max(seen)} is in use"
+        text = (
+            f"the next recording id is {disk.catalog.next_recording_id}, and {max(seen)} is in use"
+        )
         consequence = 'the archive refuses to start: "invalid nextRecordingId"'
         yield disk.finding(Kind.DAMAGED, CATALOG, 8, text, consequence)
     for entry in disk.terms[-1:]:
@@ -274,19 +290,30 @@ def _log(disk: MemberDisk) -> Iterator[Finding]:
     if log.refuses:
         last = log.last_frame
         text = (
-            f"the last frame, at {last}, crosses a page of the file and nothing is written "
-            "behind that"
+            f"the last frame, at {last}, crosses a page of the file, and only zeros follow that "
+            "page"
         )
         consequence = (
             f"the archive refuses to start until `ArchiveTool verify` truncates the log at {last}"
         )
         offset = log.place(last)[1]
         yield Finding(Kind.DAMAGED, disk.member_id, log.refuses, offset, text, consequence)
-    if not log.segments and log.end > log.start:
-        text = f"no segment of the log (recording {log.recording.recording_id}) is there"
-        consequence = "what the log holds could not be checked"
-        yield disk.finding(Kind.MISSING, CATALOG, log.recording.offset, text, consequence)
+    yield from _segments(disk, log)
+    if not log.segments:
         return
+    version = log.schema_version
+    if version != NULL_VALUE and version not in RELEASES:
+        text = (
+            f"the log has entries of schema version {version}; canvass knows {min(RELEASES)} to "
+            f"{max(RELEASES)}"
+        )
+        consequence = "they may mean something else than canvass assumes; update canvass"
+        file = log.place(log.end - 1)[0]
+        yield Finding(Kind.UNREADABLE, disk.member_id, file, -1, text, consequence)
+    if log.has_frame_behind_end:
+        text = f"the catalog says that the log ends at {log.end}, and a frame follows there"
+        consequence = "the archive does not replay the frame, and overwrites it"
+        yield Finding(Kind.DAMAGED, disk.member_id, *log.place(log.end), text, consequence)
     for problem in log.problems:
         missing = problem.reason == "the segment is missing"
         text = f"{problem.reason}: positions {problem.position} to {problem.until}"
@@ -296,21 +323,40 @@ def _log(disk: MemberDisk) -> Iterator[Finding]:
     yield from _purged(disk, log.recording)
 
 
+def _segments(disk: MemberDisk, log: RecordedLog) -> Iterator[Finding]:
+    """Segments that are missing at the end of the log, or have an impossible name."""
+    one = log.recording
+    for position, path in sorted(disk.files.segments.get(one.recording_id, {}).items()):
+        if (position - one.first_segment) % one.segment_file_length:
+            text = (
+                f"no segment of recording {one.recording_id} begins at {position}: the file was "
+                "not read"
+            )
+            yield Finding(Kind.DAMAGED, disk.member_id, str(path), -1, text)
+    unchecked = "what the log holds there could not be checked"
+    if log.missing_segment:
+        text = f"the segment before this one is full: the log goes on at {log.end}"
+        yield Finding(Kind.MISSING, disk.member_id, log.missing_segment, 0, text, unchecked)
+    if not log.segments and one.stop_position != one.start_position:
+        text = f"no segment of the log (recording {one.recording_id}) is there"
+        yield disk.finding(Kind.MISSING, CATALOG, one.offset, text, unchecked)
+
+
 def _damage(disk: MemberDisk, log: RecordedLog, position: int) -> str:
     if position < disk.snapshot_position:
         return (
             f"the member itself starts at its snapshot, {disk.snapshot_position}; "
-            "another that needs these bytes from it cannot join"
+            "a member that needs these bytes from this disk cannot join"
         )
     return f"the member votes with a log up to {log.end}, and fails when it replays this place"
 
 
 def _purged(disk: MemberDisk, recording: Recording) -> Iterator[Finding]:
-    """A log that starts late needs a snapshot from which replay can begin."""
+    """Check that a replay can begin at the last snapshot."""
     if recording.start_position > disk.snapshot_position:
         text = (
             f"the log starts at {recording.start_position}, and the last snapshot is "
-            f"{'none' if disk.snapshot is None else f'at {disk.snapshot_position}'}"
+            f"{'missing' if disk.snapshot is None else f'at {disk.snapshot_position}'}"
         )
         consequence = (
             'the member cannot replay: "requested replay start position is less than recording '
@@ -320,7 +366,7 @@ def _purged(disk: MemberDisk, recording: Recording) -> Iterator[Finding]:
 
 
 def _terms_against_log(disk: MemberDisk) -> Iterator[Finding]:
-    """The recording log against the bytes that the archive has recorded."""
+    """Check the recording log against the bytes that the archive has recorded."""
     log = disk.log
     if log is None or not log.segments:
         return
@@ -348,12 +394,12 @@ def _terms_against_log(disk: MemberDisk) -> Iterator[Finding]:
 
 
 def _terms_beyond(disk: MemberDisk, log: RecordedLog) -> Iterator[Finding]:
-    """Terms that the log holds and the recording log does not.
+    """Find terms that are in the log and not in the recording log.
 
     Notes
     -----
-    The recording log is written when a replicated term is complete, so that a member that is
-    stopped can lack one. It cannot lack two.
+    A follower writes the entry when it has replicated the term. If it is stopped before, one entry
+    is missing. A leader writes the entry before it opens its term.
     """
     if disk.recording_log is None:
         return
@@ -364,20 +410,20 @@ def _terms_beyond(disk: MemberDisk, log: RecordedLog) -> Iterator[Finding]:
     if not beyond:
         return
     file, offset = log.place(beyond[0].start)
-    if len(beyond) == 1:
-        text = f"the log holds term {beyond[0].term}, the recording log {ends_with}"
-        consequence = (
-            "the member was stopped while it replicated: it canvasses with the older term though "
-            "its log is newer (hazard HZ2)"
-        )
-        yield Finding(Kind.NOTE, disk.member_id, file, offset, text, consequence)
-    else:
-        text = (
-            f"the log holds terms {beyond[0].term} to {beyond[-1].term}, the recording log "
-            f"{ends_with}"
-        )
+    terms = f"term {beyond[0].term}"
+    if len(beyond) > 1:
+        terms = f"terms {beyond[0].term} to {beyond[-1].term}"
+    text = f"the log holds {terms}, the recording log {ends_with}"
+    if len(beyond) > 1 or beyond[0].leader == disk.member_id:
+        kind = Kind.DAMAGED
         consequence = "entries of the recording log are gone: the member canvasses with an old term"
-        yield Finding(Kind.DAMAGED, disk.member_id, file, offset, text, consequence)
+    else:
+        kind = Kind.NOTE
+        consequence = (
+            "if the member was stopped while it replicated, nothing is wrong: it canvasses with "
+            "the older term though its log is newer (hazard HZ2)"
+        )
+    yield Finding(kind, disk.member_id, file, offset, text, consequence)
 
 
 def _mark_file(disk: MemberDisk, now_ms: int) -> Iterator[Finding]:
@@ -386,7 +432,7 @@ def _mark_file(disk: MemberDisk, now_ms: int) -> Iterator[Finding]:
         return
     if mark.activity_timestamp > 0 and 0 <= now_ms - mark.activity_timestamp < ACTIVE_MS:
         text = "the mark file was updated within the last 10 s: the member seems to run"
-        consequence = "what is read here may not be of one moment; stop the member first"
+        consequence = "the files may be of different moments; stop the member first"
         yield disk.finding(Kind.NOTE, MARK_FILE, 0, text, consequence)
     if mark.version == VERSION_FAILED:
         text = "the mark file says that the last start failed"

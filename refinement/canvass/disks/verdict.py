@@ -1,7 +1,6 @@
-"""The verdict on the disks of a cluster: everything that is found, in the order of the questions,
-and what an operator can do about it, each option with its consequence. Nothing is done by itself.
+"""The verdict on the disks of a cluster: all findings, and the options of the operator.
 
-This is the package's one door: `assess` reads the disks and answers.
+`assess` is the entry point of the package. It changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from canvass.disks.comparison import (
     read_acknowledgements,
 )
 from canvass.disks.disk import MemberDisk, load
-from canvass.disks.files import find_members
+from canvass.disks.files import CATALOG, find_members, read_bytes
 from canvass.disks.findings import (
     INCOMPLETE,
     SOUND,
@@ -39,7 +38,7 @@ from canvass.disks.soundness import check
 
 
 class Option(msgspec.Struct, frozen=True, rename="camel"):
-    """Something that can be done, and what follows from it."""
+    """An action of the operator, and its consequence."""
 
     action: str
     consequence: str
@@ -51,7 +50,7 @@ def options(
     outlook: Outlook,
     with_empty: Outlook | None,
 ) -> list[Option]:
-    """The options, the one to begin with first."""
+    """The options of the operator, the first action first."""
     return [
         *_unstartable(disks, comparison, outlook),
         *_start(outlook),
@@ -62,7 +61,7 @@ def options(
 
 
 def _winners(outlook: Outlook) -> dict[tuple[int, ...], list[Leadership]]:
-    """Who can win in each set of members in which somebody can."""
+    """The possible leaders of each set of members that can elect one."""
     found: dict[tuple[int, ...], list[Leadership]] = {}
     for one in outlook.leaderships:
         for members in one.quorums:
@@ -71,9 +70,9 @@ def _winners(outlook: Outlook) -> dict[tuple[int, ...], list[Leadership]]:
 
 
 def _start(outlook: Outlook) -> Iterator[Option]:
-    """Which members to start first: a set is safe if all quorums within it are.
+    """Name the members to start first. A set is safe if all quorums within it are safe.
 
-    A member that is slow takes no part in an election, though it was started.
+    A slow member takes no part in an election although it was started.
     """
     winners = _winners(outlook)
     if not winners:
@@ -153,8 +152,8 @@ def _unstartable(
         elif disk.member_id in outlook.cannot_start:
             yield Option(
                 f"Restore the damaged file of member {disk.member_id} from a backup of this member",
-                "a file of an older time takes back what the member has promised: its votes and "
-                "its log; the other members must hold what it lacks then",
+                "an older file revokes the member's votes and entries; the other members must hold "
+                "the entries that it lacks",
             )
 
 
@@ -166,15 +165,15 @@ def _stuck(disks: Sequence[MemberDisk], outlook: Outlook) -> Iterator[Option]:
         starts = source.log.start if source is not None and source.log is not None else 0
         yield Option(
             f"Stop member {leaders[0]}, and copy its archive and cluster folders to member {i}",
-            f"what only member {i} holds is gone then: keep its folders; keep the higher of the "
-            "two candidate terms (node-state.dat)",
+            f"entries that only member {i} holds are lost: keep its folders; keep the higher of "
+            "the two candidate terms (node-state.dat)",
         )
         if starts == 0:
             yield Option(
                 f"Empty the archive and cluster folders of member {i}, and start it when a leader "
                 "serves",
-                f"it replays the log from 0; what only member {i} holds is gone; until it has "
-                "caught up, one other member fewer may fail",
+                f"it replays the log from 0; entries that only member {i} holds are lost; until it "
+                "has caught up, one other member fewer may fail",
             )
 
 
@@ -239,13 +238,13 @@ def _empty(outlook: Outlook, with_empty: Outlook | None) -> Iterator[Option]:
     if not new and not stuck:
         yield Option(
             f"Start {member_names(lost)} with an empty disk when a leader serves",
-            "it replays the whole log; it may vote again in a term in which it has voted "
-            "(its candidate term is gone)",
+            "it replays the whole log; without its candidate term it may vote again in a term in "
+            "which it has voted",
         )
 
 
 class Verdict(msgspec.Struct, frozen=True, rename="camel"):
-    """What the disks of a cluster say."""
+    """The verdict on the disks of a cluster."""
 
     verdict: str
     member_ids: list[int]
@@ -258,7 +257,7 @@ class Verdict(msgspec.Struct, frozen=True, rename="camel"):
     logs: list[MemberLog]
     common_position: int
     committed: Proof | None
-    """How far the log was committed for certain."""
+    """The proof of the highest position that is certainly committed."""
     outlook: Outlook
     with_empty: Outlook | None
     options: list[Option]
@@ -276,7 +275,7 @@ def load_disks(folders: Sequence[Path]) -> list[MemberDisk]:
     Raises
     ------
     DiskError
-        If a folder is not there, or two of them are of the same member.
+        If a folder does not exist, or two folders are of the same member.
     """
     found = [one for folder in folders for one in find_members(folder)]
     disks = [load(files, index) for index, files in enumerate(found)]
@@ -305,16 +304,16 @@ def assess(
     folders
         One for each member, or one that has a folder for each.
     lost
-        Members whose disks are gone: of the cluster, and not read even if given.
+        Members whose disks are lost. Their folders are not assessed.
     member_count
-        How many members the cluster has; by default those that are given, lost, or named in the
-        logs as leaders.
+        The number of members of the cluster. By default the members that are given, lost, or named
+        in the logs as leaders.
     client
-        A file of what clients were answered, see `canvass.disks.comparison`.
+        A file of the answers to clients, see `canvass.disks.comparison`.
     revision
-        Of the protocol; by default that of the release that wrote the logs.
+        The revision of the protocol. By default the revision of the release that wrote the logs.
     now_ms
-        The time, to notice members that run; -1 if that does not matter.
+        The current time in milliseconds, to notice running members; -1 omits this check.
 
     Raises
     ------
@@ -323,12 +322,12 @@ def assess(
     """
     disks = [disk for disk in load_disks(folders) if disk.member_id not in lost]
     if all(disk.files.is_empty for disk in disks):
-        reason = "no file of a member is there, so that there is no disk to assess"
+        reason = "no file of a member is there: there is no disk to assess"
         raise DiskError(str(folders[0]) if folders else "", -1, reason)
     member_ids = _member_ids(disks, lost, member_count)
     comparison = compare(disks)
     found = [one for disk in disks for one in check(disk, now_ms)]
-    found += _absent(disks, member_ids, lost)
+    found += [*_absent(disks, member_ids, lost), *_copies(disks)]
     found += differences(disks, comparison, len(member_ids))
     if client is not None:
         given = read_acknowledgements(client)
@@ -358,7 +357,7 @@ def assess(
 def _member_ids(
     disks: Sequence[MemberDisk], lost: Sequence[int], member_count: int | None
 ) -> list[int]:
-    """The ids of all members: given, lost, or a leader of a term in some log; then others."""
+    """The ids of the members that are given, lost, or leaders in a log; then free ids."""
     ids = {disk.member_id for disk in disks}
     for disk in disks:
         if disk.log is not None:
@@ -383,7 +382,7 @@ def _member_ids(
 def _absent(
     disks: Sequence[MemberDisk], member_ids: Sequence[int], lost: Sequence[int]
 ) -> list[Finding]:
-    """Members whose disks were not given, though the cluster has them."""
+    """Name the members whose disks were neither given nor lost."""
     there = {disk.member_id for disk in disks}
     return [
         Finding(
@@ -392,8 +391,24 @@ def _absent(
             str(disks[0].files.folder.parent),
             -1,
             f"no folder of member {i} was given",
-            "what only it holds is not counted; give its folder, or --assume-lost",
+            "entries that only this disk holds are not counted; give its folder, or --assume-lost",
         )
         for i in member_ids
         if i not in there and i not in lost
     ]
+
+
+def _copies(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
+    """Catalogs that are equal. Each archive writes its own addresses and times into its catalog."""
+    seen: dict[bytes, int] = {}
+    for disk in disks:
+        if disk.catalog is not None and disk.catalog.recordings:
+            data = read_bytes(disk.files.files[CATALOG]).tobytes()
+            first = seen.setdefault(data, disk.member_id)
+            if first != disk.member_id:
+                text = f"the file is byte for byte the one of member {first}"
+                consequence = (
+                    "one of the two archives is a copy of the other: if it was copied by mistake, "
+                    "entries count twice that are on one disk"
+                )
+                yield disk.finding(Kind.NOTE, CATALOG, -1, text, consequence)

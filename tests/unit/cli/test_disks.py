@@ -79,7 +79,7 @@ def test_json_has_what_the_screen_has(command: Command) -> None:
     [
         (["nowhere"], "nowhere: there is no such folder"),
         ([COMMITTED / "1.53-tight-242", "--members", "2"], "the cluster has at least 3 members"),
-        (["."], ".: no file of a member is there, so that there is no disk to assess"),
+        (["."], ".: no file of a member is there: there is no disk to assess"),
         (
             [COMMITTED / "1.53-tight-242", "--assume-lost", "9"],
             "no folder and no log names member 9; give --members 4 if the cluster has it",

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import shutil
+import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +18,20 @@ from hypothesis import strategies as st
 
 from canvass.disks.files import NAMES
 from canvass.disks.findings import DiskError, Finding, Kind
+from canvass.disks.layouts import NULL_VALUE
 from canvass.disks.verdict import assess
 from support.aeron_disk_captures import COMMITTED
+from support.aeron_disks import (
+    LOG,
+    Snapshot,
+    Term,
+    catalog,
+    descriptor,
+    disk_of,
+    node_state,
+    write_disks,
+    write_log,
+)
 
 SOUND = COMMITTED / "1.53-tight-242"
 
@@ -163,3 +176,166 @@ def test_any_damage_is_assessed_without_an_error(
     assert verdict.exit_code in (0, 1, 2, 3)
     for one in verdict.findings:
         assert "\n" not in one.place + one.text + one.consequence
+
+
+# Damage that must not be called sound.
+
+
+def three_members(tmp_path: Path, **changes: object) -> list[Path]:
+    """Three members with the same log of two terms; member 1 led the last one."""
+    terms = [Term(0, 0, (b"first", b"second")), Term(1, 1, (b"third", b"fourth"))]
+    return write_disks(tmp_path, [disk_of(i, terms, **changes) for i in range(3)])
+
+
+def findings_of(folders: list[Path], kind: Kind) -> list[tuple[int, str, str]]:
+    return [
+        (one.member_id, Path(one.file).name, one.text)
+        for one in assess(folders).findings
+        if one.kind is kind
+    ]
+
+
+@pytest.mark.parametrize("stop", [None, NULL_VALUE], ids=["stopped", "killed"])
+def test_a_log_without_a_segment_is_missing(tmp_path: Path, stop: int | None) -> None:
+    folders = three_members(tmp_path, stop=stop)
+    (folders[2] / "archive" / "0-0.rec").unlink()
+
+    verdict = assess(folders)
+
+    assert verdict.exit_code == 3
+    assert findings_of(folders, Kind.MISSING) == [
+        (2, "archive.catalog", "no segment of the log (recording 0) is there")
+    ]
+
+
+@pytest.mark.parametrize("stop", [None, NULL_VALUE], ids=["stopped", "killed"])
+def test_a_missing_last_segment_is_named_with_its_folder(tmp_path: Path, stop: int | None) -> None:
+    terms = [Term(0, 0, tuple(bytes(1000) for _ in range(100)))]
+    folders = write_disks(tmp_path, [disk_of(i, terms, stop=stop) for i in range(3)])
+    gone = folders[1] / "archive" / "0-65536.rec"
+    gone.unlink()
+
+    verdict = assess(folders)
+
+    assert verdict.exit_code == 3
+    (found,) = [one for one in verdict.findings if one.kind is Kind.MISSING]
+    assert (found.member_id, found.file, found.offset) == (1, str(gone), 0)
+
+
+def test_a_segment_with_an_impossible_name_is_named(tmp_path: Path) -> None:
+    folders = three_members(tmp_path)
+    archive = folders[0] / "archive"
+    (archive / "0-0.rec").rename(archive / "0-96.rec")
+
+    assert findings_of(folders, Kind.DAMAGED) == [
+        (0, "0-96.rec", "no segment of recording 0 begins at 96: the file was not read")
+    ]
+
+
+def test_a_log_that_goes_on_behind_its_end_in_the_catalog_is_damaged(tmp_path: Path) -> None:
+    folders = three_members(tmp_path)
+    log = write_log([Term(0, 0, (b"first", b"second")), Term(1, 1, (b"third",))])
+    catalog_ = folders[0] / "archive" / "archive.catalog"
+    catalog_.write_bytes(catalog([descriptor(LOG, 0, len(log))], 1))
+
+    assert findings_of(folders, Kind.DAMAGED) == [
+        (
+            0,
+            "0-0.rec",
+            f"the catalog says that the log ends at {len(log)}, and a frame follows there",
+        )
+    ]
+
+
+@pytest.mark.parametrize("term", [-1, 0])
+def test_a_leader_without_its_own_vote_is_damaged(tmp_path: Path, term: int) -> None:
+    folders = three_members(tmp_path)
+    (folders[1] / "cluster" / "node-state.dat").write_bytes(node_state(term))
+
+    assert findings_of(folders, Kind.DAMAGED) == [
+        (
+            1,
+            "node-state.dat",
+            f"the candidate term is {term}, and this member has led term 1",
+        )
+    ]
+
+
+def test_an_impossible_candidate_term_is_unreadable(tmp_path: Path) -> None:
+    folders = three_members(tmp_path)
+    (folders[2] / "cluster" / "node-state.dat").write_bytes(node_state(-5))
+
+    assert findings_of(folders, Kind.UNREADABLE) == [
+        (2, "node-state.dat", "the candidate term is -5")
+    ]
+
+
+def test_a_leader_without_the_entry_of_its_term_is_damaged(tmp_path: Path) -> None:
+    folders = three_members(tmp_path)
+    for folder in folders[1:]:
+        path = folder / "cluster" / "recording.log"
+        path.write_bytes(path.read_bytes()[:64])
+
+    assert [one[:2] for one in findings_of(folders, Kind.DAMAGED)] == [(1, "0-0.rec")]
+    assert findings_of(folders, Kind.NOTE) == [
+        (2, "0-0.rec", "the log holds term 1, the recording log ends with term 0")
+    ]
+
+
+@pytest.mark.parametrize(("length", "unread"), [(64 + 48, 48), (64 + 49, 0), (64 + 63, 0)])
+def test_a_last_entry_without_its_padding_is_read(tmp_path: Path, length: int, unread: int) -> None:
+    folders = three_members(tmp_path)
+    path = folders[2] / "cluster" / "recording.log"
+    path.write_bytes(path.read_bytes()[:length])
+
+    assert [one[2] for one in findings_of(folders, Kind.DAMAGED)] == (
+        [f"the last {unread} bytes are not a whole entry"] if unread else []
+    )
+    assert assess(folders).logs[2].log_leadership_term_id == (0 if unread else 1)
+
+
+@pytest.mark.parametrize("version", [11, 99])
+def test_a_log_of_an_unknown_release_is_unreadable(tmp_path: Path, version: int) -> None:
+    folders = three_members(tmp_path)
+    for folder in folders:
+        path = folder / "archive" / "0-0.rec"
+        data = bytearray(path.read_bytes())
+        offset = 0
+        while length := int.from_bytes(data[offset : offset + 4], "little"):
+            struct.pack_into("<H", data, offset + 38, version)
+            offset += -(-length // 32) * 32
+        path.write_bytes(data)
+
+    verdict = assess(folders)
+
+    assert verdict.exit_code == 2
+    text = f"the log has entries of schema version {version}; canvass knows 12 to 17"
+    assert findings_of(folders, Kind.UNREADABLE) == [(i, "0-0.rec", text) for i in range(3)]
+
+
+def test_a_copy_of_another_member_is_noted(tmp_path: Path) -> None:
+    folders = three_members(tmp_path)
+    shutil.rmtree(folders[2])
+    shutil.copytree(folders[1], folders[2])
+    (folders[2] / "cluster" / "cluster-mark.dat").unlink()
+    data = (folders[0] / "archive" / "archive.catalog").read_bytes()
+    (folders[0] / "archive" / "archive.catalog").write_bytes(data + bytes(64))
+
+    noted = [one for one in findings_of(folders, Kind.NOTE) if one[1] == "archive.catalog"]
+
+    assert noted == [(2, "archive.catalog", "the file is byte for byte the one of member 1")]
+
+
+def test_a_damaged_copy_of_committed_entries_is_no_loss(tmp_path: Path) -> None:
+    end = len(write_log([Term(0, 0, (b"first", b"second"))]))
+    folders = three_members(tmp_path, snapshots=(Snapshot(0, 0, end),))
+    path = folders[0] / "archive" / "0-0.rec"
+    data = bytearray(path.read_bytes())
+    data[data.index(b"first")] ^= 1
+    path.write_bytes(data)
+
+    verdict = assess(folders)
+
+    assert verdict.verdict == "DIVERGED"
+    assert [one.member_id for one in verdict.findings if one.kind is Kind.DIVERGED] == [0]
+    assert findings_of(folders, Kind.LOST) == []

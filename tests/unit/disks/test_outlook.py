@@ -146,7 +146,7 @@ def test_a_snapshot_is_read_and_a_wrong_one_named(tmp_path: Path) -> None:
 
     (found,) = [one for one in verdict.findings if one.kind is Kind.DAMAGED]
     assert (found.member_id, Path(found.file)) == (1, path)
-    assert "says that it is at 96 of term 0, the recording log 192 of term 0" in found.text
+    assert "at 192 of term 0 has a marker of position 96 of term 0" in found.text
 
 
 def test_a_member_that_runs_is_noticed(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_with_very_many_terms_the_logs_alone_are_compared(tmp_path: Path) -> Non
     verdict = assess(write_disks(tmp_path, disks))
 
     assert verdict.outlook.elections == 0
-    assert "more than 500 terms: no election was played" in verdict.outlook.bounds
+    assert "more than 500 terms: no election was simulated" in verdict.outlook.bounds
     assert quorums(verdict) == {
         0: [[0, 1], [0, 2], [0, 1, 2]],
         1: [[0, 1], [1, 2], [0, 1, 2]],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from canvass.disks import layouts
 from canvass.disks.findings import DiskError
 from canvass.disks.kernels import CRC32_TABLE, CRC32C_TABLE, crc32c
-from canvass.disks.layouts import Layout
+from canvass.disks.layouts import NULL_VALUE, Layout
 from canvass.disks.log import RecordedLog, read_log, session_messages
 from canvass.disks.small_files import (
     Recording,
@@ -99,7 +99,7 @@ def test_a_standby_snapshot_has_an_endpoint_and_is_as_long_as_that() -> None:
     assert (second.offset, second.leadership_term_id) == (128, 4)
 
 
-@given(i64)
+@given(st.integers(NULL_VALUE, 2**63 - 1))
 def test_candidate_terms_are_read_as_written(term: int) -> None:
     found = read_node_state("f", array(aeron_disks.node_state(term, 17)))
 

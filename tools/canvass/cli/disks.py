@@ -1,7 +1,7 @@
-"""``canvass disks``: what the members' directories say when there are no event logs.
+"""``canvass disks``: assess the disks of a cluster without event logs.
 
-The command line, and the verdict as a person reads it: one screen, question by question. It is made
-in `canvass.disks.verdict`.
+This module has the command line, and the verdict as text on one screen, question by question.
+`canvass.disks.verdict` makes the verdict.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 REVISIONS: Final = ("1.49", "1.50")
 SHOWN: Final = 6
-"""Findings of a member, tails of a log, or quorums, that a person is shown; JSON has all."""
+"""The greatest number of findings, tails or quorums of a member in the text; JSON has all."""
 
 
 def register(app: typer.Typer) -> None:
@@ -57,9 +57,7 @@ def disks(
     ] = None,
     revision: Annotated[
         str | None,
-        typer.Option(
-            "--revision", help="Protocol 1.49 or 1.50. Default: that of the logs' release."
-        ),
+        typer.Option("--revision", help="Protocol 1.49 or 1.50. Default: by the logs' release."),
     ] = None,
     output: Output = Format.HUMAN,
 ) -> None:
@@ -69,7 +67,8 @@ def disks(
     Stop the members first, or give copies; the files may be gzipped.
 
     Exit code 0: sound. 1: something is lost, diverged or damaged.
-    2: a file cannot be read. 3: a file is missing, the rest is sound.
+    2: a file cannot be read, or is of an unknown release.
+    3: a file is missing, the rest is sound.
 
     canvass disks /data/member-0 /data/member-1 /data/member-2
     """
@@ -127,11 +126,11 @@ def _head(verdict: Verdict) -> Iterator[str]:
         f"is {verdict.outlook.quorum}"
     )
     if verdict.schema_version == NULL_VALUE:
-        yield f"no entry of a log was found; the protocol is taken to be that of {verdict.revision}"
+        yield f"no entry of a log was found; protocol {verdict.revision} is assumed"
     else:
         yield (
             f"the logs were written by release {verdict.releases} (schema version "
-            f"{verdict.schema_version}); protocol of {verdict.revision}"
+            f"{verdict.schema_version}); protocol {verdict.revision}"
         )
     yield ""
 
@@ -166,7 +165,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
 def _logs(verdict: Verdict) -> Iterator[str]:
     after = "Beyond that member" if len(verdict.logs) > 1 else "Member"
     if len(verdict.logs) > 1:
-        yield f"  All logs are the same up to {verdict.common_position}."
+        yield f"  All readable logs are the same up to {verdict.common_position}."
     for log in verdict.logs:
         for tail in log.beyond_common[-SHOWN:]:
             led = f", led by member {tail.leader_member_id}" if tail.leader_member_id >= 0 else ""
