@@ -61,7 +61,7 @@ def measure_edges(graph: Graph, trials: Trials) -> None:
             pair = worlds[source], worlds[target]
             assert not disagreement(before, action, after, outcome.effects, pair)
 
-    show("edges with their effects carried out", len(stepped), "edges", median_cpu(with_effects))
+    show("edges with their effects applied", len(stepped), "edges", median_cpu(with_effects))
 
 
 def measure_simulation() -> None:

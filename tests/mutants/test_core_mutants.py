@@ -28,7 +28,7 @@ def expected(revision: str, member_count: int) -> tuple[tuple[Given, Outcome | N
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutant_behaves_differently(name: str) -> None:
-    """In the next state or the sends, or for some in the other effects and their order."""
+    """In the next state, in the sends or, for ``shows_in = "effects"``, in any effect."""
     mutant, core = MUTANTS[name], load(MUTANTS[name])
 
     for given, outcome in expected(mutant.revision, mutant.member_count):
@@ -43,7 +43,7 @@ def test_mutant_behaves_differently(name: str) -> None:
         ):
             return
 
-    pytest.fail(f"{name} lives: no step of {STEPS} shows a difference")
+    pytest.fail(f"{name} survives: none of {STEPS} steps differs")
 
 
 def test_a_list_with_a_repeated_name_or_an_unknown_heading_is_refused() -> None:
@@ -60,8 +60,8 @@ def test_mutants_are_many() -> None:
     assert len(MUTANTS) >= 100
 
 
-def test_mutants_that_show_in_effects_alone_leave_next_state_and_sends_as_they_are() -> None:
-    """So that an edit is not listed there which a comparison of outcomes would find."""
+def test_mutants_that_show_in_effects_only_change_neither_next_state_nor_sends() -> None:
+    """Otherwise a comparison of outcomes would find them."""
     for mutant in MUTANTS.values():
         if mutant.shows_in == "effects":
             core = load(mutant)

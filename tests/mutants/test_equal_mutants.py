@@ -1,8 +1,8 @@
-"""Mutants that whole members, or all behaviours of the spec, never show: no step of a run differs.
+"""Mutants that differ from the core in no step of whole members, or in no behaviour of the spec.
 
-Runs of the unbroken core are runs of such a mutant as long as no step differs, so that all of them
-are looked at together: in runs of whole members in every profile of faults, and in runs of cores
-alone. That no behaviour shows some of them is a fact that TLC checks with the models of the spec.
+As long as no step differs, a run of the core is also a run of the mutant. So all these mutants are
+compared with the core in the same runs: of whole members with every profile of faults, and of cores
+alone. TLC checks the facts that make some of them equal in every behaviour.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from support.surviving_mutants import EQUAL, MASKED
 SEEDS: Final = 4
 KINDS: Final = ((3, "1.50"), (2, "hardened"), (5, "1.50"), (3, "hardened"))
 WHOLE: Final = sorted([*EQUAL, *MASKED])
-"""What runs of whole members never show."""
+"""The mutants that no run of whole members shows."""
 
 
 class Compared:
-    """The core, with each of its steps compared with what mutants would do."""
+    """The core; each of its steps is compared with the steps of mutants."""
 
     def __init__(self, names: list[str]) -> None:
         self._broken = {name: load(MUTANTS[name]) for name in names}
@@ -77,7 +77,7 @@ def test_no_step_of_a_run_differs(profile: str) -> None:
 @pytest.mark.parametrize(
     "seeds", [range(12), pytest.param(range(12, 250), marks=pytest.mark.night, id="night")]
 )
-def test_no_step_of_cores_alone_differs_but_those_of_mutants_that_whole_members_mask(
+def test_of_cores_alone_only_steps_of_mutants_that_whole_members_mask_differ(
     tmp_path: Path, seeds: range
 ) -> None:
     compared = Compared(WHOLE)

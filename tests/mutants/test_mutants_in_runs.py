@@ -1,4 +1,4 @@
-"""A run of a mutant diverges if and only if some step of it is not the core's."""
+"""A run of a mutant diverges if and only if one of its steps differs from the core's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.traced_mutants import TracedRun, trace_mutants
 
 
 def by_mutant(found: list[TracedRun]) -> dict[str, bool]:
-    """Whether each mutant was caught in some run."""
+    """Tell for each mutant whether a run catches it."""
     caught: dict[str, bool] = defaultdict(bool)
     for run in found:
         caught[run.mutant.name] |= run.differs
@@ -29,7 +29,7 @@ def by_mutant(found: list[TracedRun]) -> dict[str, bool]:
         pytest.param(range(12), 400, 55, marks=[pytest.mark.night, pytest.mark.tlc], id="night"),
     ],
 )
-def test_runs_of_mutants_diverge_where_they_differ_and_nowhere_else(
+def test_runs_of_mutants_diverge_exactly_where_they_differ_from_the_core(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], seeds: range, steps: int, least: int
 ) -> None:
     answering = CoreThenOracle()

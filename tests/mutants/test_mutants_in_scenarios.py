@@ -1,9 +1,8 @@
 """Mutants of the core in the golden scenarios: caught by the checker, or proved equal there.
 
-As long as a mutant does what the core does, a scenario goes the same way with both. So the steps
-that the core was asked for in all scenarios are put to the mutant, too. Where it never answers
-otherwise, what would be recorded of it is a run of the core: no checker of traces could tell, and
-the table says why. Where it does, the scenario is run with the mutant, recorded and checked.
+The mutant takes the steps of the core in each scenario. If none differs, the scenario records the
+same run with the mutant as with the core: no checker of traces can tell them apart, and the table
+gives the reason. If a step differs, the scenario is run with the mutant, recorded and checked.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from support.scenario_runs import RecordedScenario, record_scenario, run_id_of, 
 
 TABLE: Final = Path(__file__).resolve().parents[2] / "docs" / "theory" / "mutants-in-traces.md"
 RECORDED: Final = 6
-"""Scenarios in which a mutant does something else that are recorded, at most."""
+"""Maximum number of scenarios that are recorded of a mutant."""
 
 PAGE: Final = """\
 # Mutants of the core in recorded scenarios
@@ -49,15 +48,15 @@ steps was compared with the core's, and none differs. The state graphs kill all 
 Asked = tuple[Rules, int, Member, str, Input]
 
 
-def does_otherwise(mine: Outcome | None, sound: Outcome | None) -> bool:
-    """Whether a step was taken that a trace tells from the core's."""
+def differs(mine: Outcome | None, sound: Outcome | None) -> bool:
+    """Tell whether a trace shows a mutant's outcome to differ from the core's."""
     if mine is None:
         return False
     return sound is None or (mine.next, mine.sends) != (sound.next, sound.sends)
 
 
-def steps_asked_for(source: Path) -> list[tuple[Asked, Outcome | None]]:
-    """What the core was asked in a scenario, and its answers."""
+def steps_of_core(source: Path) -> list[tuple[Asked, Outcome | None]]:
+    """Give the calls of the core in a scenario, with their outcomes."""
     asked: list[tuple[Asked, Outcome | None]] = []
 
     def step(rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
@@ -84,27 +83,27 @@ class Watching:
         except Exception as error:
             self.raised = True
             raise RuntimeError("the mutant raises") from error
-        if does_otherwise(outcome, core.step(rules, i, s, action, x)):
+        if differs(outcome, core.step(rules, i, s, action, x)):
             self.differs.add(action)
         return outcome
 
 
 @dataclass
 class Row:
-    """What became of a mutant in all scenarios."""
+    """The results of a mutant in all scenarios."""
 
     mutant: Mutant
     runs: list[tuple[Watching, RecordedScenario]] = field(default_factory=list)
     verdicts: list[RunVerdict] = field(default_factory=list)
     otherwise: int = 0
-    """Scenarios in which it takes another step, takes none, or raises."""
+    """Number of scenarios in which it takes another step, takes none, or raises."""
     taken: int = 0
-    """Steps of the core that it takes just so."""
+    """Number of its steps that equal the core's."""
 
     def wrong(self) -> Iterator[tuple[str, str]]:
-        """Runs about which the checker is wrong; an error ends a run within a step."""
+        """Give the runs with a wrong verdict; an error ends a run within a step."""
         for (watching, recorded), verdict in zip(self.runs, self.verdicts, strict=True):
-            # What was on a disk that nobody recorded can be what a wrong restart makes of it.
+            # If the disk was not recorded, a wrong restart may be right for another disk.
             seen = watching.differs - ({"Restart"} if recorded.laid_down else set())
             caught = bool(self._found(verdict))
             if caught and not watching.differs:
@@ -117,7 +116,7 @@ class Row:
         return [found.name for found in verdict.divergences if found.kind is not promise]
 
     def result(self) -> tuple[str, str]:
-        """Whether it is caught, and by what; or that it is equal, and why."""
+        """Give ``caught`` and the divergences, or ``equal`` and the reason."""
         names = Counter(found[0] for found in map(self._found, self.verdicts) if found)
         if names:
             most = ", ".join(f"`{name}`" for name, _ in sorted(names.items())[:3])
@@ -137,14 +136,14 @@ class Row:
 
 
 def rows_of(folder: Path, lookup: StepLookup) -> list[Row]:
-    """Try all mutants in all scenarios."""
-    asked = {source: steps_asked_for(source) for source in scenario_files()}
+    """Run all mutants in all scenarios."""
+    asked = {source: steps_of_core(source) for source in scenario_files()}
     rows = []
     for mutant in MUTANTS.values():
         row, broken = Row(mutant), load(mutant)
         rows.append(row)
         for source, steps in asked.items():
-            same = _steps_alike(broken, steps)
+            same = _equal_steps(broken, steps)
             row.taken += same
             if same == len(steps):
                 continue
@@ -159,20 +158,20 @@ def rows_of(folder: Path, lookup: StepLookup) -> list[Row]:
     return rows
 
 
-def _steps_alike(broken: Core, steps: list[tuple[Asked, Outcome | None]]) -> int:
-    """How many of the steps, from the first on, a mutant takes as the core does."""
+def _equal_steps(broken: Core, steps: list[tuple[Asked, Outcome | None]]) -> int:
+    """Count the steps up to the first one that a mutant takes differently."""
     for count, (asked, outcome) in enumerate(steps):
         try:
             mine = broken.step(*asked)
         except Exception:  # noqa: BLE001 - a mutant may raise anything
             return count
-        if (mine is None) != (outcome is None) or does_otherwise(mine, outcome):
+        if (mine is None) != (outcome is None) or differs(mine, outcome):
             return count
     return len(steps)
 
 
 def table_of(rows: list[Row]) -> str:
-    """The page that lists them."""
+    """Write the page with a row for each mutant."""
     reported = {row.mutant.name: row.result() for row in rows}
     counts = Counter(standing for standing, _ in reported.values())
     listed = [

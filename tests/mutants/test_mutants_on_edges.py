@@ -1,4 +1,4 @@
-"""Each mutant of the core is given away by an edge of a state graph, and the core by none."""
+"""Each mutant of the core differs from an edge of a state graph, and the core from none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from canvass.cluster.messages import AppendPosition, NewLeadershipTerm, Vote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import is_closed, is_publisher
 from canvass.cluster.rules import Rules
-from canvass.selftest.edges import EdgeKill, disagreement, find_kill
+from canvass.selftest.edges import disagreement, find_kill
 from canvass.selftest.kill_matrix import (
     MODELS,
     MUTANTS,
@@ -63,12 +63,14 @@ FACTS: Final[dict[str, Callable[[int, Member, Input], bool]]] = {
         not isinstance(x.message, Vote) or x.message.candidate_member_id == i
     ),
 }
-"""What the lemmas of Properties.tla say, of one input in one state; what they say of a state alone
-every state of the graphs satisfies."""
+"""The lemmas of Properties.tla for one input in one state.
+
+A lemma of a state alone is True here: every state of the graphs satisfies it.
+"""
 
 
 def within(fact: Callable[[int, Member, Input], bool], broken: Handler, sound: Handler) -> Handler:
-    """The broken rule where a fact holds, and the rule elsewhere."""
+    """Give a handler with the broken rule where a fact holds, and the sound rule elsewhere."""
 
     def handler(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
         return (broken if fact(i, s, x) else sound)(rules, i, s, x)
@@ -104,17 +106,17 @@ def test_a_mutant_is_reported_with_the_action_and_where_the_spec_defines_it(grap
 @pytest.mark.parametrize(
     "whole", [False, pytest.param(True, marks=pytest.mark.night)], ids=["push", "night"]
 )
-def test_nothing_gives_the_core_away(graphs: Graphs, whole: bool) -> None:
-    """Neither its states and sends nor the order and the result of its effects."""
+def test_the_core_differs_from_no_edge(graphs: Graphs, whole: bool) -> None:
+    """States, sends, and the order and result of effects are those of the graphs."""
     found = control(graphs, whole=whole)
 
-    assert [each.wrong for each in found] == [None] * len(found)
+    assert [each.kill for each in found] == [None] * len(found)
     assert len(found) == len(MODELS) - (not whole)
 
 
-def test_an_effect_of_each_kind_is_missed_where_it_is_missing(graphs: Graphs) -> None:
+def test_a_removed_effect_of_each_kind_is_found(graphs: Graphs) -> None:
     seen: set[str] = set()
-    missed: set[str] = set()
+    found: set[str] = set()
     for revision, member_count in (("1.50", 3), ("1.50", 2)):
         trials = graphs.of(revision, member_count)
         for action in Action:
@@ -127,10 +129,10 @@ def test_an_effect_of_each_kind_is_missed_where_it_is_missing(graphs: Graphs) ->
                     rest = outcome.effects[:place] + outcome.effects[place + 1 :]
                     seen.add(type(effect).__name__)
                     if disagreement(before, action.value, outcome.next, rest):
-                        missed.add(type(effect).__name__)
+                        found.add(type(effect).__name__)
 
-    assert seen - missed == {"Send", "JoinLog"}, "what is sent the edge says; the rest is owed"
-    assert len(missed) >= 20
+    assert seen - found == {"Send", "JoinLog"}, "the edges have the sends; JoinLog changes no state"
+    assert len(found) >= 20
 
 
 def test_effects_with_a_wrong_value_or_in_the_wrong_order_are_found() -> None:
@@ -140,13 +142,13 @@ def test_effects_with_a_wrong_value_or_in_the_wrong_order_are_found() -> None:
     term, commit = PersistCandidateTerm(4), AdvanceCommit(2)
 
     assert disagreement(state, "Nominate", after, (term, vote, commit)) == ""
-    assert "commit at 1" in disagreement(state, "Nominate", after, (term, AdvanceCommit(1)))
+    assert "commit is 1" in disagreement(state, "Nominate", after, (term, AdvanceCommit(1)))
     assert "after a send" in disagreement(state, "Nominate", after, (vote, term, commit))
     assert "no replay runs" in disagreement(state, "Nominate", after, (term, commit, StopReplay()))
 
 
-def test_what_makes_a_mutant_unreachable_holds_in_every_state_of_the_graphs(graphs: Graphs) -> None:
-    """It is why no edge gives two mutants away, only the oracle."""
+def test_the_facts_that_make_two_mutants_unreachable_hold_in_every_state(graphs: Graphs) -> None:
+    """So no edge kills these mutants; only the oracle does."""
     unreachable = {mutant.name for mutant in MUTANTS.values() if mutant.unreachable}
     states = [state for key in MODELS for state in graphs.of(*key).states]
 
@@ -162,26 +164,24 @@ def test_what_makes_a_mutant_unreachable_holds_in_every_state_of_the_graphs(grap
 
 
 @pytest.mark.parametrize("name", sorted(EQUAL))
-def test_where_its_fact_holds_an_equal_mutant_does_what_the_core_does(
-    graphs: Graphs, name: str
-) -> None:
-    """In any state and for any message of one member; that the fact holds TLC says of clusters."""
+def test_an_equal_mutant_equals_the_core_where_its_fact_holds(graphs: Graphs, name: str) -> None:
+    """In any state and for any message of one member; TLC checks the fact in clusters."""
     fact, broken = FACTS[EQUAL[name].fact], load(MUTANTS[name])
     actions = actions_reached(MUTANTS[name])
     handlers = {
         action.value: within(fact, broken.ACTIONS[action.value], core.ACTIONS[action.value])
         for action in actions
     }
-    plain = find_kill(graphs.of("1.50", 3), broken, actions)
-    tried = [
+    kill, _ = find_kill(graphs.of("1.50", 3), broken, actions)
+    results = [
         find_kill(graphs.of(*key), SimpleNamespace(ACTIONS=handlers), actions) for key in MODELS
     ]
 
-    assert isinstance(plain, EdgeKill) == (not MUTANTS[name].unreachable)
-    assert all(isinstance(one, int) and one > 100 for one in tried), tried
+    assert (kill is None) == bool(MUTANTS[name].unreachable)
+    assert all(kill is None and tried > 100 for kill, tried in results), results
 
 
-def test_an_edit_reaches_the_actions_that_use_what_it_changes() -> None:
+def test_an_edit_reaches_the_actions_that_use_the_edited_definition() -> None:
     assert actions_reached(MUTANTS["count_votes_for_others"]) == (Action.ON_VOTE,)
     assert Action.CANVASS in actions_reached(MUTANTS["quorum_of_half"])
     for mutant in MUTANTS.values():

@@ -1,7 +1,7 @@
 """Mutants of the core in simulated clusters: caught by verification, or by the simulation.
 
-What becomes of each is a row of a page. At night every row is held, on a push a few of those that
-cost nothing. With ``--rewrite`` a test writes its row.
+A page has a row with the result of each mutant. The night tests check every row, the push tests a
+few that take no time. With ``--rewrite`` a test writes its row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from support.surviving_mutants import EQUAL, MASKED, RARE
 PAGE: Final = Path(__file__).parents[2] / "docs" / "theory" / "mutants-in-simulation.md"
 SEEDS: Final = 100
 SEEDS_OF_EQUALS: Final = 4
-"""Of mutants that no run of whole members shows: one of each kind of run."""
+"""Number of seeds for mutants that no run of whole members shows: one for each kind of run."""
 QUICK: Final = (
     "nominee_is_silent",
     "quorum_of_half",
@@ -74,7 +74,7 @@ Each mutant has one of these results:
 
 
 def rows_of(text: str) -> dict[str, tuple[str, int, str]]:
-    """The rows of a page by mutant: verdict, seeds tried, reason."""
+    """Read the rows of a page by mutant: verdict, seeds tried, reason."""
     return {name: (by, int(seeds), line) for name, by, seeds, line in ROW.findall(text)}
 
 
@@ -114,8 +114,8 @@ def row_of(kill: SimulatedKill) -> tuple[str, int, str]:
             return "rare", kill.seeds, RARE.get(name, "?")
 
 
-def hold(name: str, folder: Path, *, rewrite: bool) -> None:
-    """Hunt a mutant, and hold its row of the page, or write it."""
+def check_row(name: str, folder: Path, *, rewrite: bool) -> None:
+    """Search for a run that shows a mutant, and compare the result with its row, or write it."""
     seeds = range(SEEDS_OF_EQUALS if name in EQUAL else SEEDS)
     lookup = StepLookup(oracle=CoreThenOracle().ask)
     simulate = simulate_core_cluster if name in MASKED else simulate_mutant
@@ -127,13 +127,13 @@ def hold(name: str, folder: Path, *, rewrite: bool) -> None:
     assert rows_of(PAGE.read_text(encoding="utf-8"))[name] == row
 
 
-def test_what_is_wrong_with_a_mutant_is_not_with_the_core() -> None:
+def test_the_core_has_no_finding_of_a_mutant() -> None:
     assert wrong_with(search_options(MUTANTS["term_is_opened_late"], 1), core.step) == ""
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_some_mutants_are_caught_at_once(name: str, tmp_path: Path) -> None:
-    hold(name, tmp_path, rewrite=False)
+    check_row(name, tmp_path, rewrite=False)
 
 
 @pytest.mark.night
@@ -141,7 +141,7 @@ def test_some_mutants_are_caught_at_once(name: str, tmp_path: Path) -> None:
 def test_every_mutant_is_caught_or_the_page_says_why_not(
     name: str, tmp_path: Path, rewrite: bool
 ) -> None:
-    hold(name, tmp_path, rewrite=rewrite)
+    check_row(name, tmp_path, rewrite=rewrite)
 
 
 def test_the_page_has_every_mutant_and_a_reason_for_each_that_is_not_caught() -> None:
@@ -161,7 +161,7 @@ def test_the_page_has_every_mutant_and_a_reason_for_each_that_is_not_caught() ->
 
 
 @pytest.mark.parametrize("name", sorted(MASKED))
-def test_runs_of_cores_alone_conform_where_nothing_is_broken(name: str, tmp_path: Path) -> None:
+def test_runs_of_unbroken_cores_alone_conform(name: str, tmp_path: Path) -> None:
     rules = core_cluster_rules(MUTANTS[name])
     paths = [tmp_path / f"{name.replace('_', '-')}-{seed}" for seed in range(4)]
     for seed, path in enumerate(paths):
@@ -169,5 +169,5 @@ def test_runs_of_cores_alone_conform_where_nothing_is_broken(name: str, tmp_path
 
     runs = check_units(paths, StepLookup(oracle=CoreThenOracle().ask)).runs
     reported = [one for run in runs for one in run.divergences]
-    # Protocols with hazards violate properties; no step of theirs is wrong.
+    # Protocols with hazards violate properties by steps that the spec allows.
     assert [one for one in reported if one.kind is not DivergenceClass.SAFETY_PROPERTY] == []

@@ -1,8 +1,8 @@
 """Mutants of the core in clusters of cores alone: no module, duty cycle or archive masks them.
 
-In a whole member others repeat some guards of the core, and never ask it what it would refuse. What
-Cluster.tla lets happen knows no such others. Here cores are driven as it says, recorded and
-verified. Which mutants need that is data; why whole members do not show them is said elsewhere.
+In a whole member, other parts repeat some guards of the core and never make the refused call.
+Cluster.tla has no such parts. Here cores are driven as in Cluster.tla, recorded and verified.
+`CORE_CLUSTERS` lists the mutants that need this; `support.surviving_mutants` gives the reasons.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ STEPS: Final = 600
 
 
 class EndingCluster(DrivenCluster):
-    """A driven cluster that an operator ends now and then, in which more elections begin and copies
-    end short.
+    """A driven cluster with more elections, with terminations and with incomplete copies.
 
-    These are ``TakeInitiateTermination``, ``TakeTerminate``, ``TakeEnterElection`` and
-    ``TakeFollowerLogReplication`` of Cluster.tla. Members that have ended start again.
+    The added actions of Cluster.tla are ``TakeInitiateTermination``, ``TakeTerminate``,
+    ``TakeEnterElection`` and ``TakeFollowerLogReplication``. Terminated members start again.
     """
 
     def _fault(self, i: int, s: Member) -> None:
@@ -50,7 +49,7 @@ class EndingCluster(DrivenCluster):
     def _choices(self, i: int, s: Member) -> Iterator[tuple[str, Input]]:
         yield from super()._choices(i, s)
         asked = s.election_state is ElectionState.CLOSED and s.termination_position != -1
-        # A leader's deadline is longer than its followers take.
+        # The deadline of a leader comes after its followers have committed the position.
         if asked and (s.role is not Role.LEADER or s.commit_position >= s.termination_position):
             yield "Terminate", NO_INPUT
 
@@ -64,12 +63,14 @@ CORE_CLUSTERS: Final[Mapping[str, frozenset[str] | None]] = {
     "short_copy_is_awaited": HAZARDS,
     "short_copy_is_taken_for_whole": None,
 }
-"""Mutants that cores alone show, and which hazards those are hardened against, if it is not those
-of the mutant's revision."""
+"""Mutants that only cores alone show, with the hardening of these cores.
+
+None stands for the hardening of the mutant's revision.
+"""
 
 
 def core_cluster_rules(mutant: Mutant) -> Rules:
-    """The rules of the clusters of cores in which a mutant is looked for."""
+    """Give the rules of the clusters of cores in which a mutant is searched for."""
     hardening = CORE_CLUSTERS[mutant.name]
     if hardening is None:
         return Rules.of(mutant.revision, mutant.member_count)
@@ -79,16 +80,16 @@ def core_cluster_rules(mutant: Mutant) -> Rules:
 def simulate_core_cluster(
     mutant: Mutant, seeds: Sequence[int], folder: Path, lookup: StepLookup
 ) -> SimulatedKill:
-    """Try seeds until a recorded run of cores has a step that is none of the spec's.
+    """Try seeds until a recorded run of cores has a step that the spec does not allow.
 
     Parameters
     ----------
     mutant, seeds
-        What is tried.
+        The mutant, and the seeds to try.
     folder
-        Where its runs are recorded.
+        Folder for the recorded runs.
     lookup
-        Decides steps.
+        Checks the steps.
     """
     rules, broken = core_cluster_rules(mutant), load(mutant)
     for count, seed in enumerate(seeds, start=1):

@@ -1,9 +1,9 @@
-"""Ways to corrupt a run, each with what the checker has to say of it.
+"""Corruptions of recorded runs, each with the verdict that the checker must give.
 
-A corruption is drawn from a good run by chance. It counts only if the core proves the run to be
-wrong: a step that the core does not take, a message that nobody sent. Where what comes out may
-still be a behaviour (two steps that commute, a step that nobody would miss), the result is
-`Legal`, and is not counted.
+A corruption changes a good run at a random place. The result counts only if it is certainly wrong:
+the core does not take a step of it, or a received message was never sent. A changed run that may
+still be a behaviour is `Legal` and does not count: two swapped steps may commute, and a removed
+step may have had no effect.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RecordedRun:
     lines: Mapping[int, Sequence[bytes]]
     rules: Rules
     receivers: Mapping[str, tuple[int, int]]
-    """For the id of each message that was received: by whom, and in which step."""
+    """For the id of each received message: the receiver and its step."""
 
     @classmethod
     def read(cls, folder: Path) -> RecordedRun:
@@ -63,30 +63,33 @@ class RecordedRun:
         return cls(run, streams, lines, run.rules, receivers)
 
     def state_after(self, member: int, step: int) -> Member:
-        """Give the state after a step; before all steps, that of a member with empty disks."""
+        """Give the state after a step; for a negative ``step``, the state on an empty disk."""
         if step < 0:
             return new_member(self.run.member_count)
         return self.streams[member][step].state
 
     def allows(self, member: int, before: Member, event: Event) -> bool:
-        """Say whether the core takes the step from a state; receivers have no order."""
+        """Tell whether the core takes the step from ``before``.
+
+        The order of sends to different receivers does not matter.
+        """
         given = to_core_input(event.input)
         outcome = core.step(self.rules, member, before, event.action.value, given)
         if outcome is None or outcome.next != event.state:
             return False
-        asked = sorted(((s.to, s.message) for s in outcome.sends), key=lambda send: send[0])
+        expected = sorted(((s.to, s.message) for s in outcome.sends), key=lambda send: send[0])
         sent = [(send.to, send.message) for send in event.sends]
-        return asked == sorted(sent, key=lambda send: send[0])
+        return expected == sorted(sent, key=lambda send: send[0])
 
-    def is_heard(self, event: Event) -> bool:
-        """Say whether somebody received a message that the step sent."""
+    def is_received(self, event: Event) -> bool:
+        """Tell whether a member received a message that the step sent."""
         return any(send.id in self.receivers for send in event.sends)
 
     def with_stream(self, member: int, events: Sequence[Event]) -> Lines:
-        """Give the lines with other events of a member, numbered anew."""
+        """Give the lines of the run with these events of ``member``, whose steps are renumbered."""
         lines = {j: list(own) for j, own in self.lines.items()}
         numbered = (
-            event if event.step == step else msgspec.structs.replace(event, step=step)
+            event if event.step == step else replace(event, step=step)
             for step, event in enumerate(events)
         )
         known = self.streams[member]
@@ -99,7 +102,7 @@ class RecordedRun:
         return lines
 
     def with_event(self, member: int, step: int, event: Event) -> Lines:
-        """Give the lines with another event."""
+        """Give the lines of the run with ``event`` at a step of ``member``."""
         lines = {j: list(own) for j, own in self.lines.items()}
         lines[member][step] = encode(event)
         return lines
@@ -107,7 +110,7 @@ class RecordedRun:
     def write(self, folder: Path, run_id: str, lines: Lines) -> None:
         """Write a run with these lines and this id."""
         folder.mkdir(parents=True)
-        run = msgspec.structs.replace(self.run, run_id=run_id)
+        run = replace(self.run, run_id=run_id)
         (folder / "run.json").write_bytes(encode(run) + b"\n")
         for member, own in lines.items():
             (folder / f"member-{member}.ndjson").write_bytes(b"".join(s + b"\n" for s in own))
@@ -125,20 +128,21 @@ _NUMBERS: Final = tuple(name for name, kind in Member.__annotations__.items() if
 
 @dataclass(frozen=True, slots=True)
 class Corrupted:
-    """A run that is wrong, and what has to be found."""
+    """The lines of a wrong run, and the verdict that it must get."""
 
     lines: Lines
     verdict: Verdict = Verdict.DIVERGES
     classes: frozenset[DivergenceClass] = frozenset()
-    """One divergence at least is of one of these classes."""
+    """At least one divergence must be of one of these classes."""
     member: int = -1
-    """Where that divergence is, or -1 if that is not said."""
+    """The member of that divergence; -1 if any member will do."""
     step: int = -1
+    """The step of that divergence; -1 if any step will do."""
     names: frozenset[str] = frozenset()
-    """One of the names it has, if that is said."""
+    """The names that the divergence may have; empty if any name will do."""
 
     def is_found(self, verdict: RunVerdict) -> bool:
-        """Say whether a verdict is the right one."""
+        """Tell whether a verdict is the expected one."""
         if verdict.verdict is not self.verdict:
             return False
         return self.verdict is not Verdict.DIVERGES or any(
@@ -152,11 +156,11 @@ class Corrupted:
 
 @dataclass(frozen=True, slots=True)
 class Legal:
-    """What comes out may be a behaviour of the spec."""
+    """The changed run may be a behaviour of the spec."""
 
 
 Result = Corrupted | Legal | None
-"""Nothing if the run has no place for this corruption."""
+"""None if the corruption cannot be applied at the drawn place."""
 Corruption = Callable[[RecordedRun, random.Random], Result]
 
 
@@ -167,7 +171,7 @@ def _any_event(good: RecordedRun, rng: random.Random, first: int = 0) -> tuple[i
 
 
 def _wrong_step(good: RecordedRun, member: int, event: Event, before: int) -> Result:
-    """Check a run in which one event was exchanged."""
+    """Expect a wrong step if the core does not take ``event`` after the step ``before``."""
     if good.allows(member, good.state_after(member, before), event):
         return Legal()
     lines = good.with_event(member, event.step, event)
@@ -175,7 +179,7 @@ def _wrong_step(good: RecordedRun, member: int, event: Event, before: int) -> Re
 
 
 def field_changed(good: RecordedRun, rng: random.Random) -> Result:
-    """A number of the state is another in one step."""
+    """A number in the state of one step is changed."""
     member, step, event = _any_event(good, rng)
     name = rng.choice(_NUMBERS)
     change: dict[str, Any] = {name: getattr(event.state, name) + rng.choice((1, 2, 32, 1000))}
@@ -184,7 +188,7 @@ def field_changed(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def election_state_changed(good: RecordedRun, rng: random.Random) -> Result:
-    """A member says that it is in another election state."""
+    """The election state of one step is changed."""
     member, step, event = _any_event(good, rng)
     others = [
         name for name in ("CANVASS", "NOMINATE", "CLOSED") if name != event.state.election_state
@@ -196,7 +200,7 @@ def election_state_changed(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def event_dropped(good: RecordedRun, rng: random.Random) -> Result:
-    """A line is missing, and the numbers tell."""
+    """A line is removed, which leaves a gap in the step numbers."""
     member, step, _ = _any_event(good, rng)
     if step == len(good.streams[member]) - 1:
         return None
@@ -206,13 +210,13 @@ def event_dropped(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def event_dropped_unseen(good: RecordedRun, rng: random.Random) -> Result:
-    """A step is missing, and the others are numbered as if it had never been."""
+    """A step is removed, and the later steps are renumbered."""
     member, step, event = _any_event(good, rng)
     events = list(good.streams[member])
     if step == len(events) - 1:
         return None
     following = events[step + 1]
-    if good.is_heard(event):
+    if good.is_received(event):
         classes, place = frozenset({CAUSALITY}), -1
     elif good.allows(member, good.state_after(member, step - 1), following):
         return Legal()
@@ -223,7 +227,7 @@ def event_dropped_unseen(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def events_swapped(good: RecordedRun, rng: random.Random) -> Result:
-    """Two steps that follow each other stand in the other order."""
+    """Two consecutive steps are swapped."""
     member, step, second = _any_event(good, rng, 1)
     events = list(good.streams[member])
     first = events[step - 1]
@@ -238,7 +242,7 @@ def events_swapped(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def event_duplicated(good: RecordedRun, rng: random.Random) -> Result:
-    """A step stands in the stream twice; what it sent, the copy does not send again."""
+    """A step is recorded twice, the second time without its sends."""
     member, step, event = _any_event(good, rng)
     events = list(good.streams[member])
     copy = replace(event, sends=())
@@ -254,12 +258,12 @@ def event_duplicated(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def send_removed(good: RecordedRun, rng: random.Random) -> Result:
-    """A message that was sent is not recorded."""
+    """One send of a step is removed."""
     member, step, event = _any_event(good, rng)
     if not event.sends:
         return None
-    gone = rng.randrange(len(event.sends))
-    changed = replace(event, sends=event.sends[:gone] + event.sends[gone + 1 :])
+    place = rng.randrange(len(event.sends))
+    changed = replace(event, sends=event.sends[:place] + event.sends[place + 1 :])
     return _wrong_step(good, member, changed, step - 1)
 
 
@@ -277,7 +281,7 @@ def _with_other_number(message: Message, rng: random.Random) -> Message | None:
 
 
 def sent_position_forged(good: RecordedRun, rng: random.Random) -> Result:
-    """A message leaves with another position than the spec says."""
+    """A position in a sent message is changed."""
     member, step, event = _any_event(good, rng)
     if not event.sends:
         return None
@@ -291,7 +295,7 @@ def sent_position_forged(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def received_position_forged(good: RecordedRun, rng: random.Random) -> Result:
-    """A message arrives with another position than it was sent with."""
+    """A position in a received message is changed."""
     member, step, event = _any_event(good, rng)
     message = event.input.message
     forged = None if message is None else _with_other_number(message, rng)
@@ -303,8 +307,8 @@ def received_position_forged(good: RecordedRun, rng: random.Random) -> Result:
     return Corrupted(lines, classes=frozenset({CAUSALITY}), member=member, step=step, names=names)
 
 
-def _sent(good: RecordedRun, event: Event) -> Event | None:
-    """Find the step that sent what an event receives."""
+def _sending_step(good: RecordedRun, event: Event) -> Event | None:
+    """Find the step that sent the message that an event receives."""
     for sent in good.streams[event.input.from_]:
         if any(send.id == event.input.id for send in sent.sends):
             return sent
@@ -312,14 +316,14 @@ def _sent(good: RecordedRun, event: Event) -> Event | None:
 
 
 def message_from_nowhere(good: RecordedRun, rng: random.Random) -> Result:
-    """A message is received that nobody sent: its send is gone from the sender's stream."""
+    """The send of a received message is removed from the sender's stream."""
     member, step, event = _any_event(good, rng)
-    sent = _sent(good, event) if event.input.id else None
+    sent = _sending_step(good, event) if event.input.id else None
     if sent is None:
         return None
     sender = event.input.from_
     if not any(later.sends for later in good.streams[sender][sent.step + 1 :]):
-        return Legal()  # The sender's stream may have been cut off before it.
+        return Legal()  # The sender's stream may have ended before this send.
     kept = tuple(send for send in sent.sends if send.id != event.input.id)
     lines = good.with_event(sender, sent.step, replace(sent, sends=kept))
     classes, names = frozenset({CAUSALITY}), frozenset({MESSAGE_CAUSALITY})
@@ -327,7 +331,7 @@ def message_from_nowhere(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def message_overtaken(good: RecordedRun, rng: random.Random) -> Result:
-    """Two equal messages of one channel arrive in the other order: no step shows it."""
+    """Two equal messages of one channel arrive in the wrong order; only their ids show it."""
     member, step, event = _any_event(good, rng)
     if event.input.message is None:
         return None
@@ -344,7 +348,7 @@ def message_overtaken(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def two_leaders(good: RecordedRun, rng: random.Random) -> Result:
-    """A member says that it has won a term that another member has won."""
+    """A member records that it won a term that another member won."""
     member, step, event = _any_event(good, rng)
     won = {
         each.state.leadership_term_id
@@ -368,7 +372,7 @@ def two_leaders(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def committed_entry_lost(good: RecordedRun, rng: random.Random) -> Result:
-    """A log ends below what its member knows to be committed."""
+    """The log of a member ends below the commit position of the member."""
     member, step, event = _any_event(good, rng)
     commit = event.state.commit_position
     if commit <= 0:
@@ -379,7 +383,7 @@ def committed_entry_lost(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def checksum_forged(good: RecordedRun, rng: random.Random) -> Result:
-    """The log of a member holds other bytes than the log of another one at the same position."""
+    """The checksum of a log differs from the checksum of another log at the same position."""
     member, step, event = _any_event(good, rng)
     if not event.log_checksums:
         return None
@@ -404,7 +408,7 @@ def checksum_forged(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def stream_removed(good: RecordedRun, rng: random.Random) -> Result:
-    """A member's stream is not there."""
+    """The stream of a member is missing."""
     if good.run.member_count == 1:
         return None
     lines = {j: list(own) for j, own in good.lines.items()}
@@ -413,7 +417,7 @@ def stream_removed(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def line_broken(good: RecordedRun, rng: random.Random) -> Result:
-    """A line within a stream is cut off."""
+    """A line within a stream is incomplete."""
     member, step, _ = _any_event(good, rng)
     lines = {j: list(own) for j, own in good.lines.items()}
     if step == len(lines[member]) - 1:
@@ -440,4 +444,4 @@ CORRUPTIONS: Final[tuple[Corruption, ...]] = (
     stream_removed,
     line_broken,
 )
-"""All ways, in the order of the report."""
+"""All corruptions, in the order of the report."""

@@ -1,27 +1,27 @@
-"""A protocol core, or a mutant of it, on the edges of the state graphs.
+"""Run a protocol core, or a mutant of it, on the edges of the state graphs.
 
-Every input that TLC tried in a state is a trial: the core is put in the state and given the input,
-and what comes of it must be what the graph says: the same state, the same sends in the same order,
-effects that lead to that state, or nothing at all where the spec does not enable the action. The
-trials are ordered so that a mutant is killed soon.
+Every input that TLC tried in a state is a trial. The core gets the state and the input. Its result
+must equal the edge: the same next state, the same sends in the same order, and effects that lead to
+that state. If the spec does not enable the action, the core must not take a step. The order of the
+trials makes mutants fail early.
 
-The spec says what a step sends and to which state it leads. All other effects follow from that
-state: it says what is on disk, which streams are open and which copies run. `disagreement` carries
-the effects out one by one, in their order, on the world that the state before describes, and
-compares what becomes of it with the state after. Nothing here knows how the core is written.
+An edge has a next state and sends. All other effects follow from the next state: it says what is on
+disk, which streams are open and which copies run. `disagreement` applies the effects in their order
+to the `MemberWorld` of the state before. The result must equal the `MemberWorld` of the state
+after. This module does not depend on the core's code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.cluster import effects as asked
+from canvass.cluster import effects
 from canvass.cluster.core import Handler
 from canvass.cluster.effects import Effect, Effects, Send
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, TermEntry
@@ -35,23 +35,24 @@ from canvass.traces.layout import NONE
 
 E: Final = ElectionState
 DURABLE: Final = (
-    asked.PersistCandidateTerm,
-    asked.UpdateRecordingLog,
-    asked.TruncateLog,
-    asked.WriteSnapshot,
+    effects.PersistCandidateTerm,
+    effects.UpdateRecordingLog,
+    effects.TruncateLog,
+    effects.WriteSnapshot,
 )
 """The effects that change what is on disk."""
 
 _ENDS_PROCESS: Final = frozenset({"Restart", "Terminate"})
+_OTHER_COMMIT: Final = "the services have another commit position"
 
 
 class Impossible(Exception):
-    """An effect cannot be carried out; the message is one line."""
+    """An effect cannot be applied; the message is one line."""
 
 
 @dataclass(slots=True)
 class MemberWorld:
-    """What a member has on disk and what runs for it."""
+    """The disk of a member, its streams and its copies."""
 
     candidate_term: int
     recording_log: tuple[TermEntry, ...]
@@ -64,36 +65,19 @@ class MemberWorld:
     catchup_destination: bool
     replication: bool
     replay: int
-    """Where the replay of the own log stops, or -1."""
+    """The stop position of the replay of the member's own log; -1 without a replay."""
     catchups: frozenset[int]
     """The followers to which the log is replayed."""
     recording: bool | None
-    """Whether the log stream is recorded; null where the state does not say."""
+    """Whether the archive records the log stream; None if the state does not say."""
     completed: int = NULL_VALUE
-    """The term of the election that was completed within the step, or -1."""
+    """The term of the election that the step completes; -1 if it completes none."""
     rolled_back: bool = False
     ended: bool = False
 
-    def copied(self) -> MemberWorld:
-        """Give a world of its own, before anything has happened to it."""
-        return MemberWorld(
-            self.candidate_term,
-            self.recording_log,
-            self.recorded,
-            self.snapshot,
-            self.commit,
-            self.publication,
-            self.subscription,
-            self.catchup_destination,
-            self.replication,
-            self.replay,
-            self.catchups,
-            self.recording,
-        )
-
 
 def _is_recording(s: Member) -> bool | None:
-    """Whether the archive records a stream: an election that has failed may have left it so."""
+    """Tell whether the archive records a stream; None in INIT: a failed election may leave one."""
     if s.module_state is not ModuleState.ACTIVE:
         return False
     if s.election_state is E.INIT:
@@ -104,7 +88,7 @@ def _is_recording(s: Member) -> bool | None:
 
 
 def world_of(s: Member) -> MemberWorld:
-    """Give the world that a state describes."""
+    """Derive the world of a member from its state."""
     return MemberWorld(
         candidate_term=s.persisted_candidate_term_id,
         recording_log=s.recording_log,
@@ -126,7 +110,7 @@ def world_of(s: Member) -> MemberWorld:
 
 
 def _end_process(world: MemberWorld) -> None:
-    """Leave what is on disk."""
+    """Reset everything that is not on disk."""
     world.commit = 0
     world.publication = world.replay = NULL_VALUE
     world.subscription = world.catchup_destination = world.replication = world.recording = False
@@ -138,139 +122,138 @@ def _need(condition: bool, effect: Effect, reason: str) -> None:
         raise Impossible(f"{type(effect).__name__}: {reason}")
 
 
-def _carry_out(effect: Effect, world: MemberWorld) -> None:
+def _apply(effect: Effect, world: MemberWorld) -> None:
     match effect:
-        case asked.AdvanceCommit(position):
+        case effects.AdvanceCommit(position):
             world.commit = position
-        case asked.RollBack(position):
-            _need(position == world.commit, effect, "the services stand elsewhere")
+        case effects.RollBack(position):
+            _need(position == world.commit, effect, _OTHER_COMMIT)
             world.rolled_back = True
-        case asked.JoinLog(position):
-            _need(world.recording is True, effect, "what the services would follow is not recorded")
-            _need(position == world.commit, effect, "the services stand elsewhere")
-        case asked.StartReplay(position, stop_position):
+        case effects.JoinLog(position):
+            _need(world.recording is True, effect, "the log stream is not recorded")
+            _need(position == world.commit, effect, _OTHER_COMMIT)
+        case effects.StartReplay(position, stop_position):
             _need(world.replay == NULL_VALUE, effect, "a replay runs already")
-            _need(position == world.commit, effect, "the services stand elsewhere")
+            _need(position == world.commit, effect, _OTHER_COMMIT)
             world.replay = stop_position
-        case asked.StopReplay():
+        case effects.StopReplay():
             _need(world.replay != NULL_VALUE, effect, "no replay runs")
             world.replay = NULL_VALUE
-        case asked.CompleteElection(term):
+        case effects.CompleteElection(term):
             world.completed = term
-        case asked.WriteSnapshot(term, base, position):
-            _need(position == world.commit, effect, "the services stand elsewhere")
+        case effects.WriteSnapshot(term, base, position):
+            _need(position == world.commit, effect, _OTHER_COMMIT)
             world.snapshot = (term, base, position)
-        case asked.EndProcess():
+        case effects.EndProcess():
             world.ended = True
             _end_process(world)
         case _:
-            _carry_out_on_log(effect, world)
+            _apply_to_log(effect, world)
 
 
-def _carry_out_on_subscription(effect: Effect, world: MemberWorld) -> None:
+def _apply_to_subscription(effect: Effect, world: MemberWorld) -> None:
     match effect:
-        case asked.OpenLogSubscription():
+        case effects.OpenLogSubscription():
             _need(not world.subscription, effect, "there is a subscription already")
             world.subscription = True
-        case asked.CloseLogSubscription():
+        case effects.CloseLogSubscription():
             _need(world.subscription, effect, "there is no subscription")
-            _need(not world.catchup_destination, effect, "its catch-up goes on")
+            _need(not world.catchup_destination, effect, "a catch-up uses the subscription")
             world.subscription = False
-        case asked.AddCatchupDestination():
+        case effects.AddCatchupDestination():
             _need(world.subscription, effect, "there is no subscription")
             world.catchup_destination = True
-        case asked.RemoveCatchupDestination():
+        case effects.RemoveCatchupDestination():
             _need(world.catchup_destination, effect, "there is no catch-up")
             world.catchup_destination = False
-        case asked.StartReplication(_, position):
+        case effects.StartReplication(_, position):
             _need(not world.replication, effect, "a replication runs already")
             _need(position == world.recorded, effect, "the recording ends elsewhere")
             world.replication = True
-        case asked.StopReplication():
+        case effects.StopReplication():
             _need(world.replication, effect, "no replication runs")
             world.replication = False
-        case asked.StartCatchup(follower):
-            _need(follower not in world.catchups, effect, "it runs already")
+        case effects.StartCatchup(follower):
+            _need(follower not in world.catchups, effect, "the catch-up runs already")
             world.catchups |= {follower}
-        case asked.StopCatchupReplay(follower):
-            _need(follower in world.catchups, effect, "none runs")
+        case effects.StopCatchupReplay(follower):
+            _need(follower in world.catchups, effect, "no catch-up of this follower runs")
             world.catchups -= {follower}
         case _:
-            raise TypeError(f"{effect!r} is no effect that is known here")
+            raise TypeError(f"unknown effect: {effect!r}")
 
 
-def _carry_out_on_log(effect: Effect, world: MemberWorld) -> None:
+def _apply_to_log(effect: Effect, world: MemberWorld) -> None:
     match effect:
-        case asked.PersistCandidateTerm(term):
+        case effects.PersistCandidateTerm(term):
             _need(term >= world.candidate_term, effect, "the term on disk is newer")
             world.candidate_term = term
-        case asked.UpdateRecordingLog(entries):
+        case effects.UpdateRecordingLog(entries):
             world.recording_log = entries
-        case asked.TruncateLog(position):
+        case effects.TruncateLog(position):
             _need(position < world.recorded, effect, "there is nothing to truncate")
             world.recorded = position
-        case asked.StartRecording(position):
+        case effects.StartRecording(position):
             _need(world.recording is False, effect, "a stream is recorded already")
             _need(position == world.recorded, effect, "the recording ends elsewhere")
             world.recording = True
-        case asked.StopRecording():
+        case effects.StopRecording():
             world.recording = False
-        case asked.OpenLogPublication(position):
+        case effects.OpenLogPublication(position):
             _need(world.publication == NULL_VALUE, effect, "there is a log stream already")
             world.publication = position
-        case asked.CloseLogPublication():
+        case effects.CloseLogPublication():
             _need(world.publication != NULL_VALUE, effect, "there is no log stream")
             world.publication = NULL_VALUE
-        case asked.AppendToLog(position):
+        case effects.AppendToLog(position):
             _need(NULL_VALUE < world.publication < position, effect, "the log does not grow")
             world.publication = position
-        case asked.AppendNewLeadershipTermEvent(_, base, position):
+        case effects.AppendNewLeadershipTermEvent(_, base, position):
             _need(world.publication == base, effect, "the term begins elsewhere")
             _need(base < position, effect, "the log does not grow")
             world.publication = position
         case _:
-            _carry_out_on_subscription(effect, world)
+            _apply_to_subscription(effect, world)
 
 
 def disagreement(
     before: Member,
     action: str,
     after: Member,
-    effects: Effects,
+    done: Effects,
     worlds: tuple[MemberWorld, MemberWorld] | None = None,
 ) -> str:
-    """Say in one line why the effects of a step do not lead to the state after it; empty if so.
+    """Say in one line why effects do not lead from ``before`` to ``after``; empty if they do.
 
     Parameters
     ----------
     before, after
-        The states that the step leads from and to.
+        The states before and after the step.
     action
-        Its name: a restart begins with what is on disk.
-    effects
-        Of the step, sends among them, in their order.
+        Name of the action. A restart keeps only the disk of ``before``.
+    done
+        The effects of the step in their order, sends included.
     worlds
-        What `world_of` gives for the two states, if that is known already; not modified.
+        The results of `world_of` for the two states, if the caller has them; not modified.
     """
-    if before is after and not effects:
+    if before is after and not done:
         return ""
-    found, due = worlds or (world_of(before), world_of(after))
-    world, due = found.copied(), due.copied()
+    world, due = map(replace, worlds or (world_of(before), world_of(after)))
     if action == "Restart":
         _end_process(world)
     if action == "RecordLog":
-        world.recorded = max(world.recorded, due.recorded)  # The archive did it by itself.
+        world.recorded = max(world.recorded, due.recorded)  # The archive records without an effect.
     sent = False
-    for effect in effects:
+    for effect in done:
         if isinstance(effect, Send):
             sent = True
             continue
         if sent and isinstance(effect, DURABLE):
-            return f"{type(effect).__name__} comes after a send that may tell of it"
+            return f"{type(effect).__name__} comes after a send"
         if world.ended:
             return f"{type(effect).__name__} comes after the end of the process"
         try:
-            _carry_out(effect, world)
+            _apply(effect, world)
         except Impossible as error:
             return str(error)
     due.ended = after.module_state is not ModuleState.ACTIVE and action == "Terminate"
@@ -289,7 +272,7 @@ def _difference(world: MemberWorld, due: MemberWorld) -> str:
         had, has = getattr(world, field.name), getattr(due, field.name)
         if had != has:
             part = field.name.replace("_", " ")
-            return f"the effects leave {part} at {had!r}, the state says {has!r}"
+            return f"after the effects {part} is {had!r}, in the state {has!r}"
     return ""
 
 
@@ -302,40 +285,38 @@ def _completes(before: Member, after: Member) -> bool:
 
 
 def _leaves_log(before: Member, after: Member) -> bool:
-    """Whether the step tears down what belongs to the old term: it begins an election anew."""
+    """Tell whether the step begins an election, and so closes the streams of the old term."""
     begins = before.election_state in (E.CLOSED, E.INIT)
     return begins and after.election_state not in (E.CLOSED, E.INIT)
 
 
 ROUNDS: Final = (30, 300, 3_000, 30_000)
-"""Trials of each action up to the end of each round; the last round takes all that are left."""
+"""Number of trials of each action after each round. A last round takes all others."""
 
 Trial = tuple[int, int, int, int]
-"""Rows of the state before, the input, the state after or -1, the sends."""
+"""Rows of the graph: the state before, the input, the state after (-1 if disabled), the sends."""
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeKill:
-    """What gave a mutant away."""
+    """A trial whose result differs from the edge."""
 
     graph: str
-    """The model that the graph was made of."""
+    """Name of the graph's model."""
     action: Action
     difference: str
-    """In one line."""
-    tried: int
-    """Trials up to this one."""
+    """The difference in one line."""
     before: Member
     input: Input
 
     @property
     def operator(self) -> str:
-        """Where the spec defines the action."""
+        """The place in the spec that defines the action."""
         return operator_place(self.action)
 
 
 class Trials:
-    """The trials of a graph by action, in a random order that is always the same."""
+    """The trials of a graph by action, in a random order with a fixed seed."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -345,42 +326,42 @@ class Trials:
 
     @cached_property
     def states(self) -> list[Member]:
-        """All states."""
+        """All states, by row."""
         return [self.graph.member(row) for row in range(len(self.graph.state))]
 
     @cached_property
     def sends(self) -> list[Sends]:
-        """All lists of sends."""
+        """All lists of sends, by row."""
         return [self.graph.sends_of(row) for row in range(len(self.graph.send_offsets) - 1)]
 
     @cached_property
     def inputs(self) -> list[Input]:
-        """All inputs."""
+        """All inputs, by row."""
         return [self.graph.given(row)[1] for row in range(len(self.graph.inputs))]
 
     @cached_property
     def worlds(self) -> list[MemberWorld]:
-        """What each state says of the member's world."""
+        """The world of each state, by row."""
         return [world_of(state) for state in self.states]
 
     def of(self, action: Action) -> NDArray[np.int64]:
-        """Give the trials of an action, a row each: see `Trial`."""
+        """Give the trials of an action as an array of `Trial` rows."""
         if action not in self._by_action:
             graph, code = self.graph, ACTIONS.index(action)
             rows = np.flatnonzero(graph.input_action[graph.input] == code)
             columns = (graph.source, graph.input, graph.target, graph.sent)
             tried = np.stack([column[rows] for column in columns], axis=1)
             inputs = np.flatnonzero(graph.input_action == code)
-            barred = np.flatnonzero(graph.expanded & ((graph.disabled >> code & 1) == 1))
-            none = np.full((len(barred) * len(inputs), 4), NONE, dtype=np.int64)
-            none[:, 0] = np.repeat(barred, len(inputs))
-            none[:, 1] = np.tile(inputs, len(barred))
+            disabled = np.flatnonzero(graph.expanded & ((graph.disabled >> code & 1) == 1))
+            none = np.full((len(disabled) * len(inputs), 4), NONE, dtype=np.int64)
+            none[:, 0] = np.repeat(disabled, len(inputs))
+            none[:, 1] = np.tile(inputs, len(disabled))
             both = np.concatenate([tried, none])
             self._by_action[action] = both[self._rng.permutation(len(both))]
         return self._by_action[action]
 
     def rounds(self, actions: Iterable[Action]) -> Iterator[tuple[Action, Sequence[Trial]]]:
-        """Give the trials of some actions: a few of each, then more of each, then all."""
+        """Give the trials of some actions in `ROUNDS`: first a few of each action, then more."""
         chosen = list(actions)
         first = 0
         for last in (*ROUNDS, None):
@@ -391,22 +372,26 @@ class Trials:
             first = last or 0
 
 
-def find_kill(trials: Trials, core: Any, actions: Iterable[Action] = ACTIONS) -> EdgeKill | int:
-    """Hold a core against a graph until it is found out.
+def find_kill(
+    trials: Trials, core: Any, actions: Iterable[Action] = ACTIONS
+) -> tuple[EdgeKill | None, int]:
+    """Run a core on the trials of a graph until a result differs from its edge.
 
     Parameters
     ----------
     trials
-        Of the graph.
+        The trials of the graph.
     core
-        A module with ``ACTIONS``, as `canvass.cluster.core` has it.
+        A module with ``ACTIONS`` as in `canvass.cluster.core`.
     actions
-        The ones to try.
+        The actions to try.
 
     Returns
     -------
-    EdgeKill or int
-        The first difference; or how many trials there were, if all came out as the graph says.
+    EdgeKill or None
+        The first difference; None if all results equal the graph.
+    int
+        The number of trials, the differing one included.
     """
     rules, states, inputs = trials.rules, trials.states, trials.inputs
     tried = 0
@@ -417,22 +402,22 @@ def find_kill(trials: Trials, core: Any, actions: Iterable[Action] = ACTIONS) ->
             before, x = states[source], inputs[given]
             try:
                 outcome = handler(rules, 0, before, x)
-            except Exception as error:  # noqa: BLE001 - whatever a mutant raises gives it away
+            except Exception as error:  # noqa: BLE001 - any error of a mutant is a difference
                 found = f"raises {type(error).__name__}"
             else:
                 found = _wrong_outcome(trials, action, outcome, (source, given, target, sent))
             if found:
-                return EdgeKill(trials.graph.manifest.model, action, found, tried, before, x)
-    return tried
+                return EdgeKill(trials.graph.manifest.model, action, found, before, x), tried
+    return None, tried
 
 
 def _wrong_outcome(trials: Trials, action: Action, outcome: Outcome | None, trial: Trial) -> str:
-    """Say what an outcome has that the edge has not; empty if nothing."""
+    """Name the difference between an outcome and its edge; empty if there is none."""
     source, _, target, sent = trial
     if outcome is None or target == NONE:
         if outcome is None and target == NONE:
             return ""
-        return "not enabled, and should be" if outcome is None else "enabled, and should not be"
+        return "disabled against the spec" if outcome is None else "enabled against the spec"
     after = trials.states[target]
     if outcome.next != after:
         differing = [
@@ -440,9 +425,9 @@ def _wrong_outcome(trials: Trials, action: Action, outcome: Outcome | None, tria
             for name in Member.__struct_fields__
             if getattr(outcome.next, name) != getattr(after, name)
         ]
-        return f"leads to another {', '.join(differing)}"
+        return f"other values of {', '.join(differing)}"
     if tuple((send.to, send.message) for send in outcome.sends) != trials.sends[sent]:
-        return "sends something else"
+        return "other sends"
     before, worlds = trials.states[source], trials.worlds
     return disagreement(
         before, action.value, after, outcome.effects, (worlds[source], worlds[target])

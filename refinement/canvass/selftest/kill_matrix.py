@@ -1,9 +1,9 @@
-"""Mutants of the protocol core, and all of them against the state graphs: one kill for each.
+"""The mutants of the protocol core, and the kill matrix: for each mutant an edge that it misses.
 
-A mutant is one rule broken by an edit of the source; ``mutants.toml`` lists all. `load` loads the
-edited copy beside the real core; the data types (members, messages, effects, rules) are those of
-the real one, so that what the two yield can be compared. The graphs are those of the models below,
-built by TLC where they are not in the folder of graphs.
+A mutant is one edit of the source that breaks one rule; ``mutants.toml`` lists all. `load` loads
+the edited copy beside the real core. The two share the data types (members, messages, effects,
+rules), so their outcomes can be compared. The graphs are those of `MODELS`. TLC builds a graph that
+is not in the cache.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from canvass.traces.actions import ACTIONS, Action
 SOURCES: Final = Path(canvass.cluster.core.__file__).resolve().parent
 
 SHARED: Final = frozenset({"effects", "member", "messages", "names", "outcome", "rules"})
-"""The modules that hold data types and no rule: a mutant has the same as the real core."""
+"""The modules with data types and without rules: a mutant shares them with the real core."""
 
 
 class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One edit: in a module, a text that occurs exactly once is replaced."""
+    """One edit of a module: ``after`` replaces ``before``, which must occur exactly once."""
 
     name: str
     module: str
@@ -53,11 +53,11 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     revision: str = "1.50"
     """A revision in which the broken rule is in force."""
     member_count: int = 3
-    """A size of cluster in which it makes a difference."""
+    """A size of cluster in which the mutant differs from the core."""
     shows_in: Literal["outcome", "effects"] = "outcome"
-    """Whether the next state or the sends differ, or only other effects and their order."""
+    """``effects`` if the next state and the sends are right, and only other effects differ."""
     unreachable: str = ""
-    """Why no state that a member can reach shows it, if that is so."""
+    """Why the mutant equals the core in each state that a member can reach; empty if it differs."""
 
 
 class _Listed(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,22 +88,22 @@ MUTANTS: Final = read_mutants(Path(__file__).with_name("mutants.toml").read_text
 
 
 class Core(Protocol):
-    """What the tests need of a core."""
+    """The interface of `canvass.cluster.core` and of its mutants."""
 
     ACTIONS: Mapping[str, Callable[[Rules, int, Member, Input], Outcome | None]]
-    """The function of each action."""
+    """The handler of each action."""
 
     def step(self, rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
         """Take one step."""
 
 
 def module_source(name: str) -> str:
-    """The source of a module of the core."""
+    """Read the source of a module of the core."""
     return (SOURCES / f"{name}.py").read_text(encoding="utf-8")
 
 
 def edited(mutant: Mutant) -> str:
-    """The source of the mutant's module.
+    """Give the source of the mutant's module with the edit.
 
     Raises
     ------
@@ -112,12 +112,13 @@ def edited(mutant: Mutant) -> str:
     """
     source = module_source(mutant.module)
     if source.count(mutant.before) != 1:
-        raise ValueError(f"{mutant.name}: {source.count(mutant.before)} places to edit, not one")
+        places = source.count(mutant.before)
+        raise ValueError(f"{mutant.name}: {places} places in {mutant.module} to edit, expected 1")
     return source.replace(mutant.before, mutant.after)
 
 
 class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the modules of one mutant, in a package of its own."""
+    """Finds the modules of one mutant in a package of their own."""
 
     def __init__(self, package: str, mutant: Mutant) -> None:
         self._package, self._mutant = package, mutant
@@ -151,7 +152,7 @@ def load(mutant: Mutant) -> Core:
 
 
 def load_member(mutant: Mutant) -> tuple[Core, type[DutyCycle]]:
-    """Load the core and the duty cycle with one mutant's edit: the cycle asks the rules, too."""
+    """Load the core and the duty cycle with one mutant's edit: the duty cycle uses rules, too."""
     core, cycle = _load(mutant, "core", "duty_cycle")
     return cast(Core, core), cycle.DutyCycle
 
@@ -170,7 +171,7 @@ def _load(mutant: Mutant, *names: str) -> list[ModuleType]:
 
 @cache
 def _uses() -> dict[str, frozenset[str]]:
-    """Give for each name that the core defines the names of definitions that mention it."""
+    """Give for each name the definitions of the core that use it."""
     users: dict[str, set[str]] = {}
     for path in sorted(SOURCES.glob("*.py")):
         if path.stem in SHARED:
@@ -182,7 +183,7 @@ def _uses() -> dict[str, frozenset[str]]:
 
 
 def _definitions(source: str) -> Iterator[tuple[str, ast.stmt]]:
-    """Give the functions and constants of a module."""
+    """Give the names and statements of a module's functions, classes and constants."""
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             yield statement.name, statement
@@ -200,7 +201,7 @@ def _mentioned(statement: ast.stmt) -> set[str]:
 
 
 def _edited(mutant: Mutant) -> set[str]:
-    """Give the definitions that an edit lies in."""
+    """Give the names of the definitions that an edit changes."""
     source = module_source(mutant.module)
     first = source.count("\n", 0, source.index(mutant.before)) + 1
     last = first + mutant.before.count("\n")
@@ -212,10 +213,7 @@ def _edited(mutant: Mutant) -> set[str]:
 
 
 def actions_reached(mutant: Mutant) -> tuple[Action, ...]:
-    """Give the actions in which the edited part of the core may have a say.
-
-    All actions, if the edit lies in no definition.
-    """
+    """Give the actions that may use an edited definition; all actions if none is edited."""
     found = _edited(mutant)
     if not found:
         return ACTIONS
@@ -228,57 +226,62 @@ def actions_reached(mutant: Mutant) -> tuple[Action, ...]:
 
 
 STATES: Final = 20_000
-"""Changed states that are tried for each action."""
-ASKED: Final = 20
-"""Steps that the oracle is asked about."""
+"""Number of changed states that are tried for each action."""
+ORACLE_STEPS: Final = 20
+"""Maximum number of steps that the oracle checks."""
 _NUMBERS: Final = (-1, 0, 1, 2, 3, 4)
 
 
-def find_unreachable_kill(trials: Trials, core: Any, actions: Iterable[Action]) -> EdgeKill | None:
-    """Find a step of a mutant that the oracle refuses.
+def find_unreachable_kill(
+    trials: Trials, core: Any, actions: Iterable[Action]
+) -> tuple[EdgeKill | None, int]:
+    """Find a step of a mutant, from a state with one changed number, that the oracle refuses.
 
     Parameters
     ----------
     trials
-        Of the graph whose states are changed.
-    core
-        A module with ``ACTIONS``, as `canvass.cluster.core` has it.
-    actions
-        The ones to try.
+        The trials of the graph whose states are changed.
+    core, actions
+        As for `find_kill`.
+
+    Returns
+    -------
+    EdgeKill or None
+        The first refused step; None if the oracle allows all.
+    int
+        The number of changed states.
     """
     rng = random.Random(0)
     steps: list[Step] = []
     tried = 0
-    for action in actions:
-        for before, given in _changed_states(trials, action, rng):
-            tried += 1
-            broken = core.ACTIONS[action.value](trials.rules, 0, before, given)
-            sound = unbroken.ACTIONS[action.value](trials.rules, 0, before, given)
-            if isinstance(broken, Outcome) and broken != sound:
-                sends = tuple((send.to, send.message) for send in broken.sends)
-                steps.append(Step(0, before, action, given, broken.next, sends))
-            if len(steps) == ASKED:
+    for action, before, given in _changed_states(trials, actions, rng):
+        tried += 1
+        broken = core.ACTIONS[action.value](trials.rules, 0, before, given)
+        sound = unbroken.ACTIONS[action.value](trials.rules, 0, before, given)
+        if isinstance(broken, Outcome) and broken != sound:
+            sends = tuple((send.to, send.message) for send in broken.sends)
+            steps.append(Step(0, before, action, given, broken.next, sends))
+            if len(steps) == ORACLE_STEPS:
                 break
-    answers = ask(trials.rules, steps)
-    refused = [step for step, answer in zip(steps, answers, strict=True) if not answer.allowed]
-    if not refused:
-        return None
-    first = refused[0]
-    reason = "the oracle refuses what it does in a state that no member reaches"
-    return EdgeKill("StepOracle", first.action, reason, tried, first.before, first.input)
+    for step, answer in zip(steps, ask(trials.rules, steps), strict=True):
+        if not answer.allowed:
+            reason = "the oracle refuses the step, from a state that no member reaches"
+            return EdgeKill("StepOracle", step.action, reason, step.before, step.input), tried
+    return None, tried
 
 
 def _changed_states(
-    trials: Trials, action: Action, rng: random.Random
-) -> Iterator[tuple[Member, Input]]:
-    known = trials.of(action)
-    for _ in range(STATES):
-        source, given, _, _ = rng.choice(known)
-        yield _changed(trials.states[source], rng), trials.inputs[given]
+    trials: Trials, actions: Iterable[Action], rng: random.Random
+) -> Iterator[tuple[Action, Member, Input]]:
+    for action in actions:
+        known = trials.of(action)
+        for _ in range(STATES):
+            source, given, _, _ = rng.choice(known)
+            yield action, _changed(trials.states[source], rng), trials.inputs[given]
 
 
 def _changed(state: Member, rng: random.Random) -> Member:
-    """Give another number to one field of the state or of one record."""
+    """Change one number of the state or of one record in it."""
     if rng.random() < 0.5:
         single: dict[str, Any] = {rng.choice(_names(Member)): rng.choice(_NUMBERS)}
         return replace(state, **single)
@@ -298,7 +301,7 @@ MODELS: Final = {
     ("1.49", 3): ("MCMemberGraph3Rev149", 0),
     ("hardened", 3): ("MCMemberGraph3Hardened", 0),
 }
-"""For a revision and a size of cluster, the model and the steps from its roots."""
+"""For a revision and a size of cluster: the model, and how many steps the graph goes from it."""
 
 Progress = Callable[[str], object]
 
@@ -310,27 +313,27 @@ class MutantResult:
     mutant: Mutant
     kill: EdgeKill | None
     tried: int
-    """Steps that it took."""
+    """Number of trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The core itself on one graph: nothing may give it away."""
+    """The result of the core itself on one graph: no trial may differ."""
 
     graph: str
     tried: int
     edges: int
-    wrong: EdgeKill | None
+    kill: EdgeKill | None
 
 
 class Graphs:
-    """The graphs that mutants run on, each built or opened when it is first asked for."""
+    """The state graphs of `MODELS`; each is built or opened at its first use."""
 
     def __init__(self, cache: Path, progress: Progress | None = None) -> None:
         self._cache, self._progress = cache, progress
         self._known: dict[tuple[str, int], Trials] = {}
         self.folders: list[Path] = []
-        """The folders of the graphs that were asked for."""
+        """The folders of the graphs that were opened."""
 
     def of(self, revision: str, member_count: int) -> Trials:
         """Give the trials for a revision and a size of cluster."""
@@ -357,27 +360,22 @@ def kill_mutants(
         if progress is not None:
             progress(mutant.name)
         broken, actions = load(mutant), actions_reached(mutant)
-        found = find_kill(trials, broken, actions)
-        if isinstance(found, EdgeKill):
-            results.append(MutantResult(mutant, found, found.tried))
-        elif mutant.unreachable:
-            stray = find_unreachable_kill(trials, broken, actions)
-            results.append(MutantResult(mutant, stray, found + (stray.tried if stray else 0)))
-        else:
-            results.append(MutantResult(mutant, None, found))
+        kill, tried = find_kill(trials, broken, actions)
+        if kill is None and mutant.unreachable:
+            kill, more = find_unreachable_kill(trials, broken, actions)
+            tried += more
+        results.append(MutantResult(mutant, kill, tried))
     return results
 
 
 def control(graphs: Graphs, *, whole: bool) -> list[Control]:
-    """Run the core itself: on all graphs, or without the largest."""
+    """Run the core itself on all graphs; without the largest one if not ``whole``."""
     found = []
     for revision, member_count in MODELS:
         if (revision, member_count) == ("1.50", 3) and not whole:
             continue
         trials = graphs.of(revision, member_count)
-        result = find_kill(trials, unbroken)
-        counts = trials.graph.manifest.counts
-        wrong = result if isinstance(result, EdgeKill) else None
-        tried = result.tried if isinstance(result, EdgeKill) else result
-        found.append(Control(trials.graph.manifest.model, tried, counts.edges, wrong))
+        kill, tried = find_kill(trials, unbroken)
+        manifest = trials.graph.manifest
+        found.append(Control(manifest.model, tried, manifest.counts.edges, kill))
     return found

@@ -1,11 +1,10 @@
-"""Good runs that have to conform, corrupted ones that have to be rejected for the right reason.
+"""Good runs, which must conform, and corrupted runs, which must be rejected for the right reason.
 
-Good runs come from a cluster of cores driven at random, so each is a behaviour of the spec as far
-as the core is right. A driven cluster does what ``Cluster.tla`` lets happen: messages wait in one
-queue for each pair, are lost or delivered in order, and each entry recorded from a leader's stream
-is that leader's entry. While runs are checked the core answers in place of TLC, so that TLC is
-started a few times and not once for each run; then TLC is asked everything that the core was. What
-it answers otherwise is a failure of its own.
+Good runs come from a cluster of cores that is driven at random; if the core is right, each run is a
+behaviour of the spec. The cluster follows ``Cluster.tla``: each pair of members has one queue,
+messages are lost or delivered in order, and members record the entries of their leader. While runs
+are checked, the core answers in place of TLC, because starting TLC takes seconds. Then TLC checks
+the same steps in a few batches. An answer that differs from the core's is a failure.
 """
 
 from __future__ import annotations
@@ -48,20 +47,20 @@ _EVENT_LENGTH: Final = 32
 
 
 class DrivenCluster(World):
-    """A world with a random scheduler; every step is the core's and is recorded.
+    """A world with a random scheduler. The core takes every step, and every step is recorded.
 
     Parameters
     ----------
     rules
-        Of all members.
+        The rules of all members.
     recorder
-        Of the run.
+        Records the run.
     seed
-        Chooses everything.
+        Seed of all choices.
     faults
-        How likely each step is a restart, a lost leader or a lost message.
+        Probability that a step is a restart, a lost leader or a lost message.
     step
-        The protocol core.
+        The step function of the core.
     """
 
     def __init__(
@@ -80,17 +79,17 @@ class DrivenCluster(World):
         self._taken = self._noted = 0
         self._clocks = [0 for _ in members]
         self._ends: defaultdict[int, set[int]] = defaultdict(set)
-        """Where the entries of each term end."""
+        """For each term the end positions of its entries."""
         for i in members:
             self.start(i)
 
     def time_ns(self, i: int) -> int:
-        """What the clock of member ``i`` says: it goes on with each step."""
+        """Advance the clock of member ``i`` by a random time, and read it."""
         self._clocks[i] += self.rng.randrange(1, 1000)
         return self._clocks[i]
 
     def note_steps(self) -> int:
-        """Note where the entries of the steps since the last call end; count the enabled steps."""
+        """Note the entries that were appended since the last call; count all enabled steps."""
         for step in self.steps[self._noted :]:
             if step.outcome is not None:
                 self._taken += 1
@@ -102,7 +101,7 @@ class DrivenCluster(World):
         return self._taken
 
     def ends(self, log: Log, position: int) -> list[int]:
-        """Where the entries of a log end that end beyond a position."""
+        """Give the end positions, beyond ``position``, of the entries of a log."""
         self.note_steps()
         return [
             end
@@ -113,7 +112,7 @@ class DrivenCluster(World):
         ]
 
     def run(self, steps: int) -> None:
-        """Take about so many steps."""
+        """Take about ``steps`` steps."""
         while self.note_steps() < steps:
             if self.rng.random() < 0.5:
                 self._deliver()
@@ -121,7 +120,7 @@ class DrivenCluster(World):
                 self._act(self.rng.randrange(self.rules.member_count))
 
     def _deliver(self) -> None:
-        """Deliver, or sometimes lose, the next message of some channel."""
+        """Deliver or lose the next message of a channel."""
         waiting = [pair for pair, queue in self.channels.items() if queue]
         if not waiting:
             return
@@ -135,7 +134,7 @@ class DrivenCluster(World):
         return frozenset(j for j in range(count) if j == i or self.rng.random() < 0.9)
 
     def _act(self, i: int) -> None:
-        """Let one member do something of its own."""
+        """Let one member take a step that receives no message."""
         s = self.members[i]
         if s.module_state is not ModuleState.ACTIVE or self.rng.random() < self.faults / 4:
             self._restart(i)
@@ -148,11 +147,11 @@ class DrivenCluster(World):
             self.take(i, *self.rng.choice(choices))
 
     def _restart(self, i: int) -> None:
-        """Start a member again; what was on its way to it is lost or comes to the new process."""
-        late = {pair: queue.copy() for pair, queue in self.channels.items() if pair[1] == i}
+        """Restart a member; messages under way to it are lost or reach the new process."""
+        under_way = {pair: queue.copy() for pair, queue in self.channels.items() if pair[1] == i}
         self.start(i)
         if self.rng.random() < 0.5:
-            self.channels |= late
+            self.channels |= under_way
 
     def _fault(self, i: int, s: Member) -> None:
         if s.election_state is not E.CLOSED:
@@ -164,7 +163,7 @@ class DrivenCluster(World):
         self.take(i, *self.rng.choice(choices))
 
     def _failing_input(self, i: int, s: Member) -> Input:
-        """The input of an error; it may strike when the election should close."""
+        """Give the input of an election error, which may occur where the election would close."""
         x = NO_INPUT
         if s.election_state is E.LEADER_READY:
             x = self._tick_input(i, s)
@@ -177,16 +176,16 @@ class DrivenCluster(World):
             if self.may_tick(i):
                 yield ACTION_OF[s.election_state], self._tick_input(i, s)
         elif s.role is Role.LEADER:
-            grown = s.publication_position + self.rng.choice((32, 64, 96))
-            yield "AppendEntry", replace(NO_INPUT, position=grown)
+            end = s.publication_position + self.rng.choice((32, 64, 96))
+            yield "AppendEntry", replace(NO_INPUT, position=end)
             active, due = self._active(i), self.rng.random() < 0.3
             update = replace(NO_INPUT, active=active, commit_interval=due)
             yield "UpdateLeaderPosition", update
         else:
             yield "UpdateFollowerPosition", NO_INPUT
-        more = self.ends(self.source(i), s.recorded_position)
-        if more:
-            yield "RecordLog", replace(NO_INPUT, position=self.rng.choice(more[:2]))
+        recordable = self.ends(self.source(i), s.recorded_position)
+        if recordable:
+            yield "RecordLog", replace(NO_INPUT, position=self.rng.choice(recordable[:2]))
         for end in self.ends(self.logs[i], s.commit_position)[:1]:
             processing = self.processing(i, end)
             assert processing is not None
@@ -226,20 +225,20 @@ def record_run(
     step: StepFunction = core.step,
     cluster: type[DrivenCluster] = DrivenCluster,
 ) -> Run:
-    """Drive a cluster and record it in a folder.
+    """Drive a cluster and record its run.
 
     Parameters
     ----------
     folder
-        Of the run, new.
+        The run's folder, new.
     rules, seed, faults, step
         As for `DrivenCluster`.
     steps
-        About how many are recorded.
+        Approximate number of recorded steps.
     run_id
-        Of the run; else it follows from the seed.
+        The run's id. Default: ``driven-`` and the seed.
     cluster
-        What is driven.
+        The class of the cluster.
     """
     run = Run.of(rules, run_id or f"driven-{seed}", {"kind": "driven", "seed": seed})
     with RunRecorder(folder, run, flush=False) as recorder:
@@ -251,9 +250,9 @@ def record_run(
 GOOD_STEPS: Final = 120
 BASE_STEPS: Final = 300
 BASES_PER_HUNDRED: Final = 4
-"""Good runs of which a hundred corrupted ones are made."""
+"""Number of good runs that a hundred corrupted runs are made from."""
 _ATTEMPTS: Final = 400
-"""Draws for one corrupted run before its way is given up."""
+"""Maximum number of draws for each corrupted run."""
 KINDS: Final = (("1.50", 3), ("hardened", 3), ("1.49", 3), ("1.50", 2), ("hardened", 1))
 """The rules of the runs, in turn."""
 _FAULTS: Final = (0.0, 0.01, 0.03)
@@ -263,13 +262,13 @@ Progress = Callable[[str], object]
 
 @dataclass(slots=True)
 class CoreThenOracle:
-    """Answers as the core does, and remembers what to ask the oracle afterwards."""
+    """Answers with the core, and keeps all steps for the oracle to confirm."""
 
     oracle: Ask = ask
     given: dict[Rules, dict[Step, Answer]] = field(default_factory=dict)
 
     def ask(self, rules: Rules, steps: Sequence[Step]) -> list[Answer]:
-        """Answer for the core."""
+        """Give the core's answers."""
         known = self.given.setdefault(rules, {})
         for step in steps:
             if step not in known:
@@ -278,19 +277,19 @@ class CoreThenOracle:
 
     @property
     def count(self) -> int:
-        """How many steps the core was asked about."""
+        """The number of distinct steps."""
         return sum(len(known) for known in self.given.values())
 
     def confirm(self) -> list[tuple[Rules, Step]]:
-        """Ask the oracle; give the steps of which it says something else than the core."""
+        """Check all steps with the oracle; give the steps on which it and the core disagree."""
 
-        def wrong(item: tuple[Rules, Mapping[Step, Answer]]) -> list[tuple[Rules, Step]]:
+        def disputed(item: tuple[Rules, Mapping[Step, Answer]]) -> list[tuple[Rules, Step]]:
             rules, known = item
             answers = zip(known.items(), self.oracle(rules, list(known)), strict=True)
-            return [(rules, s) for (s, mine), his in answers if mine.allowed != his.allowed]
+            return [(rules, step) for (step, core), tlc in answers if core.allowed != tlc.allowed]
 
         with ThreadPoolExecutor(2) as pool:
-            return [each for found in pool.map(wrong, self.given.items()) for each in found]
+            return [each for found in pool.map(disputed, self.given.items()) for each in found]
 
 
 class Record(Struct, frozen=True, rename=wire_name):
@@ -298,7 +297,7 @@ class Record(Struct, frozen=True, rename=wire_name):
 
 
 class WrongReport(Record, frozen=True):
-    """A run of which the checker did not say what it should."""
+    """A run with a wrong verdict."""
 
     run_id: str
     kind: str
@@ -313,14 +312,14 @@ class RunsResult:
     good: int = 0
     events: int = 0
     corrupted: Counter[str] = field(default_factory=Counter)
-    """Rejected as they should be, by the way in which they were corrupted."""
+    """Number of runs rejected for the right reason, by corruption."""
     legal: Counter[str] = field(default_factory=Counter)
-    """Drawn, and not counted: what came out may be a behaviour."""
+    """Number of changed runs that may be behaviours and do not count, by corruption."""
     wrong: list[WrongReport] = field(default_factory=list)
     asked: int = 0
-    """Steps that TLC was asked about."""
+    """Number of steps that TLC checked."""
     disagreements: int = 0
-    """Those of them of which it says something else than the core."""
+    """Number of steps on which TLC and the core disagree."""
 
 
 def check_runs(
@@ -333,20 +332,20 @@ def check_runs(
     oracle: Ask = ask,
     progress: Progress | None = None,
 ) -> RunsResult:
-    """Make runs in a folder, check them, and compare the verdicts with what is due.
+    """Make good and corrupted runs, check them, and compare the verdicts with the expected ones.
 
     Parameters
     ----------
     folder
-        New or empty.
+        Folder for the runs, new or empty.
     good, corrupted
-        How many, at least.
+        Minimum numbers of runs.
     seed
-        All runs follow from it.
+        Seed of all runs.
     graphs
-        Folders of state graphs that know many steps.
+        Folders of state graphs, used as step caches.
     oracle
-        Confirms what the core says.
+        Confirms the core's answers.
     progress
         Called with the name of each phase.
     """
@@ -372,7 +371,7 @@ def check_runs(
         if expected.is_found(verdict):
             result.corrupted[kind] += 1
         else:
-            result.wrong.append(_wrong_verdict(kind, verdict, _due(expected)))
+            result.wrong.append(_wrong_verdict(kind, verdict, _expected_text(expected)))
     report(f"asking TLC about {answering.count:,} steps")
     result.asked = answering.count
     result.disagreements = len(answering.confirm())
@@ -391,7 +390,7 @@ def _record(root: Path, seed: int, steps: int) -> Path:
 def _corrupt(
     folder: Path, count: int, seed: int, result: RunsResult
 ) -> list[tuple[Path, str, Corrupted]]:
-    """Make corrupted runs, of each way as many."""
+    """Make ``count`` corrupted runs or a few more, the same number with each corruption."""
     if not count:
         return []
     bases = [
@@ -426,7 +425,7 @@ def _wrong_verdict(kind: str, verdict: RunVerdict, expected: str) -> WrongReport
     return WrongReport(verdict.run_id, kind, text, expected)
 
 
-def _due(expected: Corrupted) -> str:
+def _expected_text(expected: Corrupted) -> str:
     classes = " or ".join(sorted(each.value for each in expected.classes))
     place = f" at {expected.member}:{expected.step}" if expected.member >= 0 else ""
     return f"{expected.verdict.value} {classes}{place}".strip()
@@ -436,7 +435,7 @@ SCHEMA: Final = "canvass.selftest/1"
 
 
 class GraphReport(Record, frozen=True):
-    """The core itself on one graph."""
+    """The result of the core itself on one graph."""
 
     model: str
     tried: int
@@ -445,7 +444,7 @@ class GraphReport(Record, frozen=True):
 
 
 class MutantReport(Record, frozen=True):
-    """What gave one mutant of the core away."""
+    """The trial that killed one mutant of the core."""
 
     name: str
     module: str
@@ -454,25 +453,25 @@ class MutantReport(Record, frozen=True):
     graph: str = ""
     action: str = ""
     operator: str = ""
-    """Where the spec defines the action."""
+    """The place in the spec that defines the action."""
     difference: str = ""
     tried: int = 0
 
 
 class CorruptionReport(Record, frozen=True):
-    """The results of the runs that were corrupted in one way."""
+    """The results of one corruption."""
 
     name: str
     description: str
     rejected: int
-    """With the right class of verdict."""
+    """Number of runs rejected for the right reason."""
     wrong: int
     legal: int
-    """Drawn, and not counted: what came out may be a behaviour."""
+    """Number of changed runs that may be behaviours and do not count."""
 
 
 class SelftestReport(Record, frozen=True):
-    """The whole."""
+    """The document of ``canvass selftest --format json``."""
 
     schema: str
     ok: bool
@@ -481,10 +480,10 @@ class SelftestReport(Record, frozen=True):
     mutants: tuple[MutantReport, ...]
     mutants_alive: int
     good_runs: int
-    """Good runs that conform."""
+    """Number of good runs that conform."""
     good_runs_rejected: int
     corrupted_runs: int
-    """Corrupted runs that were rejected as they should be."""
+    """Number of corrupted runs rejected for the right reason."""
     corrupted_runs_wrong: int
     corruptions: tuple[CorruptionReport, ...]
     wrong: tuple[WrongReport, ...]
@@ -499,18 +498,18 @@ def make_report(
     runs: RunsResult,
     seconds: float,
 ) -> SelftestReport:
-    """Put the results together."""
+    """Make the report of all results."""
     good_wrong = [each for each in runs.wrong if each.kind == "good"]
     corrupted_wrong = len(runs.wrong) - len(good_wrong)
     alive = sum(result.kill is None for result in mutants)
-    mismatches = sum(control.wrong is not None for control in controls)
+    mismatches = sum(control.kill is not None for control in controls)
     unused = {each.__name__ for each in CORRUPTIONS} - set(runs.corrupted)
     return SelftestReport(
         schema=SCHEMA,
         ok=not (alive or mismatches or runs.wrong or runs.disagreements or unused),
         seconds=round(seconds, 1),
         graphs=tuple(
-            GraphReport(each.graph, each.tried, each.edges, int(each.wrong is not None))
+            GraphReport(each.graph, each.tried, each.edges, int(each.kill is not None))
             for each in controls
         ),
         mutants=tuple(_mutant(result) for result in mutants),

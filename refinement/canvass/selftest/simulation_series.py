@@ -32,7 +32,7 @@ from canvass.traces.timeouts import settings_of
 
 
 def replay_command(options: Options, profile: str = "swarm") -> str:
-    """The command that does a run again, and records it if it can be recorded."""
+    """Give the command that repeats a run, and records it if no member loses its disk."""
     chosen = "" if profile == "swarm" else f"--profile {profile} "
     does = "--disk-loss" if options.faults.disk_loss_mean else "--out CORPUS"
     return (
@@ -42,12 +42,12 @@ def replay_command(options: Options, profile: str = "swarm") -> str:
 
 
 def run_id_of(options: Options) -> str:
-    """The id of a recorded run, and the name of its folder."""
+    """Name a recorded run and its folder."""
     return f"sim-{options.revision}-{options.member_count}-{options.seed}"
 
 
 def record_run(options: Options, folder: Path) -> RunResult:
-    """Do one run and record it in a folder of its own within ``folder``."""
+    """Simulate one run and record it in a new folder within ``folder``."""
     source = {
         "kind": "simulation",
         "seed": options.seed,
@@ -63,54 +63,54 @@ def record_run(options: Options, folder: Path) -> RunResult:
 _A = TypeVar("_A", bound=Hashable)
 
 SHARES: Final = (1, 2, 4, 8)
-"""A run takes this part of the steps that it may take at most."""
-_FADES: Final = 0.98
-"""What arms have earned counts for less each time that their bandit is pulled."""
-_HOPED_STEPS: Final = 300
-_HOPED_NEWS: Final = 15
-"""An arm that was never pulled counts as if so many steps had brought so much."""
+"""A run has the given maximum of steps divided by one of these."""
+_FADING: Final = 0.98
+"""Factor of all earlier rewards at each draw."""
+_PRIOR_STEPS: Final = 300
+_PRIOR_NEW: Final = 15
+"""An arm starts as if this many of its steps had been new."""
 
 
 @dataclass
-class _Earned:
-    news: float = _HOPED_NEWS
-    steps: float = _HOPED_STEPS
+class _Reward:
+    new: float = _PRIOR_NEW
+    steps: float = _PRIOR_STEPS
 
 
 class _Bandit(Generic[_A]):
-    """Arms, and what each of them has earned lately."""
+    """Arms and the recent rewards of each."""
 
     def __init__(self, arms: Sequence[_A], rng: random.Random) -> None:
-        self._arms = {arm: _Earned() for arm in arms}
+        self._arms = {arm: _Reward() for arm in arms}
         self._rng = rng
-        self.pulled = arms[0]
+        self._drawn = arms[0]
 
-    def pull(self) -> _A:
-        """Draw an arm: the more likely, the more news a step of it brings."""
+    def draw(self) -> _A:
+        """Draw an arm. An arm with more new steps for each step is more likely."""
 
-        def drawn(earned: _Earned) -> float:
-            return self._rng.gammavariate(max(earned.news, 0.5), 1 / max(earned.steps, 1.0))
+        def sample(reward: _Reward) -> float:
+            return self._rng.gammavariate(max(reward.new, 0.5), 1 / max(reward.steps, 1.0))
 
-        rates = {arm: drawn(earned) for arm, earned in self._arms.items()}
-        self.pulled = max(rates, key=lambda arm: rates[arm])
-        return self.pulled
+        rates = {arm: sample(reward) for arm, reward in self._arms.items()}
+        self._drawn = max(rates, key=lambda arm: rates[arm])
+        return self._drawn
 
-    def reward(self, news: int, steps: int) -> None:
-        """Add the news and the steps of the last run to the arm that was drawn."""
-        for earned in self._arms.values():
-            earned.news *= _FADES
-            earned.steps *= _FADES
-        self._arms[self.pulled].news += news
-        self._arms[self.pulled].steps += steps
+    def reward(self, new: int, steps: int) -> None:
+        """Add the result of the last run to the drawn arm."""
+        for reward in self._arms.values():
+            reward.new *= _FADING
+            reward.steps *= _FADING
+        self._arms[self._drawn].new += new
+        self._arms[self._drawn].steps += steps
 
 
 class CoverageGuidance:
-    """Chooses the options of one run after the other.
+    """Chooses the options of each run.
 
     Parameters
     ----------
     base
-        Members, revision, the first seed, and the steps that a run takes at most.
+        Members, revision, the first seed, and the maximum number of steps.
     """
 
     def __init__(self, base: Options) -> None:
@@ -121,33 +121,33 @@ class CoverageGuidance:
         self._seldom = _Bandit((False, True), rng)
 
     def next(self) -> Options:
-        """Choose options; each has a seed of its own."""
+        """Choose the options of the next run; its seed is the next one."""
         seed, self._seed = self._seed, self._seed + 1
-        steps = max(1, self._base.steps // self._share.pull())
-        options = PROFILES[self._profile.pull()](replace(self._base, seed=seed, steps=steps))
-        if self._seldom.pull():
+        steps = max(1, self._base.steps // self._share.draw())
+        options = PROFILES[self._profile.draw()](replace(self._base, seed=seed, steps=steps))
+        if self._seldom.draw():
             options = replace(options, offer_mean_ns=SELDOM_NS)
         return options
 
-    def reward(self, news: int, steps: int) -> None:
+    def reward(self, new: int, steps: int) -> None:
         """Record the result of a run with the last options.
 
         Parameters
         ----------
-        news
-            How much it has found that no run before had.
+        new
+            Number of steps of the run that no earlier run took.
         steps
-            How many steps it has taken.
+            Number of steps of the run.
         """
         for bandit in (self._profile, self._share, self._seldom):
-            bandit.reward(news, steps)
+            bandit.reward(new, steps)
 
 
 STUCK = "Stuck"
 
 
 class SimulationFinding(msgspec.Struct, frozen=True, rename="camel"):
-    """A property that a run violated, or a run that came to no end."""
+    """A property that a run violated, or a run that got stuck."""
 
     seed: int
     name: str
@@ -156,11 +156,11 @@ class SimulationFinding(msgspec.Struct, frozen=True, rename="camel"):
     step: int
     time_ns: int
     replay: str
-    """The command that does the same run again and records it."""
+    """The command that repeats the run."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, rename="camel"):
-    """A run in which a hardening kept members out until a leader was elected anew."""
+    """A run in which a hardening kept members out until the next election of a leader."""
 
     seed: int
     reason: str
@@ -168,18 +168,18 @@ class LeftOut(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class GraphSteps(msgspec.Struct, frozen=True, rename="camel"):
-    """How much of a state graph the runs cover."""
+    """The coverage of a state graph by the runs."""
 
     graph: str
     steps: int
-    """Distinct canonical steps that the graph has."""
+    """Number of distinct canonical steps of the graph."""
     covered: int
     actions: dict[str, list[int]]
-    """For each action of the graph, how many of its steps were covered, and how many it has."""
+    """For each action of the graph: the number of covered steps, and of all steps."""
 
 
 class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
-    """What ``canvass simulate --format json`` writes."""
+    """The document of ``canvass simulate --format json``."""
 
     ok: bool
     """False if a run of revision ``hardened`` has a finding. Other revisions may have findings."""
@@ -199,12 +199,12 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     findings: list[SimulationFinding]
     left_out: list[LeftOut]
     distinct_steps: int
-    """Distinct canonical steps, or -1 without --coverage."""
+    """Number of distinct canonical steps; -1 without --coverage."""
     coverage: list[GraphSteps]
 
 
 def findings_of(result: RunResult, replay: str) -> Iterator[SimulationFinding]:
-    """Give the properties that a run violated, and ``Stuck`` if the run came to no end."""
+    """Give the properties that a run violated, and ``Stuck`` if the run got stuck."""
     seed = result.options.seed
     for one in result.findings:
         yield SimulationFinding(
@@ -228,7 +228,7 @@ class Tally:
         self._left_out: list[LeftOut] = []
 
     def add(self, result: RunResult, replay: str) -> str:
-        """Add a run; give one line about all runs so far."""
+        """Add a run; give one line of progress about all runs so far."""
         self._runs += 1
         self._steps += result.steps
         self._simulated_ns += result.time_ns
@@ -244,7 +244,7 @@ class Tally:
         return f"{self._steps:,} steps, {per_s:,.0f}/s, {counted(len(self._findings), 'finding')}"
 
     def report(self, base: Options, meter: CoverageMeter | None = None) -> SimulationReport:
-        """Give the report of the series, which began with the options ``base``."""
+        """Give the report of the series; ``base`` has the options of its first run."""
         seconds = time.monotonic() - self._began_s
         return SimulationReport(
             ok=not self._findings or base.revision != "hardened",
@@ -273,9 +273,9 @@ class CoverageMeter:
     Parameters
     ----------
     graphs
-        Folders of state graphs; without any, only distinct canonical steps are counted.
+        Folders of state graphs. Without graphs, only distinct canonical steps are counted.
     out
-        Where runs are recorded; None keeps none of them.
+        Folder for recorded runs; None keeps none of them.
     """
 
     def __init__(self, graphs: Sequence[Path], out: Path | None) -> None:
@@ -289,31 +289,31 @@ class CoverageMeter:
 
     @property
     def distinct_steps(self) -> int:
-        """How many distinct canonical steps there were."""
+        """The number of distinct canonical steps of all runs."""
         return self._screening.distinct
 
     def run(self, options: Options) -> tuple[RunResult, int]:
-        """Do a run; give its result, and the number of its steps that no earlier run took.
+        """Simulate a run; give its result, and the number of its steps that no earlier run took.
 
-        With graphs, only steps that they have are counted.
+        With graphs, only steps of the graphs are counted.
         """
         with TemporaryDirectory() as place:
             folder = self._out or Path(place)
             result = record_run(options, folder)
             self._screening.add(folder / run_id_of(options))
             self._screening.flush()
-        fresh = self._screening.keys[self._known :]
+        keys = self._screening.keys[self._known :]
         self._known = len(self._screening.keys)
         if not self._edges:
-            return result, len(fresh)
+            return result, len(keys)
         from canvass.corpus.edges import edges_met
 
-        news = 0
+        new = 0
         for graph, table in self._screening.lookup.graphs.items():
-            met = edges_met(table, fresh)
-            news += len(met)
+            met = edges_met(table, keys)
+            new += len(met)
             self._edges[graph] = np.union1d(self._edges[graph], met)
-        return result, news
+        return result, new
 
     def report(self) -> list[GraphSteps]:
         """Give the coverage of each graph."""
@@ -329,14 +329,14 @@ class CoverageMeter:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How the options of each run are chosen.
+    """The way in which the options of each run are chosen.
 
     Parameters
     ----------
     fixed
-        The options of the run, if they are given: then there is one run.
+        The options of the only run; None if options are drawn.
     profile
-        Else the name in `PROFILES` of the function that draws options from a seed; None if coverage
+        The name in `PROFILES` of the function that draws options from a seed; None if coverage
         guides the choice.
     disk_loss
         Whether members lose their disks.
@@ -347,7 +347,7 @@ class Drawing:
     disk_loss: bool
 
     def options(self, base: Options, guidance: CoverageGuidance) -> Options:
-        """Give the options of the run with the seed of ``base``."""
+        """Choose the options of the run with the seed of ``base``."""
         if self.fixed is not None:
             return self.fixed
         if self.profile is None:
@@ -356,7 +356,7 @@ class Drawing:
         return with_disk_loss(drawn) if self.disk_loss else drawn
 
     def replay(self, options: Options) -> str:
-        """Give the command that does a run again."""
+        """Give the command that repeats a run."""
         if self.fixed is None and self.profile is not None:
             return replay_command(options, self.profile)
         encoded = msgspec.json.encode(asdict(options)).decode()
@@ -369,36 +369,36 @@ def simulate_series(
     drawing: Drawing,
     out: Path | None,
     meter: CoverageMeter | None,
-    say: Callable[[str], object],
+    progress: Callable[[str], object],
 ) -> SimulationReport:
-    """Do runs, one after the other.
+    """Simulate runs, one after the other.
 
     Parameters
     ----------
     base
         The options that all runs share, with the first seed.
     seeds
-        How many runs there are.
+        Number of runs.
     drawing
         Chooses the other options of each run.
     out
-        Where runs are recorded; None keeps none.
+        Folder for recorded runs; None records none.
     meter
-        Measures coverage; None for none.
-    say
-        Shows the progress of the series.
+        Measures coverage; None measures none.
+    progress
+        Called with one line after each run.
     """
     tally, guidance = Tally(), CoverageGuidance(base)
     for done in range(seeds):
         options = drawing.options(replace(base, seed=base.seed + done), guidance)
         if meter is not None:
-            result, news = meter.run(options)
+            result, new = meter.run(options)
             if drawing.profile is None:
-                guidance.reward(news, result.steps)
+                guidance.reward(new, result.steps)
         else:
             result = Simulator(options).run() if out is None else record_run(options, out)
-        said = tally.add(result, drawing.replay(options))
+        line = tally.add(result, drawing.replay(options))
         if meter is not None:
-            said = f"{said}, {meter.distinct_steps:,} distinct"
-        say(f"{done + 1:,} of {seeds:,} seeds, {said}")
+            line = f"{line}, {meter.distinct_steps:,} distinct"
+        progress(f"{done + 1:,} of {seeds:,} seeds, {line}")
     return tally.report(base, meter)

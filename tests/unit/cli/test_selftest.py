@@ -1,4 +1,4 @@
-"""``canvass selftest``: what it reports, and that what it does not find makes it fail."""
+"""``canvass selftest``: its report, and its failure if a mutant or a corrupted run is not found."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def graphs(pytestconfig: pytest.Config) -> Path:
 
 
 def with_mutants(monkeypatch: pytest.MonkeyPatch, *mutants: Mutant) -> None:
-    """Let the command run these mutants alone, and the core itself on one graph."""
+    """Make the command run only these mutants, and the core itself on one graph only."""
     kill_mutants = kill_matrix.kill_mutants
 
     def some(graphs: kill_matrix.Graphs, progress: Any = None) -> list[kill_matrix.MutantResult]:
@@ -64,7 +64,7 @@ def test_everything_is_found(
     assert "] checking 32 runs" in err
 
 
-def test_a_mutant_left_alive_fails(
+def test_a_surviving_mutant_fails(
     command: Command, graphs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_mutants(monkeypatch, HARMLESS)
@@ -77,9 +77,11 @@ def test_a_mutant_left_alive_fails(
     assert "NOT everything was found" in out
 
 
-def test_a_corrupted_run_that_passes_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corrupted_run_that_conforms_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unchanged(good: RecordedRun, _rng: object) -> Corrupted:
-        """Nothing is wrong with it."""
+        """The run is unchanged."""
         return Corrupted({member: list(lines) for member, lines in good.lines.items()})
 
     monkeypatch.setattr(runs, "CORRUPTIONS", (unchanged,))
@@ -101,7 +103,7 @@ def test_an_oracle_that_contradicts_the_core_is_reported(tmp_path: Path) -> None
     assert found.wrong == []
 
 
-def test_every_action_that_does_something_is_reached_by_some_mutant() -> None:
+def test_every_action_with_an_effect_is_reached_by_a_mutant() -> None:
     reached = {action for mutant in MUTANTS.values() for action in actions_reached(mutant)}
 
     assert set(Action) - reached == {Action.ON_TERMINATION_ACK}

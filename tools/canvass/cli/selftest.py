@@ -1,7 +1,6 @@
-"""``canvass selftest``: does the checking check?
+"""``canvass selftest``: mutants and corrupted runs that the checker must find.
 
-The command line and what it prints are here; mutants, runs and corruptions are in
-`canvass.selftest`.
+This module parses the command line and prints the report; `canvass.selftest` does the rest.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
     from canvass.selftest.runs import SelftestReport
 
 RUNS: Final = 1_008
-"""A multiple of the ways in which runs are corrupted, so that each has as many."""
+"""A multiple of the number of corruptions: each gets the same number of runs."""
 QUICK_RUNS: Final = 96
 _PIPED_WIDTH: Final = 200
-"""Of tables where no terminal has a width: nothing is folded."""
+"""Width of the tables without a terminal: wide enough to fold no cell."""
 
 
 def register(app: typer.Typer) -> None:
@@ -46,9 +45,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         runs: Annotated[
             int | None,
-            typer.Option(
-                min=16, help="Number of good runs, and of corrupted runs. Default: 1,008."
-            ),
+            typer.Option(min=16, help="Number of good runs and of corrupted runs. Default: 1,008."),
         ] = None,
         seed: Annotated[int, typer.Option(min=0, help="Seed of the runs.")] = 0,
         cache: Annotated[
@@ -62,8 +59,8 @@ def register(app: typer.Typer) -> None:
         """Check the checker: it must find mutants of the core, and corrupted runs.
 
         Each mutant of the core must differ from an edge of a state graph. Good runs must conform,
-        and corrupted runs must be rejected for the right reason. The first run builds the state
-        graphs, which takes some minutes.
+        and corrupted runs must be rejected for the right reason. The first self-test builds the
+        state graphs, which takes some minutes.
 
         Exit code 0: everything was found. 1: a mutant survives, or a verdict is wrong. 2: TLC could
         not run. 130: interrupted.
