@@ -1,4 +1,4 @@
-"""The spec taken on the Java classes of an Aeron release, where the user names one.
+"""The steps of the spec on the Java classes of an Aeron release, if the user names one.
 
 ``CANVASS_AERON_CLASSPATH`` is what ``canvass drive --classpath`` takes: the release's jar, or its
 folders and jars (`docs/guide/drive.md`). Without it the kept answers stand for Aeron
@@ -41,7 +41,7 @@ pytestmark = [
 ]
 
 MODELS: Final = {REVISION_149: ("MCMemberGraph3Rev149", 0), REVISION_150: ("MCMemberGraph2", 1)}
-"""For a revision, a graph that is driven in seconds, and its steps from the roots."""
+"""For a revision, a graph that is driven in seconds, and its depth."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def graph(pytestconfig: pytest.Config, driver: Driver) -> Graph:
     return graph_of(pytestconfig, *MODELS[driver.class_path.revision])
 
 
-def test_the_release_takes_every_step_as_the_spec_does(
+def test_the_release_takes_every_step_of_the_spec(
     driver: Driver, graph: Graph, executed: list[str]
 ) -> None:
     steps = GraphSteps(graph)
@@ -71,8 +71,8 @@ def test_the_release_takes_every_step_as_the_spec_does(
     assert not part.unexplained, [group for group in part.groups if not group.known][:3]
 
 
-def test_a_step_that_the_release_does_not_take_is_noticed(driver: Driver, graph: Graph) -> None:
-    """As a change of the spec would make it: votes change nothing."""
+def test_a_step_that_the_release_does_not_take_is_reported(driver: Driver, graph: Graph) -> None:
+    """As after a change of the spec: votes change nothing."""
     votes = graph.input_action[graph.input] == ACTIONS.index(Action.ON_VOTE)
     changed = votes & (graph.target != NONE) & (graph.target != graph.source)
     steps = GraphSteps(replace(graph, target=np.where(changed, graph.source, graph.target)))

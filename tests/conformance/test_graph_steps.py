@@ -1,4 +1,4 @@
-"""Edges of the state graph held against the oracle and against the canonical form."""
+"""Edges of the state graph, compared with the oracle and with the canonical form."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def graph(pytestconfig: pytest.Config) -> Graph:
 
 
 def sample(graph: Graph, count: int) -> list[Step]:
-    """Some edges, of each action as many."""
+    """Choose some edges, the same number of each action."""
     rng = random.Random(7)
     actions = graph.input_action[graph.input]
     rows: list[int] = []
@@ -41,7 +41,7 @@ def sample(graph: Graph, count: int) -> list[Step]:
 
 
 def test_oracle_allows_the_edges_and_no_others(graph: Graph) -> None:
-    """It decodes what the graph encodes, in modules that share nothing but the tables."""
+    """Encoding and decoding are in modules that share only the tables."""
     steps = sample(graph, 400)
     wrong = [_with_another_log_position(step) for step in steps]
     rules = graph.rules
@@ -56,7 +56,7 @@ def _with_another_log_position(step: Step) -> Step:
     return replace(step, after=after)
 
 
-def test_oracle_enables_what_the_graph_does(graph: Graph) -> None:
+def test_oracle_enables_the_inputs_that_the_graph_enables(graph: Graph) -> None:
     rows = np.flatnonzero(graph.target == NONE)[::40].tolist()
     steps = []
     for row in rows:
@@ -72,7 +72,7 @@ def test_oracle_enables_what_the_graph_does(graph: Graph) -> None:
 
 
 def test_steps_of_one_canonical_question_have_one_canonical_answer(graph: Graph) -> None:
-    """What the canonical form erases does not decide what comes of a step."""
+    """The fields that the canonical form erases do not affect the outcome of a step."""
     answers: dict[tuple[object, ...], object] = {}
     shared = 0
     for step in sample(graph, 6000):
@@ -89,7 +89,7 @@ def test_steps_of_one_canonical_question_have_one_canonical_answer(graph: Graph)
 
 
 def test_key_of_a_step_leads_to_an_edge_with_the_same_canonical_form(graph: Graph) -> None:
-    """The kernel that makes the table and the plain definition that a question comes from agree."""
+    """The kernel that writes the table agrees with the plain definition of the canonical form."""
     steps = sample(graph, 1000)
     forms = [canonical(step, graph.rules) for step in steps]
     keys = np.array([form.key for form in forms], dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""The graph of a member, asked: columns say what states say, twins are one, ids lead back."""
+"""Queries of the graph of a member: columns equal states, twins are one state, ids are stable."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CONDITIONS: dict[str, Callable[[Member], bool]] = {
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
-def test_a_predicate_holds_where_the_state_says_so(
+def test_a_predicate_holds_for_the_states_that_satisfy_it(
     view: MemberView, members: list[Member], text: str
 ) -> None:
     expected = [row for row, member in enumerate(members) if CONDITIONS[text](member)]
@@ -65,7 +65,7 @@ def test_a_predicate_holds_where_the_state_says_so(
     assert expected == parse(text).rows(view).tolist()
 
 
-def test_columns_say_what_states_say(view: MemberView) -> None:
+def test_columns_equal_the_fields_of_states(view: MemberView) -> None:
     columns = view.columns(view.fields)
     columns.values.check()
     for row in range(0, view.state_count, 997):
@@ -95,7 +95,7 @@ def test_twins_are_one_state_and_edges_keep_their_numbers(view: MemberView) -> N
         assert len(edge.sends) == len(step.sends)
 
 
-def test_the_way_begins_with_nothing_on_disk(view: MemberView) -> None:
+def test_the_path_begins_with_an_empty_disk(view: MemberView) -> None:
     (first,) = view.initial.tolist()
     member = view.graph.member(view.artifact_row(first))
     hops = shortest_path(view, [first], parse('electionState = "LEADER_READY"').rows(view))
@@ -108,7 +108,7 @@ def test_the_way_begins_with_nothing_on_disk(view: MemberView) -> None:
     assert from_itf_value(itf["states"][0]["members"]) == view.state(first)["members"]
 
 
-def test_what_is_terminal_is_not_guessed_for_states_that_are_not_expanded(
+def test_states_that_are_not_expanded_are_not_called_terminal(
     view: MemberView,
 ) -> None:
     found = components(view)
@@ -127,7 +127,7 @@ def test_a_projection_keeps_every_state_and_edge(view: MemberView) -> None:
 
 
 def test_states_differ_in_more_than_the_numbering_of_peers(view: MemberView) -> None:
-    """The hashes by which graphs are compared tell all states apart, and twins not."""
+    """The hashes that compare graphs are equal for twins and different for all other states."""
     graph = view.graph
     every = identities_of(graph.state, graph.members, graph.log_offsets, graph.log)
 

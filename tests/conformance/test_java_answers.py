@@ -1,7 +1,7 @@
-"""The spec does what Aeron's Java does, held against the kept answers of its releases.
+"""The steps of the spec equal the kept answers of Aeron's releases.
 
-``tests/java_answers/`` holds, for each revision, what came of each canonical step when Aeron's own
-classes took it. ``support.java_answers`` writes them (`docs/guide/drive.md`).
+``tests/java_answers/`` holds, for each revision, the outcome of each canonical step that Aeron's
+own classes took. ``support.java_answers`` writes these files (`docs/guide/drive.md`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.tlc
 
 ANSWERS: Final = Path(__file__).parents[1] / "java_answers"
 LEAST_SHARE: Final = 0.95
-"""Of the steps that can be driven, at least this share has an answer."""
+"""Minimum share of the drivable steps that have an answer."""
 SHOWN: Final = 5
 
 RELEASES: Final = {"1.49": {"1.49.5"}, "1.50": {"1.50.4", "1.52.2", "1.53.0-SNAPSHOT"}}
@@ -70,7 +70,7 @@ def described(graph: Graph, verdict: Verdict) -> str:
         pytest.param("MCMemberGraph5", 0, marks=pytest.mark.night),
     ],
 )
-def test_every_step_is_what_aeron_answered(
+def test_every_step_equals_the_kept_answer(
     pytestconfig: pytest.Config, executed: list[str], model: str, steps: int
 ) -> None:
     graph = graph_of(pytestconfig, model, steps)
@@ -88,7 +88,7 @@ def test_every_step_is_what_aeron_answered(
     assert not (verdict.unknown.edge == NONE).any()
 
 
-def test_the_answers_are_those_of_the_releases() -> None:
+def test_the_answer_files_name_their_releases() -> None:
     for revision, releases in RELEASES.items():
         header = answers_of(revision).header
 
@@ -99,10 +99,10 @@ def test_the_answers_are_those_of_the_releases() -> None:
 @pytest.mark.parametrize(
     "action", [Action.ON_VOTE, Action.CANVASS, Action.ON_NEW_LEADERSHIP_TERM, Action.RESTART]
 )
-def test_an_edge_that_leads_elsewhere_is_contradicted(
+def test_an_edge_with_another_state_is_contradicted(
     pytestconfig: pytest.Config, action: Action
 ) -> None:
-    """As a change of the spec would make it: the state after one edge becomes that of another."""
+    """As after a change of the spec: an edge leads to the state of another edge."""
     graph = graph_of(pytestconfig, "MCMemberGraph2", 1)
     answers = answers_of("1.50")
     before = len(verdict_on(graph, answers).contradicted.edge)

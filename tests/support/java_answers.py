@@ -1,8 +1,8 @@
-"""State graphs held against the kept answers of Aeron, and how these are written.
+"""Compare state graphs with the kept answers of Aeron, and write these answers.
 
 ``python -m support.java_answers MODEL CLASSPATH FILE`` takes all steps of a model's graph on the
-Java classes of a release, and adds their answers to the file. It fails if the release answers a
-step otherwise than the file has it.
+Java classes of a release, and adds their answers to the file. It fails if an answer differs from
+the answer in the file.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ OUTCOMES: Final = np.uint64(OUTCOME_BITS)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the steps of a graph stand to kept answers.
+    """The result of comparing the steps of a graph with kept answers.
 
     Attributes
     ----------
     edges, disabled
-        How many edges, and inputs that the spec disables, the driver can drive.
+        Numbers of edges and of disabled inputs that the driver can drive.
     contradicted, unknown
         Steps that Aeron contradicts, and steps that were not driven.
     explained
@@ -72,7 +72,7 @@ def drivable_steps(steps: GraphSteps) -> Steps:
 
 
 def verdict_on(graph: Graph, kept: KeptAnswers) -> Verdict:
-    """Hold the edges and the disabled inputs of a graph against the answers.
+    """Compare the edges and the disabled inputs of a graph with the answers.
 
     Raises
     ------

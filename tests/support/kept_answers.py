@@ -1,10 +1,9 @@
 """Kept answers of Aeron: the result of each canonical step, small enough for a repository.
 
-A file holds the answers for one revision of the protocol, with the releases that gave them. An
-answer is 40 bits that name a canonical state and input, and 16 bits that name the result. So a
-graph can be held against Aeron where there is no Aeron: each edge, and each input that the spec
-disables and of which nothing may come, is confirmed, contradicted, explained by a reviewed class of
-differences, or not among the answers.
+A file holds the answers for one revision of the protocol, and names the releases that gave them. An
+answer has 40 bits for a canonical state and input, and 16 bits for the result. With them a graph
+can be compared with Aeron on a machine without Aeron. Each edge and each disabled input is
+confirmed, contradicted, explained by a reviewed class of differences, or not among the answers.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _CHUNK: Final = 1 << 17
 OUTCOME_BITS: Final = 16
 INPUT_BITS: Final = 40
 UNKEYED: Final = 0
-"""The hash of an outcome that has no canonical form: it changed what its action does not touch."""
+"""The hash of an outcome without a canonical form: the action may not change a changed field."""
 
 
 def input_keys(graph: Graph, steps: Steps) -> Keys:
@@ -54,7 +53,7 @@ def input_keys(graph: Graph, steps: Steps) -> Keys:
 
 
 def outcome_hashes(graph: Graph, steps: Steps) -> Keys:
-    """Give 16 bits, never 0, for each step with what the spec says comes of it."""
+    """Give 16 bits, never 0, for each step with the outcome of the spec."""
     out = np.empty(len(steps.source), dtype=np.uint64)
     for start in range(0, len(out), _CHUNK):
         rows = slice(start, start + _CHUNK)
@@ -73,7 +72,7 @@ def outcome_hashes(graph: Graph, steps: Steps) -> Keys:
 
 
 def java_hashes(steps: GraphSteps, outcomes: Outcomes, rows: Rows) -> Keys:
-    """Give the same for what Java did in some steps of a batch; `UNKEYED` where it has no form."""
+    """Give the same for the outcomes of Java; `UNKEYED` for an outcome without a canonical form."""
     graph, layout = steps.graph, steps.layout
     part = outcomes.steps[rows]
     after = _overlaid(steps, outcomes, rows)
@@ -136,7 +135,7 @@ def _keys(
 
 
 def _overlaid(steps: GraphSteps, outcomes: Outcomes, rows: Rows) -> NDArray[Any]:
-    """Give the spec's states after the steps with what Java has instead."""
+    """Give the spec's states after the steps with the differing values of Java."""
     layout = steps.layout
     after = steps.states[outcomes.steps.target[rows]].copy()
     differs = outcomes.state_differs[rows].copy()
@@ -147,7 +146,7 @@ def _overlaid(steps: GraphSteps, outcomes: Outcomes, rows: Rows) -> NDArray[Any]
 
 
 def _appended(steps: GraphSteps, after: NDArray[Any]) -> dict[str, Any]:
-    """Give the graph's states with some more behind them."""
+    """Append states to the graph's states."""
     graph, layout = steps.graph, steps.layout
     lengths = after[:, layout.log]
     start = layout.log + 1
@@ -171,13 +170,13 @@ _OUTCOME_BITS: Final = np.uint64(OUTCOME_BITS)
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A release that gave the answers, and a graph that asked."""
+    """A release, and the graph whose steps it took."""
 
     release: str
     model: str
     edges: int
     disabled: int
-    """Edges, and inputs that the spec disables, that were driven."""
+    """Numbers of driven edges and of driven disabled inputs."""
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -201,7 +200,7 @@ class KeptAnswers:
     answers
         State and input above, outcome in the low 16 bits; sorted, each once.
     explained
-        The same with the outcome that the spec has and Aeron has not; sorted.
+        The same for steps whose outcome only the spec has, in a reviewed class; sorted.
     classes
         For each of ``explained`` the code of its class.
     """
@@ -250,7 +249,7 @@ def load_answers(path: Path) -> KeptAnswers:
 
 @dataclass(slots=True)
 class AnswerCollector:
-    """Observes a drive and keeps what Aeron answered."""
+    """Observes a drive and keeps the answers of Aeron."""
 
     steps: GraphSteps
     _equal: list[Steps] = field(default_factory=list)
@@ -259,7 +258,7 @@ class AnswerCollector:
     _names: list[str] = field(default_factory=list)
 
     def __call__(self, outcomes: Outcomes) -> None:
-        """Note a batch."""
+        """Keep the answers of a batch."""
         differ = outcomes.differ
         self._equal.append(outcomes.steps[~differ])
         rows = np.flatnonzero(differ)
@@ -299,7 +298,7 @@ class AnswerCollector:
 
 
 def merged(kept: Sequence[KeptAnswers]) -> KeptAnswers:
-    """Put answers of several graphs or releases together.
+    """Merge the answers of several graphs or releases.
 
     Raises
     ------

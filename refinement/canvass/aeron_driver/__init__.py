@@ -1,12 +1,13 @@
-"""Steps of the spec executed on Aeron's own Java classes, and their outcomes compared.
+"""Take steps of the spec on Aeron's own Java classes, and compare the outcomes.
 
-`compilation` builds the driver against a release, `stream` is the protocol between Python and Java,
-`driving` takes the steps of a graph or of runs, `comparison` sorts what differs.
+`compilation` compiles the driver against a release. `stream` is the protocol between Python and
+Java. `driving` takes the steps of a graph, and `run_steps` those of runs. `comparison` compares and
+classifies the outcomes.
 
-What flows: steps in; outcomes of Aeron, equal or different, out. The package must not know a
-release beyond the class path that the user names, and nothing of Aeron is kept but outcomes.
+In: steps. Out: equal and different outcomes. The package knows a release only by the class path
+that the user names, and keeps nothing of Aeron but outcomes.
 """
 
 
 class DriverError(Exception):
-    """Aeron's classes cannot be driven; the message is one line and names what is wrong."""
+    """Aeron's classes cannot be driven; the message is one line and names the cause."""

@@ -1,11 +1,11 @@
 """Compare outcomes of Aeron with outcomes of the spec, cell by cell.
 
-The spec forgets what nothing reads any more, and Aeron often keeps it. Such cells are not compared:
-which ones, depends on the state after the step alone, and is said here.
+The spec resets fields that nothing reads any more, and Aeron often keeps them. `compared_cells`
+excludes these cells, by the state after the step alone.
 
-Last come the reviewed classes of differences, each with its reason. A difference that no class
-explains makes ``canvass drive`` fail. A class is here only if it cannot hide a wrong run; its
-reason says why. ``docs/theory/java.md`` has a row for each.
+`KNOWN` has the reviewed classes of differences. A difference that no class explains makes
+``canvass drive`` fail. A class is allowed only if it cannot hide a wrong run, and its reason says
+why. ``docs/theory/java.md`` has a row for each class.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ DISK_COLUMNS: Final = (
     "snapshot_term_base_log_position",
     "snapshot_log_position",
 )
-"""What is left of a member that has ended, with the recording log."""
+"""The fields of a terminated member's disk, besides the recording log."""
 
 _ES = {state: code for code, state in enumerate(ElectionState)}
 FOLLOWING: Final = range(
@@ -57,16 +57,19 @@ FOLLOWING: Final = range(
 RECORDS_READ: Final = tuple(
     _ES[state] for state in ElectionState if state in predicates.RECORDS_READ
 )
-"""States in which a member reads what it believes of the others (`RecordsRead` of the spec)."""
+"""States in which a member reads its records of the other members (`RecordsRead` of the spec)."""
 
 
 def compared_cells(layout: StreamLayout, after: Cells) -> Flags:
-    """Say which cells of each state after a step are compared.
+    """Mark the cells of each state after a step that are compared.
 
-    Not compared are: the position at which a follower joins, in states that do not follow; what is
-    copied, but in FOLLOWER_LOG_REPLICATION; replay and copy in INIT, which the next cycle closes
-    unread; records of members where the next CANVASS resets them unread; and all but the disk of a
-    member that has ended.
+    These cells are not compared:
+
+    * the position at which a follower joins, in states that do not follow;
+    * the fields of a copy, except in FOLLOWER_LOG_REPLICATION;
+    * replay and copy in INIT, which the next duty cycle closes without reading them;
+    * records of members, in states whose next CANVASS resets them before they are read;
+    * all fields of a terminated member except its disk.
     """
     election = after[:, STATE_INDEX["election_state"]]
     compared = np.ones((len(after), layout.state_width), dtype=np.bool_)
@@ -103,7 +106,7 @@ def compared_cells(layout: StreamLayout, after: Cells) -> Flags:
 
 
 def sends_differ(layout: StreamLayout, expected: Cells, java: Cells) -> Flags:
-    """Say of each step whether the sends differ; those to different members have no order."""
+    """Tell for each step whether the sends differ; sends to different members have no order."""
     differ = np.asarray((expected != java).any(axis=1))
     for row in np.flatnonzero(differ & (expected[:, 0] == java[:, 0])).tolist():
         differ[row] = _channels(layout, expected[row]) != _channels(layout, java[row])
@@ -111,7 +114,7 @@ def sends_differ(layout: StreamLayout, expected: Cells, java: Cells) -> Flags:
 
 
 def _channels(layout: StreamLayout, sends: NDArray[Any]) -> list[list[int]]:
-    """Give receiver and message of each send, in the order of the receivers."""
+    """Give receiver and message of each send, ordered by receiver."""
     width = 1 + layout.message_width
     count = int(sends[0])
     rows: list[list[int]] = sends[1 : 1 + count * width].reshape(count, width).tolist()
@@ -130,7 +133,7 @@ _MASKS: Final = ("active", "accepted")
 
 
 def value_of(field: str, cell: int) -> str:
-    """Show one cell of a state or an input."""
+    """Write one cell of a state or an input as text."""
     if field in STATE_ENUMS:
         enum = STATE_ENUMS[field]
         return str(enum[cell].value) if 0 <= cell < len(enum) else f"code {cell}"
@@ -142,7 +145,7 @@ def value_of(field: str, cell: int) -> str:
 
 
 def fields_of(layout: StreamLayout, cells: Sequence[int]) -> dict[str, str]:
-    """Show the fields of a state by their names."""
+    """Write the fields of a state as text, by name."""
     names = field_names(layout)
     shown = {
         name: value_of(name, int(cell))
@@ -158,7 +161,7 @@ def fields_of(layout: StreamLayout, cells: Sequence[int]) -> dict[str, str]:
 
 
 def short_state(layout: StreamLayout, cells: Sequence[int]) -> str:
-    """Show what of a state is not null, in one line."""
+    """Write the fields of a state that are not null, in one line."""
     kept = {
         name: value
         for name, value in fields_of(layout, cells).items()
@@ -168,7 +171,7 @@ def short_state(layout: StreamLayout, cells: Sequence[int]) -> str:
 
 
 def message_of(cells: Sequence[int]) -> str:
-    """Show a message: its type and its fields."""
+    """Write a message as text: its type and its fields."""
     message = MESSAGE_TYPES[int(cells[0])]
     fields = ", ".join(
         f"{wire_name(name)} {cells[1 + MESSAGE_FIELDS.index(name)]}"
@@ -178,7 +181,7 @@ def message_of(cells: Sequence[int]) -> str:
 
 
 def sends_of(layout: StreamLayout, cells: Sequence[int]) -> list[str]:
-    """Show the sends of an outcome."""
+    """Write the sends of an outcome as text."""
     width = 1 + layout.message_width
     return [
         f"to {cells[at]}: {message_of(cells[at + 1 : at + width])}"
@@ -187,7 +190,7 @@ def sends_of(layout: StreamLayout, cells: Sequence[int]) -> list[str]:
 
 
 def input_of(request: Sequence[int]) -> str:
-    """Show the input of a request."""
+    """Write the input of a request in one line."""
     return " ".join(_input_parts(request)) or "nothing"
 
 
@@ -202,18 +205,18 @@ def _input_parts(request: Sequence[int]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class KnownDifference:
-    """One class.
+    """A reviewed class of differences.
 
     Parameters
     ----------
     name
-        In reports.
+        Name of the class in reports.
     reason
-        Why Aeron departs from the spec there, and why no wrong run can hide in it.
+        Why Aeron differs from the spec, and why the class hides no wrong run.
     revisions
-        In which it occurs.
+        The revisions in which the difference occurs.
     where
-        Which steps may differ by it.
+        Marks the steps that the class may explain.
     """
 
     name: str
@@ -227,17 +230,17 @@ _BOTH: Final = (REVISION_149, REVISION_150)
 KNOWN: Final = (
     KnownDifference(
         "acknowledgement nobody asked for",
-        "A leader that has asked nobody to terminate throws a NullPointerException at a"
-        " TerminationAck of its own term. No member sends one before it was asked, so that the"
-        " input occurs in the graph only, whose environment sends any well-formed message.",
+        "A leader that has requested no termination throws a NullPointerException when it receives"
+        " a TerminationAck of its own term. Members only acknowledge a request, so this input"
+        " occurs in the graph only: its environment sends any well-formed message.",
         _BOTH,
         lambda r: r.is_of(Action.ON_TERMINATION_ACK) & (r.state("termination_position") == -1),
     ),
     KnownDifference(
         "suspended leader",
         "A leader that an operator has suspended ignores ABORT and appends nothing. The spec has no"
-        " suspended module and allows both: a trace that claims one of them there passes, with"
-        " entries that are its leader's, or with a shutdown that the leader asks for.",
+        " suspended module and allows both steps. So a trace in which a suspended leader takes one"
+        " of them conforms; its entries are the leader's, and the leader requests the shutdown.",
         _BOTH,
         lambda r: (
             r.is_of(Action.INITIATE_TERMINATION, Action.APPEND_ENTRY)
@@ -246,9 +249,9 @@ KNOWN: Final = (
     ),
     KnownDifference(
         "log truncated to nothing",
-        "Up to 1.49 a truncation leaves the append position as it was, and the next INIT reads it"
-        " from the recording. The driver makes no recording where nothing is recorded, so that"
-        " there is nothing to read. A member that has truncated its log has a recording.",
+        "Up to 1.49 a truncation does not change the append position, and the next INIT reads it"
+        " from the recording. The driver makes no recording if nothing is recorded, so INIT cannot"
+        " read one. A real member that has truncated its log has a recording.",
         (REVISION_149,),
         lambda r: (
             r.is_of(Action.ELECTION_INIT)
@@ -258,9 +261,9 @@ KNOWN: Final = (
     ),
     KnownDifference(
         "records of a cluster of one",
-        "A single member goes from INIT to LEADER_LOG_REPLICATION without the CANVASS that resets"
-        " its records. Position and term of its own record are set in the next two states before"
-        " they are read, and nothing reads the rest.",
+        "A single member goes from INIT to LEADER_LOG_REPLICATION without a CANVASS, which would"
+        " reset its records. The next two states set the position and term of its own record"
+        " before they read them, and nothing reads the other fields.",
         _BOTH,
         lambda r: (
             r.is_of(Action.ELECTION_INIT)
@@ -270,8 +273,8 @@ KNOWN: Final = (
     ),
     KnownDifference(
         "first entry of a term elsewhere",
-        "Aeron does not compare the base that the first entry of a term names with where it stands."
-        " The leader writes it at its base, so that the input does not occur.",
+        "Aeron does not compare the base in the first entry of a term with the position of the"
+        " entry. The leader writes the entry at its base, so the input does not occur.",
         _BOTH,
         lambda r: (
             r.is_of(Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT)
@@ -280,8 +283,8 @@ KNOWN: Final = (
     ),
     KnownDifference(
         "second snapshot at a position",
-        "Aeron takes a snapshot wherever the log says so. The request is an entry of the log"
-        " itself, so that each snapshot lies beyond the one before.",
+        "Aeron takes a snapshot at any position that the log requests. The request is an entry of"
+        " the log itself, so each snapshot is beyond the previous one.",
         _BOTH,
         lambda r: (
             r.is_of(Action.TAKE_SNAPSHOT)
@@ -290,9 +293,9 @@ KNOWN: Final = (
     ),
     KnownDifference(
         "termination of an older term ends a leader",
-        "A leader that asked for a termination in an older term, and was elected again, ends at the"
-        " deadline of then. The spec ends a leader for a termination of its own term alone: a trace"
-        " in which it happens diverges, so that nothing wrong passes.",
+        "A leader that requested a termination in an older term, and was elected again, ends at the"
+        " old deadline. In the spec a leader ends only for a termination of its own term. So a"
+        " trace with this step diverges, and no wrong run passes.",
         _BOTH,
         lambda r: (
             r.is_of(Action.TERMINATE)
@@ -304,7 +307,7 @@ KNOWN: Final = (
 
 
 def explain(requests: Requests, revision: str) -> list[str]:
-    """Name for each step the class that may explain a difference, empty if there is none."""
+    """Name for each step the class that may explain a difference; empty if there is none."""
     names = [""] * len(requests)
     for known in KNOWN:
         if revision in known.revisions:

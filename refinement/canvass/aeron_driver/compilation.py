@@ -1,7 +1,8 @@
-"""Compile the driver against a release: javac, and the classes whose final flag is cleared.
+"""Compile the driver against a release with javac.
 
-Everything goes to a cache folder named by the digests of sources and class path. Nothing of Aeron
-is kept anywhere else.
+The driver extends some final classes of Aeron. Copies of them without the final flag come first on
+the class path. Everything is written to a cache folder that the digests of the sources and of the
+class path name. Nothing of Aeron is kept anywhere else.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _TITLE: Final = re.compile(r"^Implementation-Version: (\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class ClassPath:
-    """Folders and jars, in order.
+    """A Java class path.
 
     Parameters
     ----------
     entries
-        Each exists.
+        Existing folders and jars, in order.
     """
 
     entries: tuple[Path, ...]
@@ -80,7 +81,7 @@ class ClassPath:
         return os.pathsep.join(map(str, self.entries))
 
     def content(self, name: str) -> bytes | None:
-        """Return the first file of a name, none if there is none.
+        """Return the content of the first file with this name; None if there is none.
 
         Raises
         ------
@@ -106,7 +107,7 @@ class ClassPath:
 
     @cached_property
     def release(self) -> str:
-        """The release, as Aeron's own class or the jar's manifest names it; ``unknown`` else."""
+        """The release that Aeron's own class or the jar's manifest names; else ``unknown``."""
         constant = _RELEASE.search(self.content(_VERSION) or b"")
         if constant:
             return constant[1].decode()
@@ -118,7 +119,7 @@ class ClassPath:
 
     @cached_property
     def revision(self) -> str:
-        """The revision of the protocol that the release should follow."""
+        """The revision of the protocol, by the fields of the release's NewLeadershipTerm."""
         codec = self.content("io/aeron/cluster/codecs/NewLeadershipTermDecoder.class") or b""
         return REVISION_150 if b"commitPositionEncodingOffset" in codec else REVISION_149
 
@@ -140,9 +141,9 @@ _ENTRY_BYTES: Final = {
     3: 5, 4: 5, 5: 9, 6: 9, 7: 3, 8: 3, 9: 5, 10: 5, 11: 5, 12: 5, 15: 4, 16: 3, 17: 5, 18: 5,
     19: 3, 20: 3,
 }  # fmt: skip
-"""Bytes of a constant pool entry by its tag, but for UTF-8 (JVMS 4.4)."""
+"""Size in bytes of a constant pool entry by its tag, except UTF-8 (JVMS 4.4)."""
 _TWO_SLOTS: Final = (5, 6)
-"""A long or a double takes two indexes of the pool."""
+"""Tags of long and double constants, which take two indexes of the pool."""
 _FINAL: Final = 0x0010
 
 
@@ -152,7 +153,7 @@ def without_final(content: bytes, name: str) -> bytes:
     Raises
     ------
     DriverError
-        If the bytes are no class file.
+        If the bytes are not a class file.
     """
     try:
         if struct.unpack_from(">I", content)[0] != _MAGIC:
@@ -209,12 +210,12 @@ def compile_driver(class_path: ClassPath, cache: Path) -> Driver:
     Raises
     ------
     DriverError
-        If there is no compiler, or the release does not have what the driver rests on.
+        If there is no compiler, or the release lacks a class or method that the driver uses.
     JavaError
         If there is no Java.
     """
     java = find_java().path
-    # The driver's Java runs in another folder.
+    # Absolute, because the driver's Java runs in another folder.
     folder = cache.absolute() / f"{class_path.release}-{_digest(class_path)[:16]}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with alone(folder):
@@ -277,10 +278,10 @@ def _compile(compiler: Path, class_path: ClassPath, folder: Path) -> None:
         )
 
 
-def first_error(said: str) -> tuple[int, str]:
-    """Return how many errors javac reports, and the first one with the symbol that is missing."""
-    _, *errors = re.split(r"^(?=.*: error: )", said, flags=re.MULTILINE)
-    first = errors[0] if errors else said.strip()
+def first_error(output: str) -> tuple[int, str]:
+    """Return the number of errors that javac reports, and the first one with its symbol."""
+    _, *errors = re.split(r"^(?=.*: error: )", output, flags=re.MULTILINE)
+    first = errors[0] if errors else output.strip()
     symbol = re.search(r"^ +symbol: +(.*)", first, re.MULTILINE)
     line = first.partition("\n")[0]
     return len(errors), f"{line}: {symbol[1]}" if symbol else line

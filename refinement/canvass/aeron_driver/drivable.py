@@ -1,4 +1,4 @@
-"""Steps as requests, what the spec says comes of them, and which of them the driver can take."""
+"""Steps as requests to the driver, their expected answers, and the steps it cannot take."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TYPE, _PEER, _FIELDS = (
 
 @dataclass(frozen=True)
 class DrivableSteps:
-    """Steps, ready to be sent.
+    """Steps, laid out as requests and answers.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class DrivableSteps:
 
     @cached_property
     def layout(self) -> StreamLayout:
-        """The layout of the stream: a step adds two entries to a recording log at most."""
+        """The layout of the stream: a step adds at most two entries to a recording log."""
         longest = int(np.diff(self.graph.log_offsets).max(initial=0))
         return StreamLayout(self.graph.rules.member_count, longest + 3)
 
@@ -89,7 +89,7 @@ class DrivableSteps:
         return rows
 
     def requests(self, source: Rows, given: Rows, hidden: NDArray[Any] | int = 0) -> Cells:
-        """Lay out the requests of some steps: rows of states and of inputs."""
+        """Lay out requests, by rows of states and of inputs and by masks of hidden state."""
         rows = np.empty((len(source), self.layout.request_width), dtype=np.int32)
         rows[:, : self.layout.state] = self._inputs[given]
         rows[:, 1] = hidden
@@ -97,7 +97,7 @@ class DrivableSteps:
         return rows
 
     def batches(self, source: Rows, given: Rows, hidden: NDArray[Any] | int = 0) -> Iterator[Cells]:
-        """Give the requests of some steps batch by batch."""
+        """Give the requests batch by batch."""
         for start in range(0, len(source), BATCH_ROWS):
             part = slice(start, start + BATCH_ROWS)
             mask = hidden if isinstance(hidden, int) else hidden[part]
@@ -105,13 +105,13 @@ class DrivableSteps:
 
     @cached_property
     def edges(self) -> Rows:
-        """The edges that have a target: the others say that an input does not enable its action."""
+        """The edges with a target; the other rows are inputs that do not enable their action."""
         return np.flatnonzero(self.graph.target != NONE)
 
 
 @dataclass(frozen=True)
 class GraphSteps(DrivableSteps):
-    """The edges of a graph, ready to be sent."""
+    """The edges of a graph, laid out as requests and answers."""
 
     graph: Graph
 
@@ -131,12 +131,10 @@ HIDDEN: Final = (
     "the log joins elsewhere than the own log ends",
     "the termination was asked for by another member",
 )
-"""The departures, in the order of their bits."""
+"""Departures: kinds of state of Aeron that the spec does not have, in the order of their bits."""
 
 VARIED: Final = HIDDEN.index("the archive is slow to record")
-"""How many of them a drive varies: the others are asked for by situations of their own
-(`canvass.aeron_driver.situations`).
-"""
+"""Number of departures that ``--vary`` uses; only `canvass.aeron_driver.situations` uses others."""
 
 
 def names_of(mask: int) -> list[str]:
@@ -145,12 +143,12 @@ def names_of(mask: int) -> list[str]:
 
 
 def masks(count: int, seed: int) -> NDArray[Any]:
-    """Draw a mask for each of some steps: each departure in half of them."""
+    """Draw ``count`` masks; each departure is in about half of them."""
     return np.random.default_rng(seed).integers(1, 1 << VARIED, count, dtype=np.int32)
 
 
 def single_masks(mask: int) -> list[int]:
-    """Give the masks of the departures of a mask, one by one."""
+    """Give a mask for each single departure of a mask."""
     return [1 << bit for bit in range(len(HIDDEN)) if mask >> bit & 1]
 
 
@@ -164,11 +162,11 @@ ELECTION_ACTIONS: Final = {
         if action.name in ElectionState.__members__
     },
 }
-"""The state of an election that each action of its duty cycle belongs to."""
+"""The election state of each action that is the duty cycle of one election state."""
 
 
 class Requests:
-    """Requests with their columns by name."""
+    """Requests, with their columns by name."""
 
     def __init__(self, layout: StreamLayout, rows: NDArray[Any]) -> None:
         self._layout, self._rows = layout, rows
@@ -182,40 +180,40 @@ class Requests:
         return self._layout.member_count
 
     def is_of(self, *actions: Action) -> Flags:
-        """Whether each request is of one of some actions."""
+        """Mark the requests of these actions."""
         return np.isin(self._rows[:, 0], [ACTIONS.index(action) for action in actions])
 
     def state(self, column: str) -> NDArray[Any]:
-        """A column of the state before the step."""
+        """Give a column of the state before the step."""
         return self._rows[:, self._layout.state + STATE_COLUMNS.index(column)]
 
     def input(self, column: str) -> NDArray[Any]:
-        """A column of the input."""
+        """Give a column of the input."""
         return self._rows[:, 2 + INPUT_COLUMNS.index(column)]
 
     def is_hidden(self, departure: str) -> Flags:
-        """Whether some hidden state of Aeron departs from the usual."""
+        """Mark the requests with a departure of Aeron's hidden state."""
         return np.asarray((self._rows[:, 1] >> HIDDEN.index(departure) & 1) == 1)
 
     def at(self, *states: ElectionState) -> Flags:
-        """Whether the election is in one of some states."""
+        """Mark the requests in one of these election states."""
         codes = [STATE_ENUMS["election_state"].index(state) for state in states]
         return np.isin(self.state("election_state"), codes)
 
     def has_role(self, role: Role) -> Flags:
-        """Whether the member has a role."""
+        """Mark the requests in which the member has this role."""
         return np.asarray(self.state("role") == STATE_ENUMS["role"].index(role))
 
     @property
     def has_process(self) -> Flags:
-        """Whether the member's process runs."""
+        """Mark the requests in which the member's process runs."""
         active = STATE_ENUMS["module_state"].index(ModuleState.ACTIVE)
         return np.asarray(self.state("module_state") == active)
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why some steps cannot be driven."""
+    """A reason for which the driver cannot take some steps."""
 
     name: str
     reason: str
@@ -223,7 +221,7 @@ class Obstacle:
 
 
 def _off_cycle(r: Requests) -> Flags:
-    """Whether the duty cycle takes other steps than this one in the state."""
+    """Mark the requests whose action the duty cycle does not call in their state."""
     found = np.zeros(len(r), dtype=np.bool_)
     for action, state in ELECTION_ACTIONS.items():
         found |= r.is_of(action) & ~r.at(state)
@@ -257,22 +255,22 @@ OBSTACLES: Final = (
     ),
     Obstacle(
         "no process",
-        "The process of the member has ended; nothing but Restart runs.",
+        "The process of the member has ended; only Restart can run.",
         lambda r: ~r.has_process & ~r.is_of(Action.RESTART),
     ),
 )
-"""For edges of a graph; the first that applies is the reason."""
+"""Obstacles of edges. The first one that applies is the reason."""
 
 DISABLED_OBSTACLES: Final = (
     *OBSTACLES,
     Obstacle(
         "not in the duty cycle",
-        "The duty cycle takes the steps of its own state; this one is never called there.",
+        "The duty cycle never calls this step in this election state.",
         _off_cycle,
     ),
     Obstacle(
         "an entry without length",
-        "LeaderReady, AppendEntry, ConsumeLog: an entry that ends where the log ends is none.",
+        "LeaderReady, AppendEntry, ConsumeLog: the entry would end where the log ends already.",
         lambda r: (
             (r.input("position") != -1)
             & (
@@ -289,7 +287,7 @@ DISABLED_OBSTACLES: Final = (
     ),
     Obstacle(
         "not the end of the recording",
-        "FollowerLogReplication: the input says that a recording ends where it does not end.",
+        "FollowerLogReplication: the input names an end that is not the end of the recording.",
         lambda r: r.is_of(Action.FOLLOWER_LOG_REPLICATION) & (r.input("position") != -1),
     ),
     Obstacle(
@@ -302,11 +300,11 @@ DISABLED_OBSTACLES: Final = (
         ),
     ),
 )
-"""The same for inputs that the spec disables."""
+"""Obstacles of inputs that the spec disables."""
 
 
 def obstacle_of(requests: Requests, obstacles: tuple[Obstacle, ...]) -> NDArray[np.int64]:
-    """Give for each request the index of the first obstacle that applies, -1 for none."""
+    """Give for each request the index of the first obstacle that applies; -1 if none applies."""
     found = np.full(len(requests), -1, dtype=np.int64)
     for index in range(len(obstacles) - 1, -1, -1):
         found[obstacles[index].where(requests)] = index

@@ -1,4 +1,4 @@
-"""Drive the steps of a graph on Aeron's classes, and collect where it departs from the spec."""
+"""Drive steps on Aeron's classes, and collect the differences from the spec."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ JAVA_METHODS: Final[Mapping[Action, str]] = MappingProxyType(
         Action.RESTART: "ConsensusModuleAgent.recoverFromSnapshotAndLog; Election.doWork",
     }
 )
-"""An action that is missing here runs no code of a member."""
+"""The Java method of each action. An action without one runs no code of a member."""
 
 
 EXCEPTION: Final = "exception"
-"""Stands among the differing fields for an exception that no rule of Aeron's throws."""
+"""Name among the differing fields for an exception that Aeron does not throw on purpose."""
 
 _CHUNK: Final = 1 << 16
 _OF_ONE_MEMBER: Final = re.compile(r"\[\d+\]")
@@ -98,18 +98,18 @@ Progress = Callable[[int, int], object]
 
 @dataclass(slots=True)
 class Steps:
-    """Steps to drive, and what should come of them.
+    """Steps to drive, with their expected outcomes.
 
     Attributes
     ----------
     source, given
-        Rows of states and of inputs.
+        Rows of the states before and of the inputs.
     edge
-        Rows of edges, -1 for disabled inputs.
+        Rows of the edges; -1 for disabled inputs.
     target, sent
-        Rows of states and of lists of sends.
+        Rows of the expected states after and lists of sends.
     hidden
-        The mask of hidden state of each.
+        Masks of Aeron's hidden state.
     """
 
     source: Rows
@@ -133,15 +133,17 @@ class Outcomes:
     Attributes
     ----------
     steps, requests
-        What was driven.
+        The steps, and their requests.
     answers
-        What Java did.
+        Java's answers.
     expected, expected_sends
-        What the spec says.
+        The outcomes of the spec.
+    java, java_sends
+        The outcomes of Java.
     state_differs
-        Cells of the state that are compared and differ.
+        Compared cells of the state that differ.
     sends_differ, threw
-        Whether the sends differ, and whether Java threw what it does not expect itself.
+        Whether the sends differ, and whether Java threw an exception that it does not handle.
     """
 
     steps: Steps
@@ -157,7 +159,7 @@ class Outcomes:
 
     @property
     def differ(self) -> NDArray[np.bool_]:
-        """Whether each step came out differently."""
+        """Mark the steps with different outcomes."""
         return self.state_differs.any(axis=1) | self.sends_differ | self.threw
 
 
@@ -165,7 +167,7 @@ Observer = Callable[[Outcomes], object]
 
 
 def edge_steps(steps: DrivableSteps, hidden: NDArray[Any] | None = None) -> Steps:
-    """Give all edges of a graph."""
+    """Give all edges as steps; ``hidden`` has a mask for each."""
     graph, edges = steps.graph, steps.edges
     mask = np.zeros(len(edges), dtype=np.int32) if hidden is None else hidden
     return Steps(
@@ -174,7 +176,7 @@ def edge_steps(steps: DrivableSteps, hidden: NDArray[Any] | None = None) -> Step
 
 
 def disabled_steps(steps: GraphSteps) -> Steps:
-    """Give all inputs that were tried and that the spec disables; nothing should come of them."""
+    """Give all inputs that TLC tried and the spec disables; the expected outcome is no change."""
     graph = steps.graph
     tried = np.flatnonzero(graph.target == NONE)
     source, given = [graph.source[tried]], [graph.input[tried]]
@@ -187,16 +189,17 @@ def disabled_steps(steps: GraphSteps) -> Steps:
     silent = int(np.flatnonzero(np.diff(graph.send_offsets) == 0)[0])
     none = np.full(len(sources), NONE, dtype=np.int64)
     target, sent = sources.copy(), np.full_like(none, silent)
-    _take_without_append(steps, sources, inputs, target, sent)
+    _expect_no_append(steps, sources, inputs, target, sent)
     return Steps(sources, inputs, none, target, sent, np.zeros_like(none))
 
 
-def _take_without_append(
+def _expect_no_append(
     steps: GraphSteps, source: Rows, given: Rows, target: Rows, sent: Rows
 ) -> None:
-    """Expect of a LeaderReady that may not append what the same input without an append does.
+    """For a disabled LeaderReady expect the outcome of the same input without an append.
 
-    Whether the leader appends is not the environment's choice: its duty cycle goes on without.
+    The environment does not choose whether the leader appends: if the leader cannot append, its
+    duty cycle continues without.
     """
     graph = steps.graph
     code = ACTIONS.index(Action.LEADER_READY)
@@ -299,7 +302,17 @@ class Collector:
     def part(
         self, tried: int, reasons: list[tuple[Obstacle, NDArray[Any]]], seconds: float
     ) -> Part:
-        """Give the result."""
+        """Give the result of all batches.
+
+        Parameters
+        ----------
+        tried
+            Number of steps, with the ones that cannot be driven.
+        reasons
+            Obstacles, and the number of steps of each action that each prevents.
+        seconds
+            Duration.
+        """
         missed = sum((counts for _, counts in reasons), np.zeros(len(ACTIONS), dtype=np.int64))
         actions = [
             ActionCount(
@@ -355,18 +368,18 @@ def drive(
     observers: Iterable[Observer] = (),
     progress: Progress | None = None,
 ) -> Part:
-    """Drive steps and give the results.
+    """Drive steps and give the result.
 
     Parameters
     ----------
     driver
-        Compiled against the release.
+        The driver, compiled against the release.
     steps
-        Those of a graph or of runs.
+        All steps of a graph or of runs.
     chosen
-        Those of its steps that are driven.
+        The steps to drive.
     observers
-        Are given each batch of outcomes.
+        Called with each batch of outcomes.
     progress
         Called with the number of steps done and of all steps.
 
@@ -392,22 +405,22 @@ def drive_varied(
     driver: Driver,
     steps: GraphSteps,
     seed: int,
-    departing: Rows,
+    different: Rows,
     progress: Progress | None = None,
 ) -> Part:
-    """Drive the edges with hidden state of Aeron varied, but for edges that depart in any case.
+    """Drive the edges with random departures of Aeron's hidden state.
 
-    A step that comes out differently is driven again with each departure of its mask alone; the
-    groups are of those, so that they name what makes the difference.
+    If a step differs, it is driven again with each departure of its mask alone. The groups are
+    those of the second drive, so each names the departure that makes the difference.
 
     Parameters
     ----------
     seed
-        What the masks follow from.
-    departing
-        Edges that come out differently without that.
+        Seed of the masks.
+    different
+        Edges that differ without departures; these are left out.
     """
-    rows = np.flatnonzero(~np.isin(steps.edges, departing))
+    rows = np.flatnonzero(~np.isin(steps.edges, different))
     chosen = edge_steps(steps, masks(len(steps.edges), seed))[rows]
     found: list[Steps] = []
 
@@ -432,13 +445,13 @@ def drive_varied(
 
 
 def joined(parts: Sequence[Steps]) -> Steps:
-    """Put steps behind each other."""
+    """Concatenate steps."""
     names = [item.name for item in fields(Steps)]
     return Steps(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def outcomes_of(driver: Driver, steps: DrivableSteps, chosen: Steps) -> Iterator[Outcomes]:
-    """Drive steps that can be driven; give the outcomes batch by batch."""
+    """Drive steps without obstacles; give the outcomes batch by batch."""
     layout = steps.layout
     at = 0
     with running(driver, layout) as session:
@@ -472,7 +485,10 @@ def _compared(
 def without_obstacles(
     steps: DrivableSteps, chosen: Steps
 ) -> tuple[Steps, list[tuple[Obstacle, NDArray[Any]]]]:
-    """Give the steps that can be driven, all edges or none, and how many cannot, by reason."""
+    """Give the steps that can be driven, and the counts of the others by obstacle and action.
+
+    ``chosen`` has only edges or only disabled inputs.
+    """
     is_edge = bool(len(chosen.edge)) and int(chosen.edge[0]) != NONE
     obstacles = OBSTACLES if is_edge else DISABLED_OBSTACLES
     counts = np.zeros((len(obstacles), len(ACTIONS)), dtype=np.int64)

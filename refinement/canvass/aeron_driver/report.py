@@ -1,4 +1,4 @@
-"""What a drive found: counts by action, and groups of differences with an example of each."""
+"""The documents of ``canvass drive``: counts by action, and groups of differences with examples."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Example(msgspec.Struct, frozen=True, rename="camel"):
     """One step in which Aeron and the spec differ."""
 
     edge: int
-    """Row of the graph's table of edges; -1 for an input of a disabled action."""
+    """Row of the graph's edges; -1 for a disabled input."""
     state: str
     input: str
     fields: list[FieldDifference]
     note: str
-    """What the driver has to say: the exception that Java threw or reported."""
+    """The driver's note, such as an exception that Java threw or reported."""
     event: str = ""
-    """Of a run: where the step was recorded first, as ``FILE:LINE``, event and lines of the log."""
+    """Place in a run of the first such step: ``FILE:LINE``, event, and lines of the log."""
 
 
 class Group(msgspec.Struct, frozen=True, rename="camel"):
-    """Differences of one action in one kind of state, in the same fields."""
+    """Differences of one action in the same fields, from the same election state and role."""
 
     action: str
     place: str
@@ -36,29 +36,29 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     fields: list[str]
     count: int
     known: str
-    """The reviewed class that explains it (`canvass.aeron_driver.comparison`), empty if none."""
+    """The reviewed class that explains it (`canvass.aeron_driver.comparison`); empty if none."""
     java: str
     operator: str
     example: Example
     hidden: list[str] = []
-    """Hidden state of Aeron that departs from the usual in all of them."""
+    """Departures of Aeron's hidden state in these steps."""
 
 
 class Situation(msgspec.Struct, frozen=True, rename="camel"):
-    """One situation beyond the graphs, and how Aeron and the reference core act in it."""
+    """One situation beyond the graphs, with the step of Aeron and of the reference core."""
 
     name: str
     question: str
     action: str
     enabled: bool
-    """Whether the spec enables the action there."""
+    """Whether the spec enables the action in the situation."""
     fields: list[FieldDifference]
-    """What differs, and what Java sends."""
+    """The differing fields, and Java's sends if there are any."""
     note: str
 
 
 class ActionCount(msgspec.Struct, frozen=True, rename="camel"):
-    """How the steps of one action came out."""
+    """The numbers of driven, equal and different steps of one action."""
 
     action: str
     driven: int
@@ -68,7 +68,7 @@ class ActionCount(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Reason(msgspec.Struct, frozen=True, rename="camel"):
-    """Why some steps were not driven."""
+    """A reason for which some steps were not driven."""
 
     name: str
     reason: str
@@ -76,14 +76,14 @@ class Reason(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel"):
-    """One set of steps: the edges, the edges with hidden state varied, or the disabled inputs."""
+    """The result of one set of steps: edges, edges with hidden state varied, or disabled inputs."""
 
     tried: int
     driven: int
     equal: int
     different: int
     explained: int
-    """Of the different ones: how many a reviewed class explains."""
+    """Number of different steps that a reviewed class explains."""
     actions: list[ActionCount]
     not_drivable: list[Reason]
     groups: list[Group]
@@ -91,12 +91,12 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def unexplained(self) -> int:
-        """Differences that no reviewed class explains."""
+        """Number of different steps that no reviewed class explains."""
         return self.different - self.explained
 
 
 class DriveReport(msgspec.Struct, frozen=True, rename="camel"):
-    """The result of ``canvass drive``."""
+    """The document of ``canvass drive --format json``."""
 
     model: str
     members: int
@@ -110,13 +110,13 @@ class DriveReport(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_expected(self) -> bool:
-        """Whether nothing differs that no reviewed class explains."""
+        """Whether a reviewed class explains every difference."""
         parts = (self.edges, self.hidden, self.disabled)
         return not any(part.unexplained for part in parts if part is not None)
 
 
 class RulesPart(msgspec.Struct, frozen=True, rename="camel"):
-    """The steps of the runs that have one size and one revision."""
+    """The result of the distinct steps of all runs with one member count and one revision."""
 
     members: int
     revision: str
@@ -124,17 +124,17 @@ class RulesPart(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TraceReport(msgspec.Struct, frozen=True, rename="camel"):
-    """The result of ``canvass drive --trace``."""
+    """The document of ``canvass drive --trace --format json``."""
 
     runs: int
     events: int
     release: str
     release_revision: str
     not_drivable: list[Reason]
-    """Events that are no steps which Aeron could take."""
+    """Events without a step that Aeron could take, by reason."""
     parts: list[RulesPart]
 
     @property
     def is_expected(self) -> bool:
-        """Whether nothing differs that no reviewed class explains."""
+        """Whether a reviewed class explains every difference."""
         return not any(part.steps.unexplained for part in self.parts)

@@ -1,8 +1,8 @@
-"""The distinct steps of recorded runs, laid out as the steps of a state graph are.
+"""The distinct steps of recorded runs, laid out like the steps of a state graph.
 
-Two steps are the same if their canonical forms are. What is driven is the first of them as it was
-recorded, with all that the member knew: no field is erased. Only its numbers are replaced by their
-ranks, and the member is made member 0, as in every graph.
+Steps with equal canonical forms are one distinct step. The driver takes the first of them as it was
+recorded: no field of its state is erased. Only its numbers are replaced by their ranks, and its
+member becomes member 0, as in every graph.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from canvass.traces.schema import Event, Run, Send, to_trace_input
 UNDRIVABLE: Final = {
     Status.UNKNOWN_BEFORE: Reason(
         "unknown state",
-        "The state before is not known: the stream begins midway, or events are missing.",
+        "The state before is unknown: the stream does not begin at step 0, or events are missing.",
         0,
     ),
     Status.OUT_OF_DOMAIN: Reason(
-        "impossible value", "A field names a member that the cluster has not.", 0
+        "impossible value", "A field names a member that the cluster does not have.", 0
     ),
 }
-"""Why an event makes no step; none has been counted."""
+"""The reasons for which an event is not a step, with counts of zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """Where a step was recorded."""
+    """The place in a run at which a step was recorded."""
 
     path: Path
     run_id: str
@@ -65,14 +65,14 @@ class RunEvent:
 
 @dataclass(slots=True)
 class DistinctSteps:
-    """Steps of clusters of one size under one revision, each with its first event.
+    """Distinct steps under the same rules, each with the first event of the step.
 
     Attributes
     ----------
     steps
-        With ranks for numbers, of member 0.
+        The results of `as_driven`.
     events
-        Where each was recorded first.
+        The first event of each step.
     """
 
     rules: Rules
@@ -82,14 +82,14 @@ class DistinctSteps:
 
 @dataclass(slots=True)
 class Collected:
-    """What was found in some runs.
+    """The distinct steps of some runs.
 
     Attributes
     ----------
     runs, recorded
-        How many runs and events there are.
+        Numbers of runs and events.
     undrivable
-        Events that make no step, by the reason.
+        Numbers of events that are not steps, by reason.
     by_rules
         The distinct steps.
     """
@@ -111,9 +111,9 @@ def collect(units: Iterable[Unit]) -> Collected:
     Raises
     ------
     DriverError
-        If a run follows rules that no release of Aeron has.
+        If no release of Aeron follows the rules of a run.
     TraceError
-        If one of them is no trace.
+        If a unit is not a trace.
     """
     reading = _Reading()
     for unit in units:
@@ -131,7 +131,7 @@ def collect(units: Iterable[Unit]) -> Collected:
 
 @dataclass(slots=True)
 class _Reading:
-    """Runs are read batch by batch; what was seen already is remembered."""
+    """Reads runs batch by batch, and keeps the distinct steps."""
 
     found: Collected = field(default_factory=Collected)
     checker: StepChecker = field(default_factory=StepChecker)
@@ -148,23 +148,23 @@ class _Reading:
                 self._add(own[int(columns.run[row])], path, results, row)
             for row in np.flatnonzero(results.numbers < 0).tolist():
                 if row >= columns.context:
-                    self._look_at(own[int(columns.run[row])], path, results, row)
+                    self._add_broken(own[int(columns.run[row])], path, results, row)
 
-    def _look_at(self, rules: Rules, path: Path, results: StepResults, row: int) -> None:
-        """Take a step that has no canonical form, if it can be driven."""
+    def _add_broken(self, rules: Rules, path: Path, results: StepResults, row: int) -> None:
+        """Add a step without a canonical form, or count the reason if it is not a step."""
         status = Status(int(results.status[row]))
         if status is not Status.FRAME_BROKEN:
             self.found.undrivable[status] += 1
             return
-        # It changes what its action leaves alone.
+        # The step changes a field that its action may not change; the driver can take it.
         step = as_driven(step_at(results.batch.columns, results.states, row))
         if step not in self.broken:
             self.broken.add(step)
             self._add(rules, path, results, row)
 
     def _add(self, rules: Rules, path: Path, results: StepResults, row: int) -> None:
-        aerons = Rules(rules.member_count, rules.revision, frozenset(), NULL_VALUE)
-        found = self.found.by_rules.setdefault(aerons, DistinctSteps(aerons))
+        aeron_rules = Rules(rules.member_count, rules.revision, frozenset(), NULL_VALUE)
+        found = self.found.by_rules.setdefault(aeron_rules, DistinctSteps(aeron_rules))
         columns = results.batch.columns
         run_id = columns.runs[int(columns.run[row])]
         found.steps.append(as_driven(step_at(columns, results.states, row)))
@@ -179,14 +179,14 @@ def _rules(path: Path, run: Run) -> Rules:
     except ValueError as error:
         raise DriverError(f"{path}: {error}") from None
     if rules.hardening:
-        raise DriverError(f"{path}: run {run.run_id} is hardened: Aeron follows other rules")
+        raise DriverError(f"{path}: run {run.run_id} is hardened: no release follows its rules")
     return rules
 
 
 def as_driven(step: Step) -> Step:
-    """Give a step with ranks for numbers and of member 0, with what its action reads of the input.
+    """Give a step of member 0 with ranks for numbers, and only the input that its action reads.
 
-    The member changes places with member 0. Sends are in the order of their receivers.
+    The member changes places with member 0. The sends are ordered by receiver.
     """
     read = ACTION_INPUTS[step.action].fields
     given = replace(
@@ -225,7 +225,7 @@ def as_driven(step: Step) -> Step:
 
 
 def table_of(found: DistinctSteps) -> StepArrays:
-    """Lay distinct steps out: two rows for each, its state before and the step itself."""
+    """Lay out distinct steps in two rows each: the state before, and the step itself."""
     events = [event for step in found.steps for event in _events(step)]
     columns = from_events("", 0, events)
     before = np.arange(0, len(events), 2, dtype=np.int64)
@@ -248,14 +248,14 @@ def table_of(found: DistinctSteps) -> StepArrays:
 
 
 def _events(step: Step) -> Iterator[Event]:
-    """Give the state before a step, and the step, as events have them; messages have no ids."""
+    """Give the state before a step, and the step, as events; messages have no ids."""
     yield Event(0, 0, step.action, to_trace_input(NO_INPUT), (), step.before)
     sends = tuple(Send(to, "", sent) for to, sent in step.sends)
     yield Event(0, 0, step.action, to_trace_input(step.input), sends, step.after)
 
 
 _MAX_LINES: Final = 3
-"""Lines of the log that are named of one event."""
+"""Maximum number of lines of the log that are named for an event."""
 
 
 def drive_runs(driver: Driver, found: Collected, progress: Progress | None = None) -> TraceReport:
@@ -264,16 +264,16 @@ def drive_runs(driver: Driver, found: Collected, progress: Progress | None = Non
     Parameters
     ----------
     driver
-        Compiled against the release.
+        The driver, compiled against the release.
     found
-        The runs' steps.
+        The distinct steps of the runs.
     progress
-        Called with the number of steps done and of all steps of one size and revision.
+        Called with the number of steps done and of all steps under the same rules.
 
     Raises
     ------
     DriverError
-        If the runs have no step that could be driven, or the driver's process ends.
+        If the runs have no step that can be driven, or the driver's process ends.
     """
     ordered = sorted(
         found.by_rules.values(), key=lambda one: (one.rules.revision, one.rules.member_count)
@@ -283,7 +283,7 @@ def drive_runs(driver: Driver, found: Collected, progress: Progress | None = Non
         for one in ordered
     ]
     if not any(part.steps.driven for part in parts):
-        raise DriverError("the runs have no step that could be driven")
+        raise DriverError("the runs have no step that can be driven")
     return TraceReport(
         runs=found.runs,
         events=found.recorded,
@@ -312,7 +312,7 @@ def _with_event(group: Group, events: list[RunEvent]) -> Group:
 
 
 def place_of(event: RunEvent) -> str:
-    """Name the place of an event: file and line, the event, and the lines of an imported log."""
+    """Name the place of an event: file, line, event, and the log lines of an imported run."""
     name = f"event {event.member}:{event.step}"
     if not event.path.is_dir():
         return f"{event.path} run {event.run_id} {name}"

@@ -1,7 +1,7 @@
-"""Situations beyond the state graphs, in which Aeron's answer says something about a hazard.
+"""Situations beyond the state graphs, in which Aeron's outcome decides a question about a hazard.
 
-A situation is a state and an input of which no graph has an edge. The outcome of the spec is the
-reference core's, which takes exactly the spec's steps.
+A situation is a state and an input without an edge in any graph. The outcome of the spec is that of
+the reference core, which takes exactly the spec's steps.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ _NO_SENDS: Final = "none"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A situation.
+    """A situation to drive.
 
     Parameters
     ----------
     name
-        In the report.
+        Name in the report.
     question
-        What the answer decides.
+        The question that the outcome answers.
     action, state, given
         The step.
     hidden
-        The departure of Aeron's hidden state, empty for none.
+        The departure of Aeron's hidden state; empty for none.
     """
 
     name: str
@@ -113,8 +113,8 @@ def _leaders(revision: str) -> Iterator[Given]:
     for action, state in states.items():
         for active in (frozenset({1, 2}), frozenset({1})):
             yield Given(
-                f"{action.value} of a leader that has not heard of itself, heard of {set(active)}",
-                "Does the leader count itself, at its position of now?",
+                f"{action.value} of a leader without a position of itself, active {set(active)}",
+                "Does the leader count itself, at its present position?",
                 action,
                 state,
                 Input(active=active, interval=True, commit_interval=True),
@@ -136,14 +136,14 @@ def _forgotten(revision: str) -> Iterator[Given]:
     )
     yield Given(
         "restart in a catch-up before the first entry",
-        "Is what was recorded before the recording log has an entry found again?",
+        "Is a recording found again that was made before the recording log had an entry?",
         Action.RESTART,
         catching_up,
         Input(),
     )
     yield Given(
-        "joining the log with a recording that no entry names",
-        "Is the recording extended, or another one started?",
+        "joining the log with a recording that the recording log does not name",
+        "Is the recording extended, or is a new one started?",
         Action.FOLLOWER_LOG_AWAIT,
         replace(
             catching_up,
@@ -174,8 +174,8 @@ def _forgotten(revision: str) -> Iterator[Given]:
         "the archive is slow to record",
     )
     yield Given(
-        "joining a log elsewhere than the own one ends",
-        "Is the log joined where its image says?",
+        "joining the log at another position than the end of the member's log",
+        "Is the log joined at the position of its image?",
         Action.FOLLOWER_LOG_AWAIT,
         _member(
             revision,
@@ -205,13 +205,13 @@ def _forgotten(revision: str) -> Iterator[Given]:
     commit = -1 if revision == "1.49" else 1
     yield Given(
         "announcement to a closed follower",
-        "Does the follower take the leader's end for committed?",
+        "Does the follower take the end of the leader's log as the commit position?",
         Action.ON_NEW_LEADERSHIP_TERM,
         closed,
         Input(message=NewLeadershipTerm(0, -1, -1, -1, 0, 0, 3, commit, 1)),
     )
     yield Given(
-        "commit position below the one before",
+        "commit position below the previous one",
         "Does the notified commit position of a closed follower fall?",
         Action.ON_COMMIT_POSITION,
         replace(closed, module_notified_commit_position=3),
@@ -237,15 +237,15 @@ def _terminations(revision: str) -> Iterator[Given]:
         members=(record, record, record),
     )
     yield Given(
-        "a leader that asked for a termination in an older term, at its deadline",
-        "Does it end in the new term, and where is that term closed?",
+        "a leader that requested a termination in an older term, at its deadline",
+        "Does the leader end in the new term, and at which position is that term closed?",
         Action.TERMINATE,
         leader,
         Input(),
     )
     yield Given(
-        "a leader that was asked for a termination in an older term, as a follower",
-        "Does it end?",
+        "a leader that received a termination request in an older term, as a follower",
+        "Does the leader end?",
         Action.TERMINATE,
         leader,
         Input(active=frozenset({0, 1, 2})),
@@ -253,7 +253,7 @@ def _terminations(revision: str) -> Iterator[Given]:
     )
     yield Given(
         "an entry of a suspended leader",
-        "Does it append?",
+        "Does the leader append?",
         Action.APPEND_ENTRY,
         replace(leader, termination_position=-1, termination_leadership_term_id=-1),
         Input(position=4),
@@ -262,26 +262,26 @@ def _terminations(revision: str) -> Iterator[Given]:
 
 
 def drive_situations(driver: Driver, revision: str) -> list[Situation]:
-    """Take all situations and give both outcomes.
+    """Drive all situations of a revision, and give the outcomes of the spec and of Java.
 
     Raises
     ------
     DriverError
         If the driver's process ends.
     """
-    rules, asked = Rules.of(revision, _MEMBERS), situations(revision)
-    spec = [HANDLERS[one.action.value](rules, 0, one.state, one.given) for one in asked]
+    rules, given = Rules.of(revision, _MEMBERS), situations(revision)
+    spec = [HANDLERS[one.action.value](rules, 0, one.state, one.given) for one in given]
     taken = []
-    for one, outcome in zip(asked, spec, strict=True):
+    for one, outcome in zip(given, spec, strict=True):
         after = one.state if outcome is None else outcome.next
         sends = () if outcome is None else tuple((each.to, each.message) for each in outcome.sends)
         taken.append(Step(0, one.state, one.action, one.given, after, sends))
     steps = DrivableSteps(table_of(DistinctSteps(rules, taken)))
-    masks = [1 << HIDDEN.index(one.hidden) if one.hidden else 0 for one in asked]
+    masks = [1 << HIDDEN.index(one.hidden) if one.hidden else 0 for one in given]
     chosen = edge_steps(steps, np.array(masks, dtype=np.int32))
     (outcomes,) = outcomes_of(driver, steps, chosen)
     found = []
-    for row, (one, outcome) in enumerate(zip(asked, spec, strict=True)):
+    for row, (one, outcome) in enumerate(zip(given, spec, strict=True)):
         expected = _shown(steps.layout, outcomes.expected[row], outcomes.expected_sends[row])
         java = _shown(steps.layout, outcomes.java[row], outcomes.java_sends[row])
         differing = [

@@ -1,9 +1,9 @@
-"""The stream between the driver's two halves: states, inputs and outcomes as rows of integers.
+"""The stream between Python and Java: states, inputs and outcomes as rows of integers.
 
-`StepDriver.java` is the other end. A request holds an action, the mask of hidden state that departs
-from the usual (`canvass.aeron_driver.drivable`), an input and a state; an answer holds what came of
-it. The layout file, which the driver reads first, names every cell, so that neither end knows the
-order of the other's fields.
+`StepDriver.java` is the other end. A request has an action, a mask of departures of Aeron's hidden
+state (`canvass.aeron_driver.drivable`), an input and a state. An answer has a status, the state
+after the step and the sends. The driver first reads the layout file. It names every cell, so the
+order of fields is defined in one place only.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from canvass.traces.layout import (
 Cells = NDArray[np.int32]
 
 SCALE: Final = 256
-"""Bytes of log for each position of the spec: more than the first entry of a term takes."""
+"""Bytes of log for each position of the spec: more than the length of a term's first entry."""
 BATCH_ROWS: Final = 4096
 HEAP: Final = "-Xmx512m"
 
 OK, RAISED, THROWN, TERMINATED = range(4)
-"""Status of an answer: the step returned, threw what sends the election back to INIT, threw
-something else, or ended the member.
+"""Status of an answer: the step returned; it threw an exception that returns the election to INIT;
+it threw another exception; it ended the member.
 """
 
 _OPENED: Final = (
@@ -53,19 +53,19 @@ _OPENED: Final = (
 )
 """Packages that Agrona needs, as in any process of Aeron."""
 _FAST_FOLDER: Final = Path("/dev/shm")
-"""A file system in memory, where there is one."""
+"""A file system in memory, on systems that have one."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamLayout:
-    """Which cell of a row holds what.
+    """The places of all cells of a row.
 
     Parameters
     ----------
     member_count
         The size of the cluster.
     log_capacity
-        How many entries of a recording log a row holds.
+        Maximum number of recording log entries in a row.
     """
 
     member_count: int
@@ -73,12 +73,12 @@ class StreamLayout:
 
     @property
     def send_capacity(self) -> int:
-        """How many sends an answer holds."""
+        """Maximum number of sends in an answer."""
         return 3 * self.member_count
 
     @property
     def message_width(self) -> int:
-        """The cells of a message: its type, then each field that some type has."""
+        """Number of cells of a message: its type, then the fields of all types."""
         return 1 + len(MESSAGE_FIELDS)
 
     @property
@@ -93,7 +93,7 @@ class StreamLayout:
 
     @property
     def state_width(self) -> int:
-        """The cells of a state."""
+        """Number of cells of a state."""
         return self.log + 1 + len(LOG_COLUMNS) * self.log_capacity
 
     @property
@@ -103,17 +103,17 @@ class StreamLayout:
 
     @property
     def request_width(self) -> int:
-        """The cells of a request."""
+        """Number of cells of a request."""
         return self.state + self.state_width
 
     @property
     def sends_width(self) -> int:
-        """The cells of the sends of an answer: their number, then receiver and message of each."""
+        """Number of cells of an answer's sends: their count, then each receiver and message."""
         return 1 + self.send_capacity * (1 + self.message_width)
 
     @property
     def answer_width(self) -> int:
-        """The cells of an answer: status, state, sends."""
+        """Number of cells of an answer: status, state, sends."""
         return 1 + self.state_width + self.sends_width
 
     def text(self) -> str:
@@ -146,7 +146,7 @@ class Answers:
     cells : (n, answer_width) array
         The answers.
     notes
-        For some rows what the driver has to say of them.
+        The driver's notes by row, such as an exception of Java.
     """
 
     cells: Cells
@@ -155,12 +155,12 @@ class Answers:
 
 @contextmanager
 def running(driver: Driver, layout: StreamLayout) -> Iterator[Session]:
-    """Start the driver's process, and end it.
+    """Start the driver's process, and kill it at the end.
 
     Raises
     ------
     DriverError
-        If it cannot start, or the release lacks what the driver rests on.
+        If the process cannot start, or the release lacks a member that the driver uses.
     """
     base = _FAST_FOLDER if _FAST_FOLDER.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="canvass-drive-", dir=base) as folder:
@@ -193,7 +193,7 @@ def running(driver: Driver, layout: StreamLayout) -> Iterator[Session]:
 
 
 class Session:
-    """A running driver."""
+    """A running process of the driver."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], layout: StreamLayout, errors: IO[bytes]
@@ -201,7 +201,7 @@ class Session:
         self._process, self._layout, self._errors = process, layout, errors
 
     def take(self, requests: Iterator[Cells]) -> Iterator[Answers]:
-        """Take the steps of some batches of requests; give the answers batch by batch.
+        """Send batches of requests; give the answers batch by batch.
 
         Raises
         ------
@@ -223,7 +223,7 @@ class Session:
                     stdin.write(np.ascontiguousarray(batch, dtype="<i4").tobytes())
                     stdin.flush()
             except OSError:
-                pass  # The process has ended: the reader finds out why.
+                pass  # The process has ended: the reader reports the cause.
             except BaseException as error:  # noqa: BLE001 - raised again by the reader
                 failed.append(error)
             sizes.append(0)
@@ -253,9 +253,10 @@ class Session:
         if len(content) < count:
             code = self._process.wait()
             self._errors.seek(0)
-            said = self._errors.read().decode(errors="replace").strip().splitlines()
-            shown = [line for line in said if not line.startswith(("WARNING", "\tat "))]
-            raise DriverError(f"the driver ended with {code}: {' / '.join(shown[:6]) or 'no word'}")
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+            shown = [line for line in lines if not line.startswith(("WARNING", "\tat "))]
+            message = " / ".join(shown[:6]) or "without a message"
+            raise DriverError(f"the driver ended with {code}: {message}")
         return content
 
 
@@ -266,7 +267,7 @@ def state_cells(
     log_offsets: NDArray[Any],
     log: NDArray[Any],
 ) -> Cells:
-    """Lay states out as rows: single fields, member records, recording log."""
+    """Lay out states as rows: single fields, member records, recording log."""
     count = len(state)
     rows = np.full((count, layout.state_width), -1, dtype=np.int32)
     rows[:, : layout.records] = state
@@ -282,7 +283,7 @@ def state_cells(
 
 
 def without_implied_terms(layout: StreamLayout, rows: Cells) -> Cells:
-    """Drop empty terms that another entry follows where they stand: those are implied."""
+    """Remove implied terms: empty terms whose next entry begins at the same position."""
     out = rows.copy()
     width = len(LOG_COLUMNS)
     start = layout.log + 1
@@ -293,7 +294,7 @@ def without_implied_terms(layout: StreamLayout, rows: Cells) -> Cells:
             for k in range(len(entries))
         ]
         kept: Sequence[Any] = [
-            entry for entry, gone in zip(entries, implied, strict=True) if not gone
+            entry for entry, drop in zip(entries, implied, strict=True) if not drop
         ]
         out[row, layout.log] = len(kept)
         out[row, start:] = -1

@@ -1,4 +1,4 @@
-"""The class path that a user gives, and the flags of its classes."""
+"""The class path of ``canvass drive``, and the flags of its classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PUBLIC, FINAL, SUPER = 0x0001, 0x0010, 0x0020
 
 
 def class_file(flags: int) -> bytes:
-    """A class file up to its access flags, with a long, which takes two indexes of the pool."""
+    """Make a class file up to its access flags; its long constant takes two indexes of the pool."""
     pool = b"\x01\x00\x03abc" + b"\x05" + bytes(8) + b"\x07\x00\x01"
     return b"\xca\xfe\xba\xbe" + bytes(4) + struct.pack(">H", 5) + pool + struct.pack(">H", flags)
 
@@ -39,7 +39,7 @@ def aeron(tmp_path: Path) -> Path:
     return tmp_path / "classes"
 
 
-def test_the_final_flag_is_cleared_and_nothing_else() -> None:
+def test_only_the_final_flag_is_cleared() -> None:
     content = class_file(PUBLIC | FINAL | SUPER)
 
     changed = without_final(content, "A")
@@ -58,12 +58,12 @@ def test_the_final_flag_is_cleared_and_nothing_else() -> None:
         (class_file(PUBLIC)[:10] + b"\xff" + class_file(PUBLIC)[11:], "damaged"),
     ],
 )
-def test_what_is_no_class_file_is_refused(content: bytes, phrase: str) -> None:
+def test_other_bytes_than_a_class_file_are_refused(content: bytes, phrase: str) -> None:
     with pytest.raises(DriverError, match=phrase):
         without_final(content, "A")
 
 
-def test_the_first_entry_that_has_a_class_counts(tmp_path: Path, aeron: Path) -> None:
+def test_the_first_entry_with_a_class_counts(tmp_path: Path, aeron: Path) -> None:
     jar = tmp_path / "aeron.jar"
     with zipfile.ZipFile(jar, "w") as archive:
         archive.writestr(AGENT, b"of the jar")

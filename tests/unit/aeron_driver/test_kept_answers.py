@@ -1,4 +1,4 @@
-"""Kept answers of Aeron: written, read, put together, and held against a graph."""
+"""Kept answers of Aeron: written, read, merged, and compared with a graph."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def kept(answers: Keys, explained: Keys | None = None, release: str = "1.52.2") 
     return KeptAnswers(header, answers, rest, np.zeros(len(rest), dtype=np.uint8))
 
 
-def test_a_graph_that_does_as_aeron_does_is_confirmed(graph: Graph) -> None:
+def test_a_graph_that_equals_the_answers_is_confirmed(graph: Graph) -> None:
     verdict = verdict_on(graph, kept(pairs_of(graph)))
 
     assert verdict.edges > 2_000
@@ -67,7 +67,9 @@ def test_a_graph_that_does_as_aeron_does_is_confirmed(graph: Graph) -> None:
     assert not len(verdict.unknown.source)
 
 
-def test_another_outcome_is_a_contradiction_and_a_reviewed_one_explained(graph: Graph) -> None:
+def test_another_outcome_is_contradicted_and_a_reviewed_outcome_is_explained(
+    graph: Graph,
+) -> None:
     pairs = pairs_of(graph)
     other = np.sort(np.concatenate([pairs[1:], [pairs[0] ^ np.uint64(3)]]))
 
@@ -80,14 +82,14 @@ def test_another_outcome_is_a_contradiction_and_a_reviewed_one_explained(graph: 
     assert explained.explained == {CLASS: len(contradicted.contradicted.source)}
 
 
-def test_a_step_that_nobody_drove_is_unknown(graph: Graph) -> None:
+def test_a_step_without_an_answer_is_unknown(graph: Graph) -> None:
     verdict = verdict_on(graph, kept(pairs_of(graph)[10:]))
 
     assert 0 < len(verdict.unknown.source) == verdict.edges + verdict.disabled - verdict.confirmed
 
 
-def test_an_input_that_is_enabled_though_nothing_came_of_it_is_contradicted(graph: Graph) -> None:
-    """As a change of the spec would make it: it does what another input of its action does."""
+def test_an_enabled_input_without_an_outcome_in_aeron_is_contradicted(graph: Graph) -> None:
+    """As after a change of the spec: the input has the outcome of another input of its action."""
     answers = kept(pairs_of(graph))
     steps = drivable_steps(GraphSteps(graph))
     action = graph.input_action[steps.given]
@@ -122,7 +124,7 @@ def test_edges_of_one_answer_are_one_canonical_step(graph: Graph) -> None:
     assert len(both) == len(np.unique(pairs)) < len(edges)
 
 
-def test_what_is_written_is_read(graph: Graph, tmp_path: Path) -> None:
+def test_written_answers_are_read_back(graph: Graph, tmp_path: Path) -> None:
     answers = kept(pairs_of(graph), pairs_of(graph)[:3])
     answers.save(tmp_path / "answers")
     read = load_answers(tmp_path / "answers")
@@ -146,7 +148,7 @@ def test_a_damaged_file_is_named_in_one_line(tmp_path: Path, graph: Graph) -> No
         load_answers(tmp_path / "gone")
 
 
-def test_answers_of_releases_that_agree_are_put_together(graph: Graph) -> None:
+def test_equal_answers_of_releases_are_merged(graph: Graph) -> None:
     pairs = pairs_of(graph)
     both = merged([kept(pairs[:40]), kept(pairs[20:], release="1.53.0")])
 
@@ -172,7 +174,7 @@ def test_answers_of_another_revision_are_refused(graph: Graph) -> None:
         merged([answers, older])
 
 
-def test_a_drive_in_which_aeron_does_as_the_spec_keeps_the_steps_of_the_graph(graph: Graph) -> None:
+def test_a_drive_with_equal_outcomes_keeps_the_steps_of_the_graph(graph: Graph) -> None:
     steps = GraphSteps(graph)
     chosen = drivable_steps(steps)
     state, sends = steps.normal_states[chosen.target], steps.sends[chosen.sent]
@@ -200,8 +202,8 @@ def test_a_drive_in_which_aeron_does_as_the_spec_keeps_the_steps_of_the_graph(gr
     assert not made.classes.size
 
 
-def test_an_outcome_of_aeron_alone_is_kept_beside_that_of_the_spec(graph: Graph) -> None:
-    """As if Aeron changed nothing in the first step that changes something."""
+def test_a_different_outcome_of_aeron_is_kept_beside_the_outcome_of_the_spec(graph: Graph) -> None:
+    """Aeron leaves the state unchanged in the first step that changes it."""
     steps = GraphSteps(graph)
     chosen = drivable_steps(steps)
     changes = np.flatnonzero((chosen.target != chosen.source) & (chosen.sent == 0))[:1]

@@ -1,4 +1,4 @@
-"""The steps of recorded runs: which ones are driven, and what is reported of them."""
+"""The steps of recorded runs: the driven ones, and their report."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def recorded_steps(folder: Path) -> Iterator[tuple[Step, Rules]]:
             yield step_at(columns, results.states, row), run.run.rules
 
 
-def test_a_step_as_driven_is_the_step_as_recorded_but_for_names(folder: Path) -> None:
+def test_a_driven_step_differs_from_the_recorded_step_only_in_names(folder: Path) -> None:
     seen = 0
     for step, rules in recorded_steps(folder):
         driven = as_driven(step)
@@ -59,7 +59,7 @@ def test_a_step_as_driven_is_the_step_as_recorded_but_for_names(folder: Path) ->
     assert seen > 100
 
 
-def test_nothing_that_the_member_knew_is_erased(folder: Path) -> None:
+def test_no_field_of_the_recorded_state_is_erased(folder: Path) -> None:
     for step, _ in recorded_steps(folder):
         driven = as_driven(step)
         assert driven.before.election_state is step.before.election_state
@@ -102,7 +102,7 @@ def test_the_table_holds_the_steps(found: Collected) -> None:
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, found: Collected, *, wrong: int = -1) -> None:
-    """Answer as the spec does, but for the commit position of one driven step."""
+    """Answer with the outcomes of the spec, except the commit position of one step."""
     (distinct,) = found.by_rules.values()
     steps = DrivableSteps(table_of(distinct))
 
@@ -135,7 +135,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, found: Collected, *, wrong: int =
 DRIVER: Any = SimpleNamespace(class_path=SimpleNamespace(release="1.52.2", revision="1.50"))
 
 
-def test_steps_that_come_out_as_recorded_are_equal(
+def test_steps_with_the_recorded_outcome_are_equal(
     found: Collected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(monkeypatch, found)
@@ -190,7 +190,7 @@ def test_a_graph_or_runs_are_named(words: list[str], capsys: pytest.CaptureFixtu
     assert "name a graph or model, or runs with --trace" in capsys.readouterr().err
 
 
-def test_a_trace_that_is_none_is_refused(
+def test_a_path_without_a_trace_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["drive", "--trace", str(tmp_path / "no"), "--classpath", "x"]) == 2

@@ -1,4 +1,4 @@
-"""What is sent to the driver, what is compared, and what cannot be driven."""
+"""Requests to the driver, compared cells, and steps that cannot be driven."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LAYOUT = StreamLayout(3, 4)
 
 
 def row_of(*entries: tuple[int, int, int], **fields: int) -> Cells:
-    """A member that has just been made, with other fields and entries."""
+    """Make a new member with these fields and entries."""
     member = persistent_member(Rules.of("1.50", 3))
     state = np.array([cells_of_state(member)])
     for name, cell in fields.items():
@@ -52,7 +52,7 @@ def row_of(*entries: tuple[int, int, int], **fields: int) -> Cells:
     return state_cells(LAYOUT, state, records, np.array([0, len(log)]), log)
 
 
-def test_a_row_holds_what_the_state_holds() -> None:
+def test_a_row_has_all_values_of_the_state() -> None:
     row = row_of((0, 0, 2), (1, 2, -1), commit_position=2)
     shown = fields_of(LAYOUT, row[0].tolist())
 
@@ -88,7 +88,7 @@ def compared_fields(state: ElectionState, role: Role = Role.FOLLOWER, closed: in
     return {name for name, flag in zip(field_names(LAYOUT), flags, strict=True) if flag}
 
 
-def test_what_the_spec_has_forgotten_is_not_compared() -> None:
+def test_fields_that_the_spec_has_reset_are_not_compared() -> None:
     everything = set(field_names(LAYOUT))
     copying = compared_fields(ElectionState.FOLLOWER_LOG_REPLICATION)
     init = compared_fields(ElectionState.INIT)
@@ -102,7 +102,7 @@ def test_what_the_spec_has_forgotten_is_not_compared() -> None:
     )
 
 
-def test_of_a_closed_leader_positions_of_members_are_compared() -> None:
+def test_positions_of_members_are_compared_for_a_closed_leader() -> None:
     leader = compared_fields(ElectionState.CLOSED, Role.LEADER)
     follower = compared_fields(ElectionState.CLOSED)
 
@@ -111,7 +111,7 @@ def test_of_a_closed_leader_positions_of_members_are_compared() -> None:
     }
 
 
-def test_of_a_member_that_has_ended_the_disk_is_compared() -> None:
+def test_only_the_disk_is_compared_for_a_terminated_member() -> None:
     assert compared_fields(ElectionState.CLOSED, closed=1) == {
         "module_state", "persisted_candidate_term_id", "recorded_position", RECORDING_LOG,
         "snapshot_leadership_term_id", "snapshot_term_base_log_position", "snapshot_log_position",
@@ -143,14 +143,14 @@ def request_of(action: Action, **fields: int) -> Cells:
     return row
 
 
-def test_every_action_is_driven_by_a_method_or_has_a_reason() -> None:
+def test_every_action_has_a_java_method_or_an_obstacle() -> None:
     for action in ACTIONS:
         found = obstacle_of(Requests(LAYOUT, request_of(action)), OBSTACLES)[0]
 
         assert (action in JAVA_METHODS) == (found == -1), action
 
 
-def test_nothing_but_a_restart_is_driven_without_a_process() -> None:
+def test_only_a_restart_is_driven_without_a_process() -> None:
     for action in JAVA_METHODS:
         requests = Requests(LAYOUT, request_of(action, module_state=1))
 

@@ -1,6 +1,6 @@
-"""``canvass drive``: the steps of a state graph or of runs, taken by Aeron's own classes.
+"""``canvass drive``: take the steps of a state graph or of runs on Aeron's own classes.
 
-Only the command and what it prints are here; the work is in `canvass.aeron_driver`.
+This module parses the command line and prints the report; `canvass.aeron_driver` does the rest.
 """
 
 from __future__ import annotations
@@ -57,25 +57,21 @@ def drive(
     ],
     trace: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="RUN|CORPUS", help="Instead of a graph: take the steps of recorded runs."
-        ),
+        typer.Option(metavar="RUN|CORPUS", help="Take the steps of recorded runs, not of a graph."),
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(
-            min=-1, help="With MODEL: steps from the roots; -1: up to the model's bounds."
-        ),
+        typer.Option(min=-1, help="With MODEL: depth of the graph from its roots; -1: no limit."),
     ] = None,
     disabled: Annotated[
-        bool, typer.Option("--disabled", help="Also deliver inputs that the spec disables.")
+        bool, typer.Option("--disabled", help="Also drive inputs that the spec disables.")
     ] = False,
     vary: Annotated[
         int | None,
         typer.Option(metavar="SEED", help="Also vary Aeron's hidden state, with this seed."),
     ] = None,
     beyond: Annotated[
-        bool, typer.Option("--beyond", help="Also drive situations that no graph has.")
+        bool, typer.Option("--beyond", help="Also drive situations beyond the graphs.")
     ] = False,
     cache: Annotated[
         Path | None,
@@ -122,8 +118,8 @@ def drive(
 def _compare_revisions(subject: str, revision: str, path: ClassPath) -> None:
     if revision != path.revision:
         complain(
-            f"{subject} is of revision {revision}, Aeron {path.release} follows"
-            f" {path.revision}: they differ where the revisions do"
+            f"{subject} is of revision {revision}, but Aeron {path.release} follows"
+            f" {path.revision}: steps differ where the revisions differ"
         )
 
 
@@ -143,7 +139,7 @@ def _drive_runs(driver: Driver, paths: list[Path], output: Format) -> int:
 
 
 def _graph(name: str, steps: int | None, cache: Path) -> Graph:
-    """Open the folder of a graph, or build that of a model."""
+    """Open the folder of a graph, or build the graph of a model."""
     from canvass.cli.output import CheckProgress
     from canvass.graph.artifact import open_graph
     from canvass.graph.build import cached_graph, load_model, models
@@ -171,16 +167,16 @@ def _drive(driver: Driver, graph: Graph, *, disabled: bool, seed: int | None) ->
     from canvass.aeron_driver.report import DriveReport
 
     steps = GraphSteps(graph)
-    departing = []
+    different = []
 
     def note(outcomes: Outcomes) -> None:
-        departing.append(outcomes.steps.edge[outcomes.differ])
+        different.append(outcomes.steps.edge[outcomes.differ])
 
     edges = _part(driver, steps, edge_steps(steps), "edges", [note])
     varied = None
     if seed is not None:
         with _progress("hidden state varied") as progress:
-            varied = drive_varied(driver, steps, seed, np.concatenate(departing), progress)
+            varied = drive_varied(driver, steps, seed, np.concatenate(different), progress)
     tried = None
     if disabled:
         tried = _part(driver, steps, disabled_steps(steps), "disabled inputs")
@@ -212,7 +208,7 @@ def _part(
 
 @contextmanager
 def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Say on stderr how many steps are done."""
+    """Show the number of driven steps on stderr."""
     with Stages() as stages:
         stages.stage(title)
         yield lambda done, total: stages.detail(f"{done:,} of {total:,} steps")

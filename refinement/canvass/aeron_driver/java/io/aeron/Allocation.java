@@ -3,7 +3,7 @@ package io.aeron;
 import java.lang.reflect.Field;
 import sun.misc.Unsafe;
 
-/** Makes objects without their constructors: those of the real classes would open sockets and files. */
+/** Makes objects without calling constructors: constructors of the real classes would open sockets and files. */
 public final class Allocation {
     public static final Unsafe UNSAFE = unsafe();
 

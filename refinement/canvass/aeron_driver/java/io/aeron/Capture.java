@@ -7,7 +7,7 @@ import org.agrona.BitUtil;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** The frames that a step wrote to some publications, in the order in which it wrote them. */
+/** The frames that a step wrote to publications, in their order. */
 public final class Capture {
     private static final int CAPACITY = 1 << 16;
     private static final int FRAMES = 64;
@@ -31,7 +31,7 @@ public final class Capture {
         return receivers[frame];
     }
 
-    /** Where the payload of a frame begins. */
+    /** The offset of the payload of a frame. */
     public int payload(final int frame) {
         return offsets[frame] + DataHeaderFlyweight.HEADER_LENGTH;
     }
@@ -40,7 +40,7 @@ public final class Capture {
         return buffer.getInt(offsets[frame]) - DataHeaderFlyweight.HEADER_LENGTH;
     }
 
-    /** Whether the sender has committed what it claimed. */
+    /** Whether the sender has committed the claimed frame. */
     public boolean isCommitted(final int frame) {
         return buffer.getInt(offsets[frame]) > 0;
     }

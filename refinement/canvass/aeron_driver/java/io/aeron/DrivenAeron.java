@@ -9,7 +9,7 @@ import org.agrona.concurrent.status.AtomicCounter;
 import org.agrona.concurrent.status.CountersManager;
 import org.agrona.concurrent.status.CountersReader;
 
-/** The client of a media driver that there is not: it hands out what the driver prepared. */
+/** An Aeron client without a media driver: it returns prepared publications, subscriptions and counters. */
 public final class DrivenAeron extends Aeron {
     private static final String SNAPSHOT_ALIAS = "alias=snapshot";
     private static final String REPLAY_ALIAS = "alias=replay";
@@ -21,7 +21,7 @@ public final class DrivenAeron extends Aeron {
     public DrivenSubscription replaySubscription;
     public DrivenPublication logPublication;
     public DrivenPublication snapshotPublication;
-    /** Of channels with handlers for their images, as those of ingress are. */
+    /** Whether subscriptions with image handlers, such as those of ingress, fail. */
     public boolean refusesSubscriptions;
     private AgentInvoker invoker;
     private long correlationId;
@@ -38,12 +38,12 @@ public final class DrivenAeron extends Aeron {
         return aeron;
     }
 
-    /** Whether a channel is that of snapshots, with a session or without. */
+    /** Whether a channel is the snapshot channel, with or without a session. */
     public static boolean isOfSnapshot(final String channel) {
         return channel.contains(SNAPSHOT_ALIAS);
     }
 
-    /** Makes a counter; its constructor is not the same in all releases. */
+    /** Makes a counter; releases differ in its constructor. */
     public Counter counter(final String label) {
         return counter(counters.newCounter(label));
     }
@@ -89,12 +89,12 @@ public final class DrivenAeron extends Aeron {
         final AvailableImageHandler available,
         final UnavailableImageHandler unavailable) {
         if (refusesSubscriptions) {
-            throw new RegistrationException(0, 0, ErrorCode.GENERIC_ERROR, "the channel is not to be had");
+            throw new RegistrationException(0, 0, ErrorCode.GENERIC_ERROR, "the channel is not available");
         }
         return logSubscription;
     }
 
-    /** The log's channel says where the stream begins. */
+    /** Returns the log publication at the position that its channel names. */
     public ExclusivePublication addExclusivePublication(final String channel, final int streamId) {
         if (isOfSnapshot(channel)) {
             return snapshotPublication;
@@ -112,7 +112,7 @@ public final class DrivenAeron extends Aeron {
         return null;
     }
 
-    /** The counter that says what a member recovers from; nobody closes it for good, so it is used again. */
+    /** Returns the counter of the recovery state; it is never freed, so there is one for all steps. */
     public Counter addCounter(
         final int typeId,
         final DirectBuffer key,

@@ -4,7 +4,7 @@ import io.aeron.logbuffer.ControlledFragmentHandler;
 
 /** The image of a log stream, of a replay or of a snapshot. */
 public final class DrivenImage extends Image {
-    /** Delivers what lies between the position and a bound, and says how many fragments that is. */
+    /** Delivers the fragments between the position and a bound, and returns their number. */
     public interface Content {
         int poll(ControlledFragmentHandler handler, long bound);
     }

@@ -3,13 +3,13 @@ package io.aeron;
 import io.aeron.logbuffer.BufferClaim;
 import org.agrona.DirectBuffer;
 
-/** A publication that keeps what is written in a {@link Capture}, or refuses it. */
+/** A publication that writes frames to a {@link Capture}, or refuses them. */
 public final class DrivenPublication extends ExclusivePublication {
     public int receiver;
     public int session;
     public boolean accepts;
     public long position;
-    /** Where the next claimed frame ends; the position stays if it is none. */
+    /** The end of the next claimed frame; if it is null, the position does not change. */
     public long claimedPosition;
     public Capture capture;
 

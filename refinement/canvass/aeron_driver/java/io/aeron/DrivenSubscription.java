@@ -3,7 +3,7 @@ package io.aeron;
 import io.aeron.logbuffer.ControlledFragmentHandler;
 import io.aeron.logbuffer.FragmentHandler;
 
-/** A subscription on which nothing arrives by itself. */
+/** A subscription whose polls deliver nothing; the driver delivers through its image. */
 public final class DrivenSubscription extends Subscription {
     private static final String CHANNEL = "aeron:udp?endpoint=localhost:20000";
 

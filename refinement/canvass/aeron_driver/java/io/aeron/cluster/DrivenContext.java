@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.CountedErrorHandler;
 import org.agrona.concurrent.IdleStrategy;
 
-/** The context of the consensus module: its ports are the driver's, all else is as in a cluster without services. */
+/** The context of the consensus module of a cluster without services, with the driver's ports. */
 final class DrivenContext {
     private static final int MAX_IDLES = 100_000;
 
@@ -74,7 +74,7 @@ final class DrivenContext {
             .appVersionValidator(AppVersionValidator.SEMANTIC_VERSIONING_VALIDATOR);
     }
 
-    /** The clock stands still within a step. */
+    /** A clock that does not advance within a step. */
     static final class Clock implements ClusterClock {
         long now;
 
@@ -87,7 +87,7 @@ final class DrivenContext {
         }
     }
 
-    /** Nobody else works while a step waits, so that it would wait for ever. */
+    /** An idle strategy that fails at last: no other thread works, so a waiting step would wait for ever. */
     private static final class BoundedIdleStrategy implements IdleStrategy {
         private int idles;
 

@@ -29,7 +29,7 @@ import org.agrona.concurrent.CountedErrorHandler;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.agrona.concurrent.status.CountersManager;
 
-/** The member under test: Aeron's own objects, and how they are put into a state of the spec and read back. */
+/** The member under test: Aeron's own objects, set to a state of the spec and read back. */
 final class DrivenMember {
     static final int LEADER_RECORDING = 70;
     static final int LOG_SESSION = 55;
@@ -235,7 +235,7 @@ final class DrivenMember {
         return cell > 0 ? cell * scale : cell;
     }
 
-    /** The position in the stream's numbers; one that is no multiple is rounded up and made negative, to be seen. */
+    /** The position in the stream's unit; a position between two units becomes negative, so that it differs. */
     static int unscaled(final long position, final long scale) {
         if (position <= 0) {
             return (int) position;
@@ -251,7 +251,7 @@ final class DrivenMember {
         return request[cells.stateStart + name];
     }
 
-    // --- into a state
+    // --- set a state
 
     /** Puts the member into the state of a request, with clocks that make its input true. */
     void put(final int[] request, final Hidden hidden) throws IOException {
@@ -266,12 +266,12 @@ final class DrivenMember {
             || (stateOfElection == ElectionState.FOLLOWER_LOG_INIT && subscribed);
         final long recorded = position(r, names.recordedPosition);
         final boolean copies = stateOfElection == ElectionState.FOLLOWER_LOG_REPLICATION;
-        // The input of a copy says where the recording ends, and so whether there is one.
+        // The input of a copy names the end of the recording, and so whether there is one.
         final boolean isEmptyRecording =
             copies ? r[cells.position] != NULL_VALUE : hidden.has(Hidden.EMPTY_RECORDING);
         final boolean isUnrecorded = !isRecording && recorded == 0 && cell(r, names.snapshotLogPosition) == 0
             && cell(r, cells.logOffset) == 0 && !isEmptyRecording;
-        // More is recorded than was there before: the recording was asked for in a cycle before, and not seen yet.
+        // The recording has grown: an earlier cycle requested it, and the member has not seen it yet.
         final boolean isAwaited = recorded > position(r, names.appendPosition)
             && (stateOfElection == ElectionState.FOLLOWER_CATCHUP_AWAIT
             || stateOfElection == ElectionState.FOLLOWER_LOG_AWAIT);
@@ -393,7 +393,7 @@ final class DrivenMember {
         }
     }
 
-    /** The states in which the spec keeps what a member believes of the others. */
+    /** The states in which the spec keeps the records of the other members. */
     static boolean hasRecords(final ElectionState state) {
         return switch (state) {
             case CANVASS, NOMINATE, CANDIDATE_BALLOT,
@@ -426,7 +426,7 @@ final class DrivenMember {
         candidateTerm.setLong(e, cell(r, names.candidateTermId));
         final long heard = position(r, names.notifiedCommitPosition);
         notified.setLong(e, heard);
-        // Where there are two, the spec's one is that of the copy until the copy has ended, then that of the catch-up.
+        // Aeron may have two positions: the spec has the one of the copy until it ends, then the one of the catch-up.
         replicationNotified.setLong(e, copiesStill(stateOfElection) ? heard : 0);
         catchupNotified.setLong(e, copiesStill(stateOfElection) ? 0 : heard);
         putFollowing(r, e, stateOfElection, hidden);
@@ -463,7 +463,7 @@ final class DrivenMember {
         return entry == null ? position(r, names.snapshotTermBaseLogPosition) : entry.termBaseLogPosition;
     }
 
-    /** Replay, copy and subscription are made by Aeron's own methods. */
+    /** Makes replay, copy and subscription with Aeron's own methods. */
     private void putWork(final int[] r, final Election e, final Hidden hidden) {
         if (cell(r, names.replayStopPosition) != NULL_VALUE) {
             logReplay.set(e, agent.newLogReplay(
@@ -552,7 +552,7 @@ final class DrivenMember {
         }
     }
 
-    /** Makes the agent's fields those of a process that has just been started on the same disk. */
+    /** Resets the agent's fields to those of a new process on the same disk. */
     void forgetProcess() {
         archive.reset(archive.recorded, false);
         recordingCounter.set(agent, null);
@@ -584,7 +584,7 @@ final class DrivenMember {
         }
     }
 
-    /** Starts an election as {@code onStart} does. */
+    /** Starts an election like {@code onStart}. */
     void startElection(final long logTermId, final long base, final long appended) {
         final Election e = new Election(
             true, NULL_VALUE, logTermId, base, commitPosition.get(), appended,
@@ -594,7 +594,7 @@ final class DrivenMember {
         state.set(agent, ConsensusModule.State.ACTIVE);
     }
 
-    /** Makes the member a leader that has asked all to terminate, {@code -1} if its services have not yet. */
+    /** Makes the member a leader that has requested a termination and waits for acknowledgements. */
     void awaitTermination(final long deadline, final boolean servicesEnded) {
         final ClusterTermination awaited = newTermination(deadline);
         if (servicesEnded) {
@@ -603,7 +603,7 @@ final class DrivenMember {
         clusterTermination.set(agent, awaited);
     }
 
-    /** The constructor of some releases wants the number of services, too: one, of which nothing was heard yet. */
+    /** Makes a ClusterTermination. Some releases also need the number of services: one, without an acknowledgement. */
     private static ClusterTermination newTermination(final long deadline) {
         try {
             for (final Constructor<?> each : ClusterTermination.class.getDeclaredConstructors()) {
@@ -640,14 +640,14 @@ final class DrivenMember {
         return reported;
     }
 
-    // --- out of it
+    // --- read the state
 
     /** Writes the member's state into cells. */
     void read(final int[] out, final int[] request) {
         final int s = cells.answerState;
         Arrays.fill(out, s, s + names.count, NULL_VALUE);
         out[s + names.persistedCandidateTermId] = (int) nodeState.candidateTerm().candidateTermId();
-        // What is recorded is what the member can find: a recording that it has forgotten counts for nothing.
+        // Only a recording that the member can find counts.
         final long recording = logRecordingId.getLong(agent);
         out[s + names.recordedPosition] =
             recording == NULL_VALUE ? 0 : unscaled(archive.end(recording), scale);
@@ -724,7 +724,7 @@ final class DrivenMember {
         }
     }
 
-    /** Terms that are empty and followed by another one are implied in the spec. */
+    /** Writes the recording log without implied terms: empty terms that another term follows. */
     private void readLog(final int[] out, final int s) {
         final int start = s + cells.logOffset;
         Arrays.fill(out, start, start + 1 + 3 * cells.logCapacity, NULL_VALUE);

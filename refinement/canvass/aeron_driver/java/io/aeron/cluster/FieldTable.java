@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import sun.misc.Unsafe;
 
-/** The table of private fields and methods ({@code fields.txt}), resolved in the classes of the release at hand. */
+/** The private fields and methods of {@code fields.txt}, resolved in the classes of the release. */
 final class FieldTable {
     private static final Unsafe UNSAFE = Allocation.UNSAFE;
     private static final String ANY_LAYOUT = "*";
@@ -96,7 +96,7 @@ final class FieldTable {
         }
     }
 
-    /** One field; where the layout of the release has none, setting it does nothing, and nothing may read it. */
+    /** One field. If the revision of the release has no such field, writing does nothing and reading fails. */
     static final class Slot {
         static final Slot ABSENT = new Slot(null, -1);
         private final Class<?> owner;
@@ -113,7 +113,7 @@ final class FieldTable {
 
         private boolean canSet(final Object target) {
             if (owner != null && owner != target.getClass()) {
-                throw new IllegalArgumentException("a " + target.getClass() + " is no " + owner);
+                throw new IllegalArgumentException(target.getClass() + " is not " + owner);
             }
             return owner != null;
         }

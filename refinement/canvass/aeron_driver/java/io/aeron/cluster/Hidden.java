@@ -1,35 +1,35 @@
 package io.aeron.cluster;
 
 /**
- * State of Aeron that the spec does not have, which may be anything when a step is taken: a mask of departures from
- * what the driver otherwise sets.
+ * State of Aeron that the spec does not have, and that may have any value before a step: a mask of departures from the
+ * driver's usual values.
  */
 record Hidden(int mask) {
-    /** A recording of the log exists, with nothing in it. */
+    /** A recording of the log exists, and it is empty. */
     static final int EMPTY_RECORDING = 1;
-    /** The module is suspended by an operator. */
+    /** An operator has suspended the module. */
     static final int SUSPENDED = 1 << 1;
     /** The quorum position has gone backwards before. */
     static final int BACKTRACKED = 1 << 2;
     /** The live destination was added already. */
     static final int LIVE_DESTINATION = 1 << 3;
-    /** Records of members hold what they held before the spec forgot it. */
+    /** Records of members hold old values that the spec has reset. */
     static final int STALE_RECORDS = 1 << 4;
-    /** What following a leader left in the election, in states that do not follow. */
+    /** In a state that does not follow a leader, the election has positions of an earlier catch-up or copy. */
     static final int STALE_FOLLOWING = 1 << 5;
     /** The election began when the process started. */
     static final int NODE_STARTUP = 1 << 6;
     /** The election began in the module's term, not at the snapshot. */
     static final int INITIAL_TERM_OF_MODULE = 1 << 7;
-    /** The position from which replay or catch-up began lies before the commit position. */
+    /** Replay or catch-up began before the commit position. */
     static final int REPLAY_BEGAN_EARLIER = 1 << 8;
-    /** Replay and copy have not been closed yet when an election begins again after an error. */
+    /** After an error an election begins again while replay and copy are still open. */
     static final int WORK_TO_CLOSE = 1 << 9;
-    /** The archive takes until the next duty cycle to begin a recording that it is asked for. */
+    /** The archive begins a requested recording only after the duty cycle. */
     static final int SLOW_RECORDING = 1 << 10;
-    /** The image of the log joins at another position than the own log ends at. */
+    /** The image joins the log at another position than the end of the member's log. */
     static final int JOINS_ELSEWHERE = 1 << 11;
-    /** The member has taken note of the termination position as a follower, and asked for nothing itself. */
+    /** The member received the termination position as a follower, and requested no termination itself. */
     static final int TERMINATION_NOTED = 1 << 12;
 
     boolean has(final int bit) {

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the cells of the stream mean, as the program at its other end writes it: one line for each list, its name first.
+ * The meaning of the stream's cells, as {@code stream.py} writes it: one line for each list, its name first.
  */
 final class Layout {
     private final Map<String, List<List<String>>> lines = new HashMap<>();
@@ -24,7 +24,7 @@ final class Layout {
         }
     }
 
-    /** The words of the only line of a name. */
+    /** The words of the only line with this name. */
     List<String> list(final String name) {
         return all(name).get(0);
     }

@@ -1,6 +1,6 @@
 package io.aeron.cluster;
 
-/** The columns of a state and of a member record that the driver knows. */
+/** The columns of a state that the driver sets or reads. */
 final class StateNames {
     final int persistedCandidateTermId;
     final int recordedPosition;

@@ -18,11 +18,11 @@ import java.util.List;
 import org.agrona.concurrent.AgentTerminationException;
 
 /**
- * Takes steps on Aeron's own classes: requests on standard input, answers on standard output, both in batches of rows
- * of 32-bit integers in little-endian order.
+ * Takes steps on Aeron's own classes. Requests come on standard input and answers go to standard output, both in
+ * batches of rows of little-endian 32-bit integers.
  *
- * <p>A batch begins with the number of its rows. The answers to a batch are followed by the number of bytes of a text,
- * and the text: a line for each row that there is something to say of, with the row's number, a tab and what it is.
+ * <p>A batch of requests begins with the number of rows. After the answers follow the length of a text in bytes, and
+ * the text: a line for each row with a note, with the number of the row, a tab and the note.
  */
 public final class StepDriver {
     private static final int OK = 0;
@@ -51,7 +51,7 @@ public final class StepDriver {
         learnSnapshot(layout);
     }
 
-    /** {@code StepDriver LAYOUT FOLDER}: the file of the layout, and a folder for recording log and node state. */
+    /** {@code StepDriver LAYOUT FOLDER}: the layout file, and a folder for recording log and node state. */
     public static void main(final String[] arguments) throws IOException {
         final DataOutputStream out = new DataOutputStream(new FileOutputStream(FileDescriptor.out));
         System.setOut(System.err);
@@ -106,7 +106,7 @@ public final class StepDriver {
         try {
             member.put(request, new Hidden(request[1]));
         } catch (final Exception ex) {
-            throw new IllegalStateException("the state cannot be put: " + Arrays.toString(request), ex);
+            throw new IllegalStateException("the state cannot be set: " + Arrays.toString(request), ex);
         }
         answer[0] = attempt(actions.get(request[0]), request);
         member.read(answer, request);
@@ -121,12 +121,12 @@ public final class StepDriver {
         answer[cells.answerSends] = count;
     }
 
-    /** Takes the step, with what the agent's duty cycle does if it throws. */
+    /** Takes the step; handles an exception as the agent's duty cycle does. */
     private int attempt(final String action, final int[] request) {
         try {
             steps.take(action, request);
             if (member.archive.isAwaited) {
-                note = "a recording was asked for and has not begun";
+                note = "a requested recording has not begun";
             }
             if (member.reported() != null) {
                 note = "reported " + member.reported().getMessage();

@@ -13,7 +13,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** What each action of the spec is in Aeron: the method that is called, on the state that was put. */
+/** Takes each action of the spec by calling Aeron's method on the state that {@link DrivenMember} has set. */
 final class Steps {
     private static final int FRAGMENT = 1;
     private final DrivenMember member;
@@ -86,7 +86,7 @@ final class Steps {
             }
             case "FollowerLogReplication" -> {
                 final int leader = cell(r, member.names.leaderMemberId);
-                // More is copied than was reported, and no report leaves: the leader's publication refuses it.
+                // The publication to the leader refuses the report of a longer copy if the input sends none.
                 member.publications[leader].accepts = r[cells.interval] == 1
                     || cell(r, member.names.recordedPosition) <= cell(r, member.names.appendPosition);
                 election.doWork(now);
@@ -100,7 +100,7 @@ final class Steps {
         }
     }
 
-    /** The duty cycle that should close the election cannot connect ingress, or anything else has failed. */
+    /** Fails the election: the duty cycle that would close it cannot connect ingress, or it has another error. */
     private void fail(final int[] r, final Election election, final long now) {
         if (r[cells.position] == NULL_VALUE) {
             throw new ClusterEvent("an error");
@@ -124,7 +124,7 @@ final class Steps {
         consensusAdapter.onFragment(wire.buffer, 0, length, header);
     }
 
-    /** The log holds an entry that ends at the input's position. */
+    /** Consumes an entry of the log that ends at the input's position. */
     private void consume(final int[] r, final Election election, final boolean opensTerm) throws Throwable {
         final long end = DrivenMember.scaled(r[cells.position], member.scale);
         final DrivenImage image = member.logImage;
@@ -164,14 +164,14 @@ final class Steps {
         return head.encodedLength() + entry.encodedLength();
     }
 
-    /** An operator asks for a snapshot on the standbys: an entry of the log, of which nothing else comes. */
+    /** Appends an entry without other effects: an operator requests a snapshot on the standbys. */
     private void appendEntry(final int[] r, final long now) throws Throwable {
         member.logPublication.accepts = true;
         member.logPublication.claimedPosition = DrivenMember.scaled(r[cells.position], member.scale);
         control(ClusterControl.ToggleState.STANDBY_SNAPSHOT, r, now);
     }
 
-    /** An operator asks the leader for something; one that has aborted the cluster in its term is terminating. */
+    /** Sets the control toggle; a leader that has requested a termination in its term is TERMINATING. */
     private void control(final ClusterControl.ToggleState asked, final int[] r, final long now) throws Throwable {
         if (cell(r, member.names.terminationPosition) != NULL_VALUE
             && cell(r, member.names.terminationLeadershipTermId) == cell(r, member.names.moduleLeadershipTermId)) {
@@ -189,7 +189,7 @@ final class Steps {
         }
     }
 
-    /** A leader gives up waiting for acknowledgements; a follower has consumed the log to the termination position. */
+    /** Ends a leader at the deadline for acknowledgements, or a follower at the termination position of the log. */
     private void terminate(final int[] r, final long now) throws Throwable {
         if (new Hidden(r[1]).has(Hidden.TERMINATION_NOTED)) {
             final int ignored = (int) slowTickWork.invoke(member.agent, now);
@@ -202,7 +202,7 @@ final class Steps {
         }
     }
 
-    /** The log has said so, at the commit position. */
+    /** Takes the snapshot that an entry of the log requests at the commit position. */
     private void takeSnapshot(final int[] r, final long now) {
         member.snapshot.clear();
         try {
@@ -217,7 +217,7 @@ final class Steps {
         }
     }
 
-    /** Takes a snapshot to learn what one is: a restart loads it. */
+    /** Takes a snapshot and keeps its frames: a restart loads them. */
     void learnSnapshot(final int[] r) {
         takeSnapshot(r, member.clock.now);
         if (member.snapshot.frames() == 0) {
@@ -255,7 +255,7 @@ final class Steps {
             member.snapshot.buffer, member.snapshot.payload(frame), member.snapshot.length(frame), header);
     }
 
-    /** A component of the recovery plan, which is a record in some releases. */
+    /** Reads a component of the recovery plan, which is a record in some releases. */
     private static long number(final Object plan, final String name) throws ReflectiveOperationException {
         if (plan.getClass().isRecord()) {
             final var accessor = plan.getClass().getDeclaredMethod(name);

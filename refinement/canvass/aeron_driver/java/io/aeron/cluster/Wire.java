@@ -9,7 +9,7 @@ import java.util.Map;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** Consensus messages in the release's own SBE schema: cells of the stream from and to the bytes on the wire. */
+/** Converts consensus messages between cells of the stream and bytes of the release's own SBE schema. */
 final class Wire {
     private static final String CODECS = "io.aeron.cluster.codecs.";
     private static final int HEADER = 8;
@@ -52,7 +52,7 @@ final class Wire {
         return end + 4 + ENDPOINT.length;
     }
 
-    /** Writes a message that was sent into cells: the code of its type, then each field that some type has. */
+    /** Writes a sent message into cells: the code of its type, then the fields of all types. */
     void decode(final Capture capture, final int frame, final int[] cells, final int offset) {
         final DirectBuffer sent = capture.buffer;
         final int start = capture.payload(frame);
@@ -72,7 +72,7 @@ final class Wire {
         }
     }
 
-    /** Whether the release's message of that name has the field. */
+    /** Whether the release's message with this name has the field. */
     boolean has(final String message, final String field) {
         for (final Type type : types) {
             if (type.name.equals(message)) {
@@ -95,7 +95,7 @@ final class Wire {
         final Value[] values;
         final Value[] constants;
 
-        /** A line of the layout: the name, then for each field its name in the schema and its column. */
+        /** Reads a line of the layout: the name, then for each field its name in the schema and its column. */
         Type(final Layout layout, final List<String> row) {
             name = row.get(0);
             try {

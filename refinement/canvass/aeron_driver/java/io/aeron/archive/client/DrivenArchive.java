@@ -8,9 +8,9 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.agrona.concurrent.status.CountersManager;
 
 /**
- * An archive with the recording of the log and, if one is started anew, a second one.
+ * An archive with the recording of the log and, if the step starts a new recording of it, a second one.
  *
- * <p>A recording that is active has a recording position counter, as the real archive's have, and no stop position.
+ * <p>As in the real archive, an active recording has a recording position counter and no stop position.
  */
 public final class DrivenArchive extends AeronArchive {
     public static final long LOG = 7;
@@ -22,15 +22,15 @@ public final class DrivenArchive extends AeronArchive {
     private static final int RECORDING_POSITION_TYPE = 100;
     private static final int NONE = -1;
 
-    /** Where the recording of the log ends. */
+    /** The end of the recording of the log. */
     public long recorded;
-    /** Where the stream is joined: a new recording begins there. */
+    /** The position at which the stream is joined: a new recording begins there. */
     public long joinPosition;
-    /** Whether a recording that is asked for begins after the step only. */
+    /** Whether a requested recording begins only after the step. */
     public boolean isSlow;
-    /** Whether a recording was asked for that has not begun. */
+    /** Whether a requested recording has not begun. */
     public boolean isAwaited;
-    /** Whether the log's stream is recorded from its start into a recording of its own. */
+    /** Whether the step started a new recording of the log. */
     public boolean startedAnew;
     private DrivenAeron aeron;
     private ArchiveProxy proxy;
@@ -61,7 +61,7 @@ public final class DrivenArchive extends AeronArchive {
         return archive;
     }
 
-    /** Puts the archive into the state in which a step finds it. */
+    /** Sets the state of the archive before a step. */
     public void reset(final long position, final boolean isRecording) {
         recorded = position;
         startedAnew = false;
@@ -75,12 +75,12 @@ public final class DrivenArchive extends AeronArchive {
         }
     }
 
-    /** The recording position counter of the log, -1 while nothing is recorded. */
+    /** The recording position counter of the log; -1 without an active recording. */
     public int logCounter() {
         return logCounter;
     }
 
-    /** Where a recording ends. */
+    /** The end of a recording. */
     public long end(final long recordingId) {
         return recordingId == NEW_LOG ? newRecorded : recorded;
     }
@@ -121,7 +121,7 @@ public final class DrivenArchive extends AeronArchive {
         return id;
     }
 
-    /** The counter of a snapshot's recording is of no use once the snapshot is taken. */
+    /** Frees the counter of a snapshot's recording after the snapshot. */
     public void forgetSnapshot() {
         if (snapshotCounter != NONE) {
             aeron.counters.free(snapshotCounter);
