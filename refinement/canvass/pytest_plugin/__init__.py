@@ -1,7 +1,7 @@
-"""The pytest plugin: what an implementation under test does is recorded and checked.
+"""The pytest plugin: record and check the steps of an implementation under test.
 
-Hooks, fixtures and the tests of run folders are here. Nothing heavy is imported before a run is
-checked: numpy, pyarrow and Java wait until then. `docs/guide/pytest.md` has examples.
+This module has the hooks, the fixtures and the tests of run folders. numpy, pyarrow and Java are
+loaded only when the first run is checked. `docs/guide/pytest.md` has examples.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and begin a session that does nothing until it is asked to."""
+    """Register the marker, and make the session."""
     config.addinivalue_line(
         "markers",
-        "canvass_runs(*paths, expect='CONFORMS'): call the test once for each recorded run of"
-        " these folders, with the fixture canvass_run; a run with another verdict fails it",
+        "canvass_runs(*paths, expect='CONFORMS'): call the test once for each recorded run in"
+        " these folders, with the fixture canvass_run; a run with another verdict fails the test",
     )
     config.stash[_SESSION] = Session(config)
 
 
-# --- what an implementation does ------------------------------------------------------------------
+# --- recordings -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def canvass_seed(request: pytest.FixtureRequest) -> int:
-    """A seed for the test: of its name, or ``--canvass-seed``; a failure says how to repeat it."""
+    """Give the seed of the test: a hash of its name, or ``--canvass-seed``."""
     seed = seed_of(request.node, request.config.getoption("canvass_seed"))
     request.node.user_properties.append(("canvass.seed", seed))
     return seed
@@ -53,10 +53,10 @@ def canvass_seed(request: pytest.FixtureRequest) -> int:
 def canvass_recorder(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Recorder]:
-    """Record runs of the implementation under test; every one is checked when the test ends.
+    """Record runs of the implementation under test. Each run is checked when the test ends.
 
-    Call it with what ``run.json`` is to say: ``canvass_recorder(members=3, revision="1.50")`` gives
-    a `Recording`, whose ``member(id)`` is the port that each member records its steps through.
+    Call the fixture with the fields of ``run.json``: ``canvass_recorder(members=3,
+    revision="1.50")`` returns a `Recording`. A member records its steps through ``member(id)``.
     """
     from canvass.pytest_plugin.recording import Recorder
 
@@ -73,7 +73,7 @@ def canvass_recorder(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note whether a test has failed before its recordings are checked."""
+    """Note whether a test has failed, before its recordings are checked."""
     report = yield
     if call.when == "call":
         item.stash[_FAILED] = report.failed
@@ -85,7 +85,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def canvass_run(request: pytest.FixtureRequest) -> Checked:
-    """Give the recorded run that the marker ``canvass_runs`` calls the test for, checked."""
+    """Check and give one of the recorded runs that the marker ``canvass_runs`` names."""
     if not hasattr(request, "param"):
         pytest.fail(
             "canvass_run needs the marker canvass_runs, which names the runs", pytrace=False
@@ -99,7 +99,7 @@ def canvass_run(request: pytest.FixtureRequest) -> Checked:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Call a test with the marker once for each run."""
+    """Call a test that has the marker once for each run."""
     marker = metafunc.definition.get_closest_marker("canvass_runs")
     if marker is None:
         return
@@ -116,10 +116,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Have the run of a test checked, whether the test asks for the result or not."""
-    called_for = getattr(getattr(item, "callspec", None), "params", {})
+    """Check the run of a test that has the marker, also if the test does not use the fixture."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
     names: list[str] = getattr(item, "fixturenames", [])
-    if _RUN_FIXTURE in called_for and _RUN_FIXTURE not in names:
+    if _RUN_FIXTURE in params and _RUN_FIXTURE not in names:
         names.append(_RUN_FIXTURE)
 
 
@@ -129,7 +129,7 @@ def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
     Raises
     ------
     pytest.Collector.CollectError
-        If one is no corpus of run folders, or none is named.
+        If a path is not a corpus of run folders, or the marker has no path.
     """
     from canvass.traces.errors import TraceError
     from canvass.traces.run import Corpus
@@ -152,7 +152,7 @@ def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect a run folder as a test, if that is asked for."""
+    """Collect a run folder as a test, if ``canvass_collect`` is set."""
     config = parent.config
     wanted = config.getoption("canvass_collect") or config.getini("canvass_collect")
     if not wanted or not (path / "run.json").is_file():
@@ -168,7 +168,7 @@ class RunDirectory(pytest.Directory):
     checks: Session
 
     def collect(self) -> Iterator[RunItem]:
-        """Give the one test that the folder is."""
+        """Give the only test of the folder."""
         item: RunItem = RunItem.from_parent(self, name="conforms")
         item.checks = self.checks
         yield item
@@ -180,14 +180,14 @@ class RunItem(pytest.Item):
     checks: Session
 
     def runtest(self) -> None:
-        """Check it."""
+        """Check the run."""
         checked = self.checks.check(self.path)
         self.user_properties.append(("canvass.verdict", checked.verdict))
         if checked.verdict != "CONFORMS":
             raise NotConforming(self.checks.failure_text(checked, self.path))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        """Show what is wrong with the run, without a traceback."""
+        """Describe the divergence of the run, without a traceback."""
         if isinstance(excinfo.value, NotConforming):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo, style))
@@ -201,13 +201,13 @@ class NotConforming(Exception):
     """A run on disk has another verdict than ``CONFORMS``."""
 
 
-# --- what was covered -----------------------------------------------------------------------------
+# --- coverage -------------------------------------------------------------------------------------
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say how much was checked, and what of the spec it covered."""
+    """Write the number of checked runs, and the coverage of the spec."""
     lines = config.stash[_SESSION].summary()
     if lines:
         terminalreporter.section("canvass")
@@ -217,20 +217,20 @@ def pytest_terminal_summary(
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand what a worker has found to its controller; fail if less was covered than demanded."""
+    """Send the coverage of a worker to its controller; fail a session with too little coverage."""
     found = session.config.stash[_SESSION]
     output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["canvass"] = found.coverage.to_builtins()
         return
-    fine = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    if found.shortfalls() and session.exitstatus in fine:
+    passed = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if found.shortfalls() and session.exitstatus in passed:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ARG001 - named by pytest-xdist
-    """Take over what a worker of pytest-xdist has found."""
+    """Add the coverage of a worker of pytest-xdist."""
     output = getattr(node, "workeroutput", {}).get("canvass")
     if output:
         node.config.stash[_SESSION].coverage.add_builtins(output)

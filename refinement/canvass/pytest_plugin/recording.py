@@ -1,4 +1,4 @@
-"""What the fixture ``canvass_recorder`` gives: recordings of runs, checked when the test ends."""
+"""The recordings of ``canvass_recorder``, which are checked when their test ends."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ from canvass.traces.schema import RUN_SCHEMA, Run
 
 
 class Recording:
-    """One run that is being recorded.
+    """The recording of one run.
 
     Attributes
     ----------
     path
         The run folder.
     run
-        What its ``run.json`` says.
+        The contents of ``run.json``.
+    is_reported
+        Whether a failed check has kept a copy of the run.
     """
 
     def __init__(self, session: Session, item: pytest.Item, path: Path, run: Run) -> None:
         self.path = path
         self.run = run
+        self.is_reported = False
         self._session = session
         self._item = item
         self._recorder = RunRecorder(path, run, flush=False)
@@ -38,7 +41,7 @@ class Recording:
         self._closed = False
 
     def member(self, member_id: int) -> StreamRecorder:
-        """Give the port of one member; `canvass.traces.recorder.Recorder` says what it takes.
+        """Give the port of one member; see `canvass.traces.recorder.Recorder`.
 
         Raises
         ------
@@ -48,22 +51,23 @@ class Recording:
         return self._members.setdefault(member_id, self._recorder.member(member_id))
 
     def check(self, expect: str | None = "CONFORMS") -> Checked:
-        """Check what was recorded up to now; the recording may go on.
+        """Check the steps recorded up to now. More steps may be recorded afterwards.
 
         Parameters
         ----------
         expect
-            The verdict that there must be; None if any will do.
+            The expected verdict; None if any verdict will do.
 
         Returns
         -------
         Checked
-            What was found. A run in which nothing was recorded is ``MALFORMED``.
+            The run with its verdict. A run without events is ``MALFORMED``.
         """
         __tracebackhide__ = True
         self._flush()
-        checked = self._session.check(self.path)
+        # If TLC cannot run, the end of the test must not start it again.
         self._checked_bytes = self._size()
+        checked = self._session.check(self.path)
         self._item.user_properties += [
             ("canvass.run", self.run.run_id),
             ("canvass.verdict", checked.verdict),
@@ -74,7 +78,7 @@ class Recording:
 
     @property
     def is_checked(self) -> bool:
-        """Whether nothing was recorded since the last check."""
+        """Whether no step was recorded after the last check."""
         self._flush()
         return self._checked_bytes == self._size()
 
@@ -84,13 +88,13 @@ class Recording:
                 member.flush()
 
     def close(self) -> None:
-        """Finish the files; the recording cannot go on."""
+        """Close the files; no more steps can be recorded."""
         if not self._closed:
             self._closed = True
             self._recorder.close()
 
     def __enter__(self) -> Self:
-        """Give the recording; it is checked and closed at the end of the ``with`` block."""
+        """Give the recording; the end of the ``with`` block checks and closes it."""
         return self
 
     def __exit__(
@@ -99,7 +103,7 @@ class Recording:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Check what was recorded, unless something went wrong already, and finish the files."""
+        """Check the recording, unless the block raised an error, and close the files."""
         __tracebackhide__ = True
         try:
             if error is None:
@@ -112,15 +116,17 @@ class Recording:
 
     def _fail(self, checked: Checked, expect: str) -> None:
         __tracebackhide__ = True
-        # Hypothesis adds its example to the exception, which is shown with the traceback only.
-        drawn = bool(getattr(getattr(self._item, "obj", None), "is_hypothesis_test", False))
-        pytest.fail(self.report(checked, expect), pytrace=drawn)
+        # Hypothesis adds its example to the exception, and pytest shows it only with a traceback.
+        has_example = bool(getattr(getattr(self._item, "obj", None), "is_hypothesis_test", False))
+        pytest.fail(self.report(checked, expect), pytrace=has_example)
 
     def report(self, checked: Checked, expect: str, number: int = 0) -> str:
-        """Tell what is wrong, where the run is kept, and how to repeat the test.
+        """Describe the divergence, the place of the kept run, and the command to repeat the test.
 
-        The number tells runs of one test apart; of those with the same the last one is kept.
+        ``number`` distinguishes the kept runs of one test. A later run with the same number
+        replaces the earlier one.
         """
+        self.is_reported = True
         kept = self._session.keep(self.path, self._item, number)
         seed = dict(self._item.user_properties).get("canvass.seed")
         words = ["pytest", self._item.nodeid]
@@ -161,24 +167,24 @@ class Recorder:
         Parameters
         ----------
         members
-            How many members the cluster has.
+            Number of members of the cluster.
         revision
-            The revision of the protocol that it follows: ``"1.49"``, ``"1.50"`` or ``"hardened"``.
+            The revision of the protocol: ``"1.49"``, ``"1.50"`` or ``"hardened"``.
         hardening
-            Of ``hardened``, the hazards that it closes.
+            For ``hardened``, the hazards that the implementation closes.
         appointed_leader_id
-            The member that alone may lead, if one is appointed.
+            The only member that may lead; -1 if any member may.
         initial
-            ``"empty"`` if all members begin with nothing on disk, else ``"unknown"``.
+            ``"empty"`` if all members begin with empty disks, else ``"unknown"``.
         run_id
-            Names the run in reports.
+            Name of the run in reports.
         source
-            Whatever helps to find out later where the run came from.
+            Any facts about the origin of the run. Default: the name of the test.
 
         Raises
         ------
         ValueError
-            If there can be no such run.
+            If an argument is not a valid field of ``run.json``.
         """
         number = len(self._recordings)
         described = {
@@ -194,22 +200,23 @@ class Recorder:
         try:
             run = msgspec.convert(described, Run)
         except msgspec.ValidationError as error:
-            raise ValueError(f"there is no such run: {error}") from None
+            raise ValueError(f"not a run: {error}") from None
         recording = Recording(self._session, self._item, self._folder / str(number), run)
         self._recordings.append(recording)
         return recording
 
     def finish(self, *, failed: bool) -> None:
-        """Check what was not checked; of a test that has failed only tell what is found."""
+        """Check the recordings that are not checked. Of a failed test, print what is found."""
         __tracebackhide__ = True
         reports: list[str] = []
+        kept = any(recording.is_reported for recording in self._recordings)
         for recording in self._recordings:
-            # A test that has failed may have failed for many examples: the last one tells most.
+            # A failed test may have recorded many examples: the last one explains the failure.
             wanted = not failed or recording is self._recordings[-1]
             if wanted and not recording.is_checked:
                 checked = recording.check(expect=None)
                 if checked.verdict != "CONFORMS":
-                    reports.append(recording.report(checked, "CONFORMS", len(reports)))
+                    reports.append(recording.report(checked, "CONFORMS", len(reports) + kept))
             recording.close()
         if not reports:
             return

@@ -1,6 +1,6 @@
-"""What a session of pytest knows of canvass: its options, what is known of steps, coverage.
+"""The state of canvass in a session of pytest: options, lookup of steps, coverage.
 
-The lookup, and with it everything heavy, is made when the first run is to be checked.
+The lookup is made when the first run is checked, and only then are heavy modules imported.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import zlib
+from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,29 +29,29 @@ _LISTED: Final = 12
 
 @dataclass(slots=True)
 class Coverage:
-    """Counts of what was checked; those of several processes add up."""
+    """Counts of checked runs, and the covered actions and steps. Coverages can be added."""
 
     verdicts: Counter[str] = field(default_factory=Counter)
     events: int = 0
     actions: set[str] = field(default_factory=set)
     steps: dict[str, set[int]] = field(default_factory=dict)
-    """For each graph the numbers of those of its canonical steps that were taken."""
+    """For each graph the numbers of its canonical steps that were taken."""
     sizes: dict[str, int] = field(default_factory=dict)
-    """For each graph how many canonical steps it has."""
+    """For each graph the number of its canonical steps."""
 
     def add(self, verdict: str, events: int, actions: Iterable[str]) -> None:
-        """Count one run."""
+        """Add one run."""
         self.verdicts[verdict] += 1
         self.events += events
         self.actions |= set(actions)
 
     def add_steps(self, graph: str, size: int, numbers: Iterable[int]) -> None:
-        """Count steps of a graph."""
+        """Add steps of a graph."""
         self.sizes[graph] = size
         self.steps.setdefault(graph, set()).update(numbers)
 
     def to_builtins(self) -> dict[str, Any]:
-        """Give it in a form that travels between processes."""
+        """Give the coverage in a form that another process can read."""
         return {
             "verdicts": dict(self.verdicts),
             "events": self.events,
@@ -60,7 +61,7 @@ class Coverage:
         }
 
     def add_builtins(self, counts: Mapping[str, Any]) -> None:
-        """Add what another process has counted."""
+        """Add the coverage of another process."""
         self.verdicts.update(counts["verdicts"])
         self.events += counts["events"]
         self.actions |= set(counts["actions"])
@@ -68,7 +69,7 @@ class Coverage:
             self.add_steps(graph, counts["sizes"][graph], numbers)
 
     def lines(self, every_action: Iterable[str]) -> Iterator[str]:
-        """Say it, line by line."""
+        """Write the coverage, line by line."""
         runs = sum(self.verdicts.values())
         verdicts = ", ".join(f"{count:,} {name}" for name, count in sorted(self.verdicts.items()))
         checked = f"{counted(runs, 'run')} checked, {counted(self.events, 'event')}"
@@ -76,28 +77,39 @@ class Coverage:
         actions = list(every_action)
         never = [name for name in actions if name not in self.actions]
         taken = len(actions) - len(never)
-        said = f"actions of the spec: {taken} of {len(actions)} ({percent(taken, len(actions))})"
+        line = f"actions of the spec: {taken} of {len(actions)} ({percent(taken, len(actions))})"
         if never:
             more = f" and {len(never) - _LISTED} more" if len(never) > _LISTED else ""
-            said += f"; never taken: {', '.join(never[:_LISTED])}{more}"
-        yield said
+            line += f"; never taken: {', '.join(never[:_LISTED])}{more}"
+        yield line
         for graph, size in self.sizes.items():
             met = len(self.steps[graph])
             yield f"steps of {graph}: {met:,} of {size:,} ({percent(met, size)})"
 
 
 def percent(part: int, whole: int) -> str:
-    """Give a share, rounded down, so that only all is 100%."""
+    """Write a share in percent, rounded down: only the whole is 100%."""
     return f"{share(part, whole):.1f}%"
 
 
 def share(part: int, whole: int) -> float:
-    """Give a share in percent, rounded down to a tenth; of nothing it is none."""
+    """Give a share in percent, rounded down to a tenth; 0 if ``whole`` is 0."""
     return part * 1000 // whole / 10 if whole else 0.0
 
 
+def _percentage(text: str) -> float:
+    """Read a number from 0 to 100; no share is below another one, such as ``nan``."""
+    try:
+        percent = float(text)
+    except ValueError:
+        percent = -1
+    if 0 <= percent <= 100:
+        return percent
+    raise ArgumentTypeError(f"{text} is not a number from 0 to 100")
+
+
 def add_options(parser: pytest.Parser) -> None:
-    """Add them."""
+    """Add the options of the plugin."""
     group = parser.getgroup("canvass", "conformance of runs to the model (canvass)")
     group.addoption(
         "--canvass-seed",
@@ -128,13 +140,13 @@ def add_options(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--canvass-fail-under",
-        type=float,
+        type=_percentage,
         metavar="PERCENT",
         help="fail if the checked runs take fewer of the spec's actions",
     )
     group.addoption(
         "--canvass-fail-under-edges",
-        type=float,
+        type=_percentage,
         metavar="PERCENT",
         help="fail if the checked runs take fewer of the steps of a --canvass-graph",
     )
@@ -146,12 +158,12 @@ _KEPT: Final = "failed"
 _SLUG: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _MAX_SLUG: Final = 100
 _DRAWN: Final = 9
-"""Events that a failure draws in lanes before the one that diverges."""
+"""Number of events that a report draws before the divergence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A run that was checked."""
+    """A checked run."""
 
     path: Path
     result: RunVerdict
@@ -173,7 +185,7 @@ class Session:
     Attributes
     ----------
     coverage
-        What the checked runs have covered.
+        The coverage of all checked runs.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -183,36 +195,41 @@ class Session:
 
     @property
     def lookup(self) -> StepLookup:
-        """Who decides steps, for the whole session.
+        """The lookup of steps for the whole session.
 
         Raises
         ------
-        pytest.UsageError
+        GraphError
             If a state graph cannot be used.
         """
         if self._lookup is None:
             from canvass.conformance import check
-            from canvass.graph import GraphError
 
             options = self._config.option
             graphs = [*options.canvass_graph, *self._config.getini("canvass_graph")]
             cache = Path(options.canvass_cache) if options.canvass_cache else None
-            try:
-                self._lookup = check.make_lookup([Path(graph) for graph in graphs], cache)
-            except GraphError as error:
-                raise pytest.UsageError(f"canvass: {error}") from None
+            self._lookup = check.make_lookup([Path(graph) for graph in graphs], cache)
         return self._lookup
 
     def check(self, path: Path) -> Checked:
-        """Check one run, and count what it covers."""
+        """Check one run, and add its coverage.
+
+        The test fails without a traceback if a state graph cannot be used, or TLC cannot run.
+        """
+        __tracebackhide__ = True
         from canvass.conformance.check import settle_all
         from canvass.conformance.screen import Screening
+        from canvass.graph import GraphError
+        from canvass.tlc import TlcError
 
-        lookup = self.lookup
-        screening = Screening(lookup)
-        screening.add(path)
-        screening.ask()
-        (result,) = settle_all(screening).runs
+        try:
+            lookup = self.lookup
+            screening = Screening(lookup)
+            screening.add(path)
+            screening.ask()
+            (result,) = settle_all(screening).runs
+        except (GraphError, TlcError) as error:
+            pytest.fail(f"canvass: {error}", pytrace=False)
         taken = screening.runs[0].actions.nonzero()[0].tolist() if result.events else []
         every = _every_action()
         self.coverage.add(result.verdict.value, result.events, (every[code] for code in taken))
@@ -222,7 +239,7 @@ class Session:
         return Checked(path, result)
 
     def failure_text(self, checked: Checked, shown: Path) -> str:
-        """Say what is wrong with a run; commands name it as ``shown``."""
+        """Describe a run that does not conform; commands name it as ``shown``."""
         from canvass.conformance.report import about
 
         result = checked.result
@@ -252,8 +269,10 @@ class Session:
         ]
 
     def keep(self, folder: Path, item: pytest.Item, number: int) -> Path:
-        """Copy a run that failed to where it stays; give the place."""
-        name = _SLUG.sub("-", item.nodeid).strip("-.")[-_MAX_SLUG:]
+        """Copy a run that failed to the folder of artifacts; give its new place."""
+        slug = _SLUG.sub("-", item.nodeid).strip("-.")[-_MAX_SLUG:]
+        # Two tests may have one slug, and each must keep its own run.
+        name = f"{slug}-{zlib.crc32(item.nodeid.encode()):08x}"
         target = self._artifacts() / (f"{name}-{number}" if number else name)
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(folder, target)
@@ -271,14 +290,14 @@ class Session:
     # --- coverage ---------------------------------------------------------------------------------
 
     def summary(self) -> list[tuple[str, bool]]:
-        """Say what was covered, and what is bad about it; nothing if canvass was not used."""
+        """Give lines with the coverage, each with whether it is too low; none without a run."""
         lines: list[tuple[str, bool]] = []
         if self.coverage.verdicts:
             lines += [(line, False) for line in self.coverage.lines(_every_action())]
         return lines + [(line, True) for line in self.shortfalls()]
 
     def shortfalls(self) -> list[str]:
-        """Say where less was covered than is demanded."""
+        """Give a line for each coverage that is lower than the demanded one."""
         found = []
         least = self._config.getoption("canvass_fail_under")
         if least is not None:
@@ -293,8 +312,7 @@ class Session:
             for graph, size in sizes.items():
                 got = share(len(self.coverage.steps[graph]), size)
                 if got < least:
-                    said = f"{got:.1f}% of {graph} are less than the {least:g}% demanded"
-                    found.append(said)
+                    found.append(f"{got:.1f}% of {graph} are less than the {least:g}% demanded")
         return found
 
 
@@ -313,7 +331,7 @@ def seed_of(item: pytest.Item, option: str | None) -> int:
     try:
         return int(option)
     except ValueError:
-        raise pytest.UsageError(f"--canvass-seed {option}: a number, or 'random'") from None
+        raise pytest.UsageError(f"--canvass-seed {option}: give a number or 'random'") from None
 
 
 def _every_action() -> list[str]:

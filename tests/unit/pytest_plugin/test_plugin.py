@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -18,6 +19,7 @@ from canvass.conformance.verdict import Verdict
 from canvass.pytest_plugin.session import Coverage, seed_of, share
 from canvass.selftest.runs import record_run
 from canvass.steps.distinct import KeyTable
+from canvass.tlc import JavaError
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
@@ -28,8 +30,8 @@ OFFICE = """
 from examples.outsider.adapter import watcher
 from examples.outsider.ledger import Clerk, HastyClerk, Office
 
-def office(recorder, seed, kind=Clerk):
-    recording = recorder(members=3, revision="1.50", appointed_leader_id=0, run_id="office")
+def office(recorder, seed, kind=Clerk, run_id="office"):
+    recording = recorder(members=3, revision="1.50", appointed_leader_id=0, run_id=run_id)
     Office(seed, watcher(recording.member), kind=kind).run(entries=6)
     return recording
 """
@@ -37,15 +39,15 @@ def office(recorder, seed, kind=Clerk):
 
 @pytest.fixture(autouse=True)
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core answers in place of TLC."""
+    """Let the core answer in place of TLC."""
     monkeypatch.setattr(check, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture(autouse=True)
 def without_browser(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugin that drives browsers allows of no session within a session.
+    """Disable the browser plugin, which allows no session within a session.
 
-    `pytester` comes first: it takes the variable away.
+    `pytester` comes first: it removes the variable.
     """
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:playwright")
 
@@ -59,8 +61,9 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def _loaded(good: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Load what inner sessions use: they forget what they load, and compiled code cannot be loaded
-    twice. The core loads it after so many rows, which may be reached within a session.
+    """Load the modules of inner sessions beforehand.
+
+    Inner sessions unload the modules that they load, and compiled code cannot be loaded twice.
     """
     numba.njit(lambda rows: rows.sum())(np.zeros(2, np.int64))
     bad = corrupted(good, tmp_path_factory.mktemp("bad") / "run", corruptions.commit_too_far)
@@ -111,7 +114,7 @@ def test_a_divergence_fails_the_test_and_shows_what_to_do(pytester: pytest.Pytes
     )
 
 
-def test_an_explicit_check_fails_the_test_itself_or_takes_what_is_expected(
+def test_an_explicit_check_fails_the_test_or_accepts_the_expected_verdict(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyfile(
@@ -154,7 +157,7 @@ def test_hypothesis_finds_the_smallest_example_that_diverges(pytester: pytest.Py
     assert len(list((pytester.path / ".pytest_cache/d/canvass/failed").iterdir())) == 1
 
 
-def test_nothing_recorded_is_no_pass(pytester: pytest.Pytester) -> None:
+def test_an_empty_recording_fails(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "def test_it(canvass_recorder):\n    canvass_recorder(members=3, revision='1.50')\n"
         "def test_never_called(canvass_recorder):\n    pass\n"
@@ -166,7 +169,7 @@ def test_nothing_recorded_is_no_pass(pytester: pytest.Pytester) -> None:
     ended.stdout.fnmatch_lines(["MALFORMED: the run has no events: nothing was checked"])
 
 
-def test_a_test_that_failed_for_itself_is_reported_what_its_run_is(
+def test_a_failed_test_shows_the_verdict_of_its_run(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyfile(
@@ -180,14 +183,14 @@ def test_a_test_that_failed_for_itself_is_reported_what_its_run_is(
     ended.stdout.fnmatch_lines(["*Captured stdout teardown*", "canvass: the run office is *"])
 
 
-def test_a_run_that_cannot_be_is_refused(pytester: pytest.Pytester) -> None:
+def test_a_run_with_invalid_fields_is_refused(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "import pytest\n"
         "@pytest.mark.parametrize('described', [{'members': 0, 'revision': '1.50'},\n"
         "    {'members': 3, 'revision': '2'},\n"
         "    {'members': 3, 'revision': '1.50', 'run_id': '../x'}])\n"
         "def test_it(canvass_recorder, described):\n"
-        "    with pytest.raises(ValueError, match='there is no such run'):\n"
+        "    with pytest.raises(ValueError, match='not a run'):\n"
         "        canvass_recorder(**described)\n"
     )
 
@@ -216,7 +219,7 @@ def test_the_marker_calls_a_test_once_for_each_run(pytester: pytest.Pytester, go
     ended.stdout.fnmatch_lines(["INCOMPLETE: GAP of member *"])
 
 
-def test_the_marker_checks_runs_that_the_test_does_not_look_at(
+def test_the_marker_checks_runs_that_the_test_does_not_use(
     pytester: pytest.Pytester, good: Path
 ) -> None:
     corpus = pytester.mkdir("corpus")
@@ -248,7 +251,7 @@ def test_a_marker_that_names_no_run_is_an_error(pytester: pytest.Pytester, named
 
 
 @pytest.mark.parametrize("how", ["option", "ini", "not"])
-def test_run_folders_are_collected_only_if_asked_for(
+def test_run_folders_are_collected_only_with_the_option(
     pytester: pytest.Pytester, good: Path, how: str
 ) -> None:
     corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
@@ -268,7 +271,7 @@ def test_run_folders_are_collected_only_if_asked_for(
     ended.stdout.fnmatch_lines(["see it again: canvass trace show */runs/bad --around *"])
 
 
-def test_coverage_below_what_is_demanded_fails_the_session(
+def test_coverage_below_the_demanded_one_fails_the_session(
     pytester: pytest.Pytester, good: Path
 ) -> None:
     corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
@@ -315,7 +318,7 @@ def test_coverage_of_a_graph_counts_its_steps(
     )
 
 
-def test_a_session_without_canvass_says_nothing_and_loads_nothing_heavy(
+def test_a_session_without_canvass_prints_nothing_and_loads_no_heavy_module(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makeconftest(
@@ -338,7 +341,7 @@ def test_a_session_without_canvass_says_nothing_and_loads_nothing_heavy(
     ended.stdout.no_fnmatch_line("*= canvass =*")
 
 
-def test_artifacts_go_where_they_are_wanted(pytester: pytest.Pytester) -> None:
+def test_artifacts_are_kept_in_the_named_folder(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         OFFICE + "def test_it(canvass_recorder):\n"
         "    office(canvass_recorder, 5, HastyClerk).check()\n"
@@ -347,18 +350,63 @@ def test_artifacts_go_where_they_are_wanted(pytester: pytest.Pytester) -> None:
     ended = pytester.runpytest("--canvass-artifacts", "kept", "-p", "no:cacheprovider")
 
     ended.assert_outcomes(failed=1)
-    assert [path.name for path in (pytester.path / "kept").iterdir()] == [
-        "test_artifacts_go_where_they_are_wanted.py-test_it"
-    ]
+    (kept,) = (pytester.path / "kept").iterdir()
+    assert kept.name.startswith("test_artifacts_are_kept_in_the_named_folder.py-test_it-")
 
 
-def test_the_seed_is_that_of_the_name_or_the_given_one(request: pytest.FixtureRequest) -> None:
+def test_every_reported_run_is_kept(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        OFFICE + "import pytest\n"
+        "@pytest.mark.parametrize('name', ['a/b', 'a:b'])\n"
+        "def test_it(canvass_recorder, name):\n"
+        "    first = office(canvass_recorder, 5, HastyClerk, f'first-{ord(name[1])}')\n"
+        "    office(canvass_recorder, 5, HastyClerk, f'second-{ord(name[1])}')\n"
+        "    first.check()\n"
+    )
+
+    pytester.runpytest("--canvass-artifacts", "kept")
+
+    kept = (pytester.path / "kept").iterdir()
+    runs = [json.loads((path / "run.json").read_text())["runId"] for path in kept]
+    assert sorted(runs) == ["first-47", "first-58", "second-47", "second-58"]
+
+
+def test_a_step_that_tlc_cannot_check_fails_the_test_once_and_without_a_traceback(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_java(*_: object) -> StepLookup:
+        def oracle(*_: object) -> list[Any]:
+            raise JavaError("no Java: install it")
+
+        return StepLookup(oracle=oracle)
+
+    monkeypatch.setattr(check, "make_lookup", without_java)
+    pytester.makepyfile(
+        OFFICE + "def test_it(canvass_recorder):\n    office(canvass_recorder, 5).check()\n"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines(["canvass: no Java: install it"])
+    ended.stdout.no_fnmatch_line("*session.py*")
+
+
+@pytest.mark.parametrize("percent", ["nan", "-1", "100.1", "x"])
+def test_coverage_is_demanded_in_percent(pytester: pytest.Pytester, percent: str) -> None:
+    ended = pytester.runpytest(f"--canvass-fail-under={percent}")
+
+    assert ended.ret == pytest.ExitCode.USAGE_ERROR
+    ended.stderr.fnmatch_lines([f"*--canvass-fail-under: {percent} is not a number from 0 to 100"])
+
+
+def test_the_seed_is_a_hash_of_the_name_or_the_given_one(request: pytest.FixtureRequest) -> None:
     own = seed_of(request.node, None)
 
     assert own == seed_of(request.node, None)
     assert seed_of(request.node, "42") == 42
     assert 0 <= seed_of(request.node, "random") < 1 << 32
-    with pytest.raises(pytest.UsageError, match="a number, or 'random'"):
+    with pytest.raises(pytest.UsageError, match="a number or 'random'"):
         seed_of(request.node, "x")
 
 
