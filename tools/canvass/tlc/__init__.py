@@ -1,7 +1,7 @@
-"""TLC from Python: run it as a process, read what it says as typed events, results and values.
+"""TLC from Python: run it as a process, and read its output as typed events, results and values.
 
-:func:`check` is the simple way, :func:`run` streams. Nothing here knows of any
-particular specification.
+:func:`check` runs to the end and returns the result; :func:`run` yields the events. The package
+does not depend on any particular specification.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What changed between two values or two states: nested, as small as it can be said.
+"""The smallest nested changes between two values or two states, and the counterexample document.
 
-A record, function or sequence is entered; a set or queue says what came and what went. Nothing here
-knows what the values mean, and nothing is printed. The JSON document of a counterexample has them:
-``canvass check`` writes it, ``canvass browse`` reads it. Fields that no reader needs have defaults,
-so that other tools can write a short document.
+For a record, function or sequence the changed parts are listed; for a set or queue, the added and
+removed elements. ``canvass check`` writes the JSON document of a counterexample with these changes,
+and ``canvass browse`` reads it. Fields that no reader needs have defaults: other tools can write
+shorter documents.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ChangeKind(Enum):
     ADDED = "added"
     """An element of a set, the argument of a function, or an item at the end of a sequence."""
     REMOVED = "removed"
-    """The same, gone; of a sequence from either end."""
+    """The same, removed; from a sequence at either end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class Change:
     Parameters
     ----------
     path
-        Where: a variable, then ``.field`` and ``[argument]`` as TLA+ writes them. Items that came
-        or went at an end of a sequence, and elements of a set, have the path of the whole.
+        The place: a variable, then ``.field`` and ``[argument]`` as in TLA+. Elements of a set, and
+        items that were added or removed at an end of a sequence, have the path of the whole.
     kind
-        What happened there.
+        The kind of the change.
     before, after
-        The values; null where there is none, by `kind`.
+        The values; None if `kind` has no such value.
     """
 
     path: tuple[str, ...]
@@ -60,21 +60,22 @@ class Change:
 
 
 def state_changes(before: Mapping[str, Value], after: Mapping[str, Value]) -> tuple[Change, ...]:
-    """Return what changed between two states of the same variables, in the order of `after`."""
+    """Return the changes between two states with the same variables, in the order of `after`."""
     return tuple(
         change for name, value in after.items() for change in changes(before[name], value, (name,))
     )
 
 
 def changes(before: Value, after: Value, path: tuple[str, ...]) -> Iterator[Change]:
-    """Yield the differences between two values, from the left to the right.
+    """Yield the differences between two values, from left to right.
 
     Parameters
     ----------
     before, after
-        The values. Of records with different fields, and of different kinds, the whole changed.
+        The values. Two records with different fields, or two values of different kinds, are one
+        change as a whole.
     path
-        Where the values are.
+        The path of the values.
     """
     if same(before, after):
         return
@@ -107,7 +108,7 @@ def _of_functions(
 
 
 def _of_sequences(before: Seq, after: Seq, path: tuple[str, ...]) -> Iterator[Change]:
-    """Say it in the fewest items: as a queue that moved on, a log with a new end, or in place."""
+    """Yield the shortest changes: of the front of a queue, of the end of a log, or in place."""
     front = next(k for k in range(len(before) + 1) if _starts_with(after, before.items[k:]))
     moved = len(before) - front
     as_queue = front + len(after) - moved
@@ -151,7 +152,7 @@ def _removed(path: tuple[str, ...], value: Value) -> Change:
 
 
 def _short(value: Value) -> str:
-    """A string without its quotes: there is nothing around it that it could be taken for."""
+    """Write a value; a string has no quotes, because it stands alone."""
     return value if isinstance(value, str) else format_value(value)
 
 
@@ -159,7 +160,7 @@ SCHEMA: Final = "canvass.counterexample/1"
 
 
 class ChangeRecord(Struct, frozen=True, kw_only=True):
-    """A change of a step: the place as TLA+ writes it, and its values in ITF, where it has them."""
+    """A change of a step: the path as in TLA+, and the values in ITF if there are any."""
 
     path: str
     kind: ChangeKind
@@ -173,13 +174,13 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     number
-        From 1.
+        The number of the state, from 1.
     action, arguments, location
-        As TLC reports them; null where it does not.
+        As TLC reports them; null if it does not.
     acting
         The member that takes the step, or the channel that loses a message.
     changes
-        Null for the first state, and if a value cannot be listed.
+        The changes; null for the first state, and if a value cannot be listed.
     state
         Variable by name, in ITF; null if a value cannot be listed.
     text
@@ -197,7 +198,7 @@ class StepRecord(Struct, frozen=True, kw_only=True):
 
 
 class CounterexampleDocument(Struct, frozen=True, kw_only=True):
-    """A counterexample; ``loop`` is the number of the step that follows the last one again."""
+    """A counterexample; ``loop`` is the number of the step to which the last one returns."""
 
     schema: str = SCHEMA
     model: str

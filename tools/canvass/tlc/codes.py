@@ -1,6 +1,6 @@
-"""Numbers of TLC: message codes and exit codes, by name. The same in all versions from 2.15.
+"""TLC's message codes and exit codes by name; they are the same in all versions from 2.15.
 
-Only the ones that this package reads; the full list is in TLC's class ``EC``.
+Only the codes that this package reads are here; TLC's class ``EC`` has all.
 """
 
 from __future__ import annotations

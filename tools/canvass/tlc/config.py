@@ -1,4 +1,4 @@
-"""TLC's configuration files: read, changed, written. Data only; nothing here knows of a run."""
+"""Read, change and write TLC's configuration files; runs are elsewhere."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PLURAL: Final = {
 _BRACKETS: Final = {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}
 
 MODULE_PREFIX: Final = "canvass_"
-"""Names of generated modules and operators begin with this."""
+"""Prefix of the names of generated modules and operators."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,14 +52,15 @@ class TlcConfig:
     Attributes
     ----------
     constants : dict
-        By name of the constant (or ``name(arguments)``), the text after it: ``= value`` or
+        For the name of each constant (or ``name(arguments)``) the text after it: ``= value`` or
         ``<- operator``.
     specification, init, next, symmetry, view, alias, postcondition : str or None
         Names of operators. ``alias`` and ``postcondition`` are not in TLC 2.15.
     invariants, properties, constraints, action_constraints : tuple of str
         Names of operators.
     check_deadlock : bool or None
-        ``None`` when not said. Written as an option, since TLC 2.15 rejects it in the file.
+        ``None`` without ``CHECK_DEADLOCK``. It is written as an option, because TLC 2.15 rejects it
+        in the file.
     """
 
     constants: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +78,7 @@ class TlcConfig:
     check_deadlock: bool | None = None
 
     def with_claims(self, names: Collection[str]) -> TlcConfig:
-        """Return it with these claims alone; one that it does not list is an invariant."""
+        """Return a copy with only these claims; a name that is not a property is an invariant."""
         properties = tuple(name for name in self.properties if name in names)
         return replace(
             self,
@@ -103,14 +104,14 @@ def parse_config(text: str, name: str = "configuration") -> TlcConfig:
     Parameters
     ----------
     text
-        Of the file.
+        The text of the file.
     name
-        Of the file, for messages.
+        The name of the file, for messages.
 
     Raises
     ------
     ConfigError
-        When a keyword is missing or its names are, or an assignment has no value.
+        When a keyword is missing, a keyword has no names, or an assignment has no value.
     """
     tokens = [match["token"] for match in _TOKEN.finditer(text) if match["token"]]
     singles: dict[str, str] = {}
@@ -150,7 +151,7 @@ def _is_keyword(token: str) -> bool:
 
 
 def _assignments(words: list[str], name: str) -> dict[str, str]:
-    """Read ``a = 1  b = {x, y}  c <- d  f(x) = 2``: each ends where the next ``name =`` begins."""
+    """Read assignments such as ``a = 1  b = {x, y}  c <- d  f(x) = 2``."""
     found: dict[str, str] = {}
     at = 0
     while at < len(words):
@@ -189,11 +190,11 @@ class BoundConfig:
     Attributes
     ----------
     config : TlcConfig
-        To be used in place of the one given.
+        The configuration for the run.
     module : str or None
-        Name of the generated root module; ``None`` when none is needed.
+        Name of the generated root module; ``None`` if the configuration can hold all values.
     module_text : str
-        Its text, which extends the specification.
+        Text of the generated module, which extends the specification.
     """
 
     config: TlcConfig
@@ -202,10 +203,10 @@ class BoundConfig:
 
 
 def bind_constants(config: TlcConfig, spec: str, constants: Mapping[str, Any]) -> BoundConfig:
-    """Give constants their values, in place of those in the configuration.
+    """Bind values to constants, in place of those in the configuration.
 
-    Integers, strings, booleans, model values and sets of them go into the configuration. Whatever
-    else (sequences, records, functions) goes into a module that extends the specification.
+    The configuration gets integers, strings, booleans, model values and sets of them. A generated
+    module that extends the specification defines other values (sequences, records, functions).
 
     Parameters
     ----------
@@ -220,7 +221,7 @@ def bind_constants(config: TlcConfig, spec: str, constants: Mapping[str, Any]) -
     Raises
     ------
     OptionError
-        When a name is no identifier or a value cannot be expressed.
+        When a name is not an identifier, or TLA+ cannot express a value.
     """
     assigned = dict(config.constants)
     definitions: list[str] = []
@@ -252,7 +253,7 @@ def bind_constants(config: TlcConfig, spec: str, constants: Mapping[str, Any]) -
 
 
 def _config_text(value: Value) -> str | None:
-    """Return a value as the grammar of configuration files has it, or ``None`` when it cannot."""
+    """Return a value in the grammar of configuration files; ``None`` if it cannot express it."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):

@@ -1,7 +1,7 @@
-"""Between values and plain Python, and to the Informal Trace Format (ITF) of other TLA+ tools.
+"""Convert values from and to plain Python, and to the Informal Trace Format (ITF) of TLA+ tools.
 
-:func:`to_tla` is the only door by which data from outside becomes text of a module: it escapes
-strings, checks identifiers and integers, and can express nothing but data.
+Data from outside becomes text of a module only through :func:`to_tla`: it escapes strings, checks
+identifiers and integers, and can express nothing but data.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ RESERVED: Final = frozenset(
 
 
 def from_python(data: Any) -> Value:
-    """Return the value that plain Python data stands for.
+    """Return the TLA+ value of plain Python data.
 
     Parameters
     ----------
     data
         ``bool``, ``int``, ``str``; ``tuple`` or ``list`` (sequence); ``set`` or ``frozenset``;
-        a mapping (a record when every key is a string that is an identifier and there is one at
-        least, else a function); values themselves, and all of these nested.
+        a mapping (a record if it has keys and all are strings that are identifiers, else a
+        function); values; and all of these nested.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def to_python(value: Value) -> Any:
     -------
     object
         ``bool``, ``int``, ``str``; model values as their name; sequences as ``tuple``; records and
-        functions as ``dict``; sets as ``frozenset``. What Python cannot hash (a record or function
-        inside a set or as an argument) stays the value, which is itself a mapping.
+        functions as ``dict``; sets as ``frozenset``. A record or function in a set or as an
+        argument stays a value, because Python cannot hash a ``dict``; the value is a mapping.
     """
     if isinstance(value, ModelValue):
         return value.name
@@ -106,15 +106,15 @@ def _hashable(value: Value) -> Any:
 
 
 def to_tla(data: Any) -> str:
-    """Return the TLA+ expression for Python data or a value, fit to be put into a module.
+    """Return the TLA+ expression for Python data or a value, for the text of a module.
 
     The module must extend ``Integers`` for negative numbers and ``TLC`` for functions.
 
     Raises
     ------
     TlaValueError
-        As :func:`from_python`, and for a string with a character outside ASCII, which the parser
-        of TLA+ does not read.
+        As :func:`from_python`, and for a string with a character outside ASCII, which TLA+'s parser
+        cannot read.
     """
     return _source(from_python(data))
 
@@ -153,7 +153,7 @@ def _writable_field(name: str) -> bool:
 def to_itf_value(value: Value) -> Any:
     """Return a value in ITF: ``#bigint``, ``#tup``, ``#set``, ``#map``, records as objects.
 
-    A model value becomes ``{"#unserializable": name}``, so that it is not taken for a string.
+    A model value becomes ``{"#unserializable": name}``: it is not a string.
     """
     if isinstance(value, (bool, str)):
         return value
@@ -185,7 +185,7 @@ def to_itf_trace(
     states
         Value by variable, one mapping per state, with the same variables in each.
     actions
-        The action that led to each state, as long as ``states`` when given; in ``#meta``.
+        The action that led to each state, for ``#meta``; empty, or as long as ``states``.
     loop
         Zero-based index of the state that follows the last one, for a lasso.
     source

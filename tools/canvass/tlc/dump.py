@@ -1,7 +1,7 @@
 """Read the state graph that ``-dump dot,actionlabels`` writes, state by state and edge by edge.
 
-A line is read once and in linear time; nothing is kept but the line. Both forms are read: that of
-2.15 and the newer one with ``node [..]`` lines and tooltips.
+Reading takes linear time and keeps one line in memory. The form of TLC 2.15 is read, and the newer
+one with ``node [..]`` lines and tooltips.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DumpState:
     Attributes
     ----------
     id : int
-        TLC's fingerprint, signed, 64 bits; the same in another run only with the same polynomial.
+        TLC's fingerprint, signed, 64 bits; equal in another run only with the same polynomial.
     text : str
         The state as TLC printed it, with real line breaks.
     initial : bool
@@ -43,7 +43,7 @@ class DumpState:
 
 @dataclass(frozen=True, slots=True)
 class DumpEdge:
-    """An edge of the graph: from, to, and the action's name, empty when the dump has none.
+    """An edge of the graph; ``action`` is empty when the dump has no name for it.
 
     ``arguments`` is the text between the parentheses of newer labels such as ``Send(1)``.
     """
@@ -60,19 +60,19 @@ Dump: TypeAlias = Iterator[DumpState | DumpEdge]
 def read_dump(path: str | os.PathLike[str]) -> Dump:
     """Yield the states and edges of a dot file in the order of the file.
 
-    Every edge line is an edge, so parallel edges are kept, although the file calls the graph
-    ``strict``. A state is yielded for each line that describes it, which TLC writes once.
+    Each edge line is an edge, so parallel edges are kept, although the file calls the graph
+    ``strict``. TLC writes one line for each state.
 
     Parameters
     ----------
     path
-        Of the file.
+        The dot file.
 
     Raises
     ------
     DumpError
-        When the file cannot be read, a line has another form, or the end of the graph is missing,
-        as it is when TLC was killed while it wrote.
+        When the file cannot be read, a line has another form, or the end of the graph is missing
+        because TLC was killed.
     """
     name = Path(path).name
     try:
@@ -115,6 +115,6 @@ def _item(head: re.Match[str], line: str, place: str) -> DumpState | DumpEdge:
 
 
 def _unescape(text: str) -> str:
-    # Cut at escaped backslashes first: what is left holds no escape but of a quote or line break.
+    # Cut at escaped backslashes first: the parts have escapes of quotes and line breaks only.
     parts = text.split("\\\\")
     return "\\".join(part.replace('\\"', '"').replace("\\n", "\n") for part in parts)

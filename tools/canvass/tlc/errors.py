@@ -1,7 +1,7 @@
-"""The errors that this package raises, and nothing else.
+"""The errors that this package raises.
 
-Every message is one line that names the file or value, the reason and, where there is one, the fix.
-What TLC says about a *specification* is not an error of this kind: it is a
+Each message is one line that names the file or value, the reason and, if known, the fix. An error
+that TLC reports about a *specification* is not an exception but a
 :class:`~canvass.tlc.results.CheckResult`.
 """
 
@@ -21,7 +21,7 @@ class JavaError(TlcError):
 
 
 class OptionError(TlcError):
-    """An option, file name or constant cannot be handed to TLC."""
+    """TLC cannot take an option, file name or constant."""
 
 
 class ConfigError(TlcError):
@@ -29,7 +29,7 @@ class ConfigError(TlcError):
 
 
 class TlaValueError(TlcError, ValueError):
-    """A value cannot be expressed in TLA+ as TLC knows it; also a ``ValueError``."""
+    """TLC's TLA+ cannot express a value; also a ``ValueError``."""
 
 
 class ValueSyntaxError(TlaValueError):
@@ -38,9 +38,9 @@ class ValueSyntaxError(TlaValueError):
     Attributes
     ----------
     reason : str
-        What was expected or refused, without the position.
+        The message without the position.
     offset : int
-        Zero-based character offset in the text that was given.
+        Zero-based character offset in the text.
     """
 
     def __init__(self, reason: str, text: str, offset: int) -> None:
@@ -57,4 +57,4 @@ class DumpError(TlcError):
 
 
 class RunError(TlcError):
-    """TLC could not be run, or a run was used in a way that it does not allow."""
+    """TLC could not be run, or the caller misused a run."""

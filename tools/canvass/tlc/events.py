@@ -1,7 +1,6 @@
-"""What TLC says, as typed immutable events. No reading of text here; that is in ``output``.
+"""The events of a run of TLC, typed and immutable; ``output`` reads them from TLC's text.
 
-Numbers are plain integers; ``None`` means that TLC did not say. Times are TLC's own text, since its
-format changed between versions.
+A number is ``None`` if TLC did not report it.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A stretch of a module: lines and columns count from 1, both ends belong to it."""
+    """A range of a module. Lines and columns count from 1, and both ends are included."""
 
     module: str
     line: int
@@ -45,7 +44,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """TLC's first words. ``version`` is for example ``2.15``."""
+    """The version in TLC's first message, for example ``2.15``."""
 
     version: str
 
@@ -61,24 +60,24 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class ParseStarted:
-    """The parser begins to read the modules."""
+    """The parser starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParseOutput:
-    """One line that the parser, or Java before it, printed."""
+    """One line that the parser printed, or Java before it."""
 
     line: str
 
 
 @dataclass(frozen=True, slots=True)
 class ParseFinished:
-    """The parser is done, with success or without."""
+    """The parser has finished or failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class InitialStates:
-    """The initial states are computed; ``distinct`` of them."""
+    """The initial states are computed; ``distinct`` is their number."""
 
     distinct: int
 
@@ -87,8 +86,8 @@ class InitialStates:
 class Progress:
     """Progress of the search.
 
-    ``depth`` is the level that is being explored; ``queue`` the number of states that wait. In
-    simulation only ``generated`` and, with newer versions, ``traces`` are known.
+    ``depth`` is the current level, ``queue`` the number of waiting states. In simulation only
+    ``generated`` and, with newer versions, ``traces`` are known.
     """
 
     generated: int
@@ -100,15 +99,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class CoverageStarted:
-    """A new set of coverage numbers begins; it replaces the one before."""
+    """A new set of coverage numbers begins; it replaces the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionCoverage:
     """Coverage of an action.
 
-    ``kind`` is ``"init"`` or ``"next"``; ``distinct`` counts the states that were new when the
-    action reached them, ``total`` all that it reached.
+    ``kind`` is ``"init"`` or ``"next"``; ``total`` counts all states that the action reached,
+    ``distinct`` the new ones.
     """
 
     kind: str
@@ -120,7 +119,7 @@ class ActionCoverage:
 
 @dataclass(frozen=True, slots=True)
 class UserOutput:
-    """One line that the specification printed (``Print``, ``PrintT``), as it was printed.
+    """One line that the specification printed (``Print``, ``PrintT``).
 
     A value wider than 80 columns spans several lines: see
     :func:`~canvass.tlc.parse.join_values`.
@@ -131,7 +130,7 @@ class UserOutput:
 
 @dataclass(frozen=True, slots=True)
 class ErrorReported:
-    """An error message; ``name`` is the property that it names, where it names one."""
+    """An error message; ``name`` is the property in it, ``None`` if it names none."""
 
     code: int
     text: str
@@ -154,13 +153,13 @@ class TraceState:
     Attributes
     ----------
     number : int
-        From 1.
+        The number of the state, from 1.
     action : str or None
-        The action that led here; ``None`` for an initial state.
+        The action that leads to the state; ``None`` for an initial state.
     arguments : str or None
-        Text of the action's arguments, which newer versions print, without the parentheses.
+        Text of the action's arguments without the parentheses; only newer versions print it.
     location : Location or None
-        Where the action is.
+        The place of the action in its module.
     text : str
         The state as TLC printed it.
     """
@@ -178,7 +177,7 @@ class TraceState:
         Raises
         ------
         ValueSyntaxError
-            When a variable holds what cannot be listed, such as a set of all sequences.
+            When a value cannot be listed, such as the set of all sequences.
         """
         return parse_state(self.text)
 
@@ -206,7 +205,7 @@ class SuccessReported:
 
 @dataclass(frozen=True, slots=True)
 class FinalStats:
-    """Final numbers: states generated, distinct ones, and left on the queue."""
+    """Final numbers of generated states, distinct states, and states left on the queue."""
 
     generated: int
     distinct: int | None
@@ -222,7 +221,7 @@ class SearchDepth:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """TLC's last words; ``seconds`` as far as TLC said them."""
+    """TLC's last message; ``seconds`` is the duration in it."""
 
     seconds: float | None
 

@@ -1,8 +1,8 @@
-"""Runs one command and kills its whole process group when the process that started it has ended.
+"""Run one command, and kill its whole process group when the parent process ends.
 
-Started as a script, as the leader of a process group of its own, with a pipe as standard input
-whose other end the parent holds: when the parent dies in whatever way, ``kill -9`` included, the
-pipe ends. It imports little, since it stands before every run of TLC. It ends as the command ends.
+The script is the leader of its own process group. Its standard input is a pipe that the parent
+holds open: if the parent dies, even by ``kill -9``, the pipe ends. The script imports little,
+because it starts before every run of TLC. Its exit status is that of the command.
 """
 
 from __future__ import annotations

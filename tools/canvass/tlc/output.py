@@ -1,8 +1,8 @@
-"""From the lines of ``tlc2.TLC -tool`` to events: the only module that knows TLC's wording.
+"""Read events from the lines of ``tlc2.TLC -tool``; only this module depends on TLC's wording.
 
-:class:`OutputReader` does no I/O: lines go in, events come out, in the order of the lines. It reads
-the wording of 2.15 and of the newest versions, and turns what it does not know into
-:class:`~canvass.tlc.events.Message`; no input makes it fail.
+:class:`OutputReader` does no I/O: lines go in, events come out, in the same order. It reads the
+wording of 2.15 and of the newest versions. An unknown message becomes a
+:class:`~canvass.tlc.events.Message`; no input makes the reader fail.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _PID: Final = re.compile(r"\[pid: (\d+)\]")
 
 
 def _number(text: str | None) -> int | None:
-    """Read a count with thousands separators; negative is TLC's "not known"."""
+    """Read a count with thousands separators; TLC writes an unknown count as a negative number."""
     if text is None:
         return None
     number = int(text.replace(",", ""))
@@ -97,7 +97,7 @@ def _place(groups: tuple[str | None, ...]) -> Location | None:
 
 @dataclass(slots=True)
 class _Frame:
-    """One message that has begun: its lines so far and the codes of messages inside it."""
+    """A message that has not ended: its lines so far, and the codes of messages inside it."""
 
     code: int
     severity: Severity
@@ -111,7 +111,7 @@ class OutputReader:
     Attributes
     ----------
     messages : int
-        How many messages were complete so far; 0 at the end means that TLC never spoke.
+        Number of complete messages; 0 at the end means that TLC printed none.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class OutputReader:
 
     @property
     def truncated(self) -> bool:
-        """Whether a message has begun and not ended."""
+        """Whether the last message has no end."""
         return bool(self._frames)
 
     def feed(self, line: str) -> Iterator[Event]:
@@ -134,7 +134,7 @@ class OutputReader:
         if end and self._frames:
             yield from self._end(int(end[1]))
             return
-        # Inside a message another one may begin in the middle of a line: an exception's text.
+        # Inside a message, an exception's text may begin another message within a line.
         start = _START.search(line) if self._frames else _START.match(line)
         if start:
             if self._frames and start.start():
@@ -147,7 +147,7 @@ class OutputReader:
             yield UserOutput(line)
 
     def _end(self, code: int) -> Iterator[Event]:
-        # A message whose end is missing is ended by the end of the one around it.
+        # The end of a message also ends messages inside it whose own ends are missing.
         while self._frames:
             frame = self._frames.pop()
             if self._frames:
@@ -181,7 +181,7 @@ class OutputReader:
 
 
 def violated_name(text: str) -> str | None:
-    """Give the property that an error message names, if it names one."""
+    """Give the property that an error message names; None if it names none."""
     named = _NAMED.match(text)
     return named[1] if named else None
 
@@ -208,7 +208,7 @@ def _started(text: str, mode: str) -> Event:
 
 
 def read_state(text: str) -> TraceState | None:
-    """Read a state of a trace with the line above it; None if that is none."""
+    """Read a state of a trace that follows its headline; None without a headline."""
     head, _, body = text.partition("\n")
     match = _STATE.match(head)
     if not match:
@@ -225,7 +225,7 @@ def _action(text: str | None) -> tuple[str | None, str | None]:
 
 
 def read_back(text: str) -> BackToState | None:
-    """Read the line that ends a lasso; None if it is none."""
+    """Read the line that ends a lasso; None for other lines."""
     match = _BACK.match(text)
     if not match or not (match[1] or match[2]):
         return None

@@ -1,7 +1,7 @@
-"""From text that TLC printed to values: one value, one state, or values wrapped over many lines.
+"""Parse values from TLC's text: one value, one state, or values wrapped over many lines.
 
-Only values are read, never expressions. The reader is made for many short texts: one regular
-expression cuts the text into tokens, a recursive descent over the tokens builds the value.
+Only values are parsed, not expressions. The parser is made for many short texts: one regular
+expression splits the text into tokens, and a recursive descent over the tokens builds the value.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from canvass.tlc.values import (
 )
 
 MAX_DEPTH: Final = 200
-"""Nesting beyond this is refused; it keeps the reader far from Python's recursion limit."""
+"""Deeper nesting is refused: the parser must stay far from Python's recursion limit."""
 
 MAX_INTERVAL: Final = 1 << 20
-"""Intervals ``a..b`` with more elements are refused, for they are listed one by one."""
+"""Intervals ``a..b`` with more elements are refused, because each element is listed."""
 
 _TOKEN: Final = re.compile(
     r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'  # string
@@ -48,16 +48,16 @@ _CLOSERS: Final = (">>", "}", "]", ")")
 
 _Next: TypeAlias = Callable[[], str]
 
-# The end of the text; it is no token, so every place that does not expect it refuses it.
+# The end of the text. No token equals it, so it is refused unless it is expected.
 _END: Final = ""
 
-# Atoms by their text. Cleared when full: texts are few in practice, yet may come from outside.
+# Atoms by their text. Cleared when full: in practice there are few, but input may have many.
 _ATOMS: dict[str, Value] = {}
 _ATOMS_MAX: Final = 1 << 16
 
 
 class _Refused(Exception):
-    """The last token taken is not what the grammar wants there."""
+    """The grammar does not allow the last token."""
 
 
 def parse_value(text: str) -> Value:
@@ -73,7 +73,7 @@ def parse_value(text: str) -> Value:
     Raises
     ------
     ValueSyntaxError
-        When the text is anything else, is nested deeper than ``MAX_DEPTH``, has an interval of more
+        When the text is not a value, is nested deeper than ``MAX_DEPTH``, has an interval of more
         than ``MAX_INTERVAL`` elements, a field or argument twice, or an integer beyond 32 bits.
     """
     return _parse_tokens(_TOKEN.findall(text), text)
@@ -88,7 +88,7 @@ def _parse_tokens(tokens: list[str], text: str) -> Value:
         if take() is not _END:
             raise _Refused("the end of the value was expected")
     except (_Refused, TlaValueError) as refusal:
-        # Positions are found only now, by cutting the text once more.
+        # Positions are needed only for errors: split the text again.
         taken = len(tokens) - length_hint(remaining)
         starts = [match.start() for match in _TOKEN.finditer(text)]
         offset = starts[taken - 1] if taken <= len(starts) else len(text)
@@ -197,7 +197,7 @@ def _new_atom(token: str) -> Value:
 
 
 def _decimal(digits: str) -> int:
-    # A cap of our own, before int(): its cost is quadratic and it has a limit of its own.
+    # Checked before int(), whose cost is quadratic.
     if len(digits) > 30:
         raise _Refused("TLC integers have 32 bits, the number is outside -2^31..2^31-1")
     return int(digits)
@@ -211,7 +211,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def split_state(text: str) -> dict[str, str]:
-    """Cut a state into the texts of its values, which are not read; see :func:`parse_state`.
+    """Split a state into the texts of its values; :func:`parse_state` also parses them.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def split_state(text: str) -> dict[str, str]:
     body = text.rstrip()
     if not body:
         return parts
-    # Strings hold no raw newline, so no value can hold this separator.
+    # Strings have no raw newline, so no value has this separator.
     for conjunct in body.split("\n/\\ "):
         head = _CONJUNCT.match(conjunct)
         if not head:
@@ -235,7 +235,7 @@ def split_state(text: str) -> dict[str, str]:
 
 
 def parse_state(text: str) -> dict[str, Value]:
-    r"""Read a state: ``/\ x = 1`` on a line of its own for each variable, or a bare ``x = 1``.
+    r"""Parse a state: a line ``/\ x = 1`` for each variable, or only ``x = 1``.
 
     Returns
     -------
@@ -253,7 +253,7 @@ def parse_state(text: str) -> dict[str, Value]:
 def join_values(
     lines: Iterable[str], on_other: Callable[[str], None] | None = None
 ) -> Iterator[Value]:
-    """Read the values that ``PrintT`` printed, wrapped over lines or not.
+    """Parse the values that ``PrintT`` printed, wrapped over lines or not.
 
     Memory is bounded by the longest value.
 
@@ -262,17 +262,17 @@ def join_values(
     lines
         Lines without their line ends, as in :class:`~canvass.tlc.events.UserOutput`.
     on_other
-        Called with each line that belongs to no value. Without it such a line is an error.
+        Called with each line that is not part of a value.
 
     Yields
     ------
     Value
-        In the order of printing.
+        The values, in the order of printing.
 
     Raises
     ------
     ValueSyntaxError
-        When a line belongs to no value and ``on_other`` is absent.
+        When a line is not part of a value, and there is no ``on_other``.
     """
     pending: list[str] = []
     tokens: list[str] = []
@@ -286,7 +286,7 @@ def join_values(
             on_other(line)
 
     for line in lines:
-        # TLC indents what it wraps: a line at the margin ends whatever was open.
+        # TLC indents wrapped lines: a line at the margin ends an unfinished value.
         if depth > 0 and line[:1] not in (" ", ")"):
             refuse(pending)
             pending, tokens, depth = [], [], 0

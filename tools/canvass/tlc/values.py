@@ -1,13 +1,13 @@
 """TLA+ values as immutable Python objects: the kinds, their equality, their order, their text.
 
-Integers, strings and booleans are Python's own ``int``, ``str`` and ``bool``; which of them TLC can
-hold, and how they and identifiers are written, comes first. The other kinds are
-:class:`ModelValue`, :class:`Set`, :class:`Seq`, :class:`Record` and :class:`Function`. Reading text
-lives in ``parse``, translation from and to plain Python in ``convert``; no I/O here.
+Integers, strings and booleans are Python's own ``int``, ``str`` and ``bool``; the checks of their
+limits come first. The other kinds are :class:`ModelValue`, :class:`Set`, :class:`Seq`,
+:class:`Record` and :class:`Function`. ``parse`` reads text, ``convert`` converts from and to plain
+Python.
 
-Invariant: equality is equality in TLA+. A tuple *is* a function over ``1..n`` and a record a
-function over strings there, so ``Function({}) == Seq(())``, yet ``TRUE`` is not 1, although Python
-says ``True == 1``. Equal values have equal hashes, equal text and equal places in the order.
+Invariant: equality is equality in TLA+. There a tuple *is* a function over ``1..n`` and a record is
+a function over strings, so ``Function({}) == Seq(())``. But ``TRUE`` is not 1, although Python says
+``True == 1``. Equal values have equal hashes, equal text and equal places in the order.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def check_identifier(name: str) -> str:
-    """Return ``name`` when it is a TLA+ identifier.
+    """Return ``name``, which must be a TLA+ identifier.
 
     Raises
     ------
     TlaValueError
-        When it is not: ASCII letters, digits and ``_`` with at least one letter or ``_``.
+        Unless it has only ASCII letters, digits and ``_``, and at least one letter or ``_``.
     """
     if not IDENTIFIER.match(name):
         raise TlaValueError(f"not a TLA+ identifier: {ascii(name)[:80]}")
@@ -46,7 +46,7 @@ def check_identifier(name: str) -> str:
 
 
 def check_integer(number: int) -> int:
-    """Return ``number`` when TLC can hold it.
+    """Return ``number``, which must fit TLC's integers.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def format_string(text: str) -> str:
     Raises
     ------
     TlaValueError
-        When it holds a control character or lone surrogate that TLA+ has no escape for.
+        When it has a control character or lone surrogate without an escape in TLA+.
     """
     bad = _UNPRINTABLE.search(text)
     if bad:
@@ -80,7 +80,7 @@ _BOOL, _INT, _STR, _MODEL, _SET, _SEQ, _RECORD, _FUNCTION = range(8)
 
 
 class _Composite:
-    """What the four composite kinds share: a lazily computed key gives equality, hash and order."""
+    """Base of the four composite kinds: a lazily computed key gives equality, hash and order."""
 
     __slots__ = ("_hash_", "_key_")
     _content: ClassVar[str]  # Name of the attribute that holds the parts.
@@ -92,9 +92,9 @@ class _Composite:
             self._key_ = self._make_key()
         return self._key_
 
-    @abstractmethod  # Enforced by the kinds, each of which is an abstract collection as well.
+    @abstractmethod  # Enforced by the kinds, which are also abstract collections.
     def _make_key(self) -> _Key:
-        """Give what a value is compared by."""
+        """Give the key that values are compared by."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Composite):
@@ -114,13 +114,13 @@ class _Composite:
 
 
 class ModelValue:
-    """An uninterpreted constant, known by its name and equal to nothing but itself.
+    """An uninterpreted constant with a name, equal only to itself.
 
     Parameters
     ----------
     name
-        A TLA+ identifier. A set without elements that can be listed (``Nat``, ``STRING``) is
-        printed by TLC by name, and is read as the model value of that name.
+        A TLA+ identifier. TLC prints a set that it cannot list (``Nat``, ``STRING``) by name, and
+        it is read as a model value.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class ModelValue:
 
 
 class Set(_Composite, AbstractSet["Value"]):
-    """A finite set. Iteration is in canonical order; duplicates vanish; ``<=`` is "subset of".
+    """A finite set. Iteration is in canonical order, without duplicates; ``<=`` is "subset of".
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ def _ordered_distinct(items: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def sort_key(value: Value) -> tuple[Any, ...]:
-    """Return a key that orders values of every kind, equal exactly for equal values.
+    """Return a key that orders values of every kind; equal values have equal keys.
 
     Booleans come first, then integers, strings, model values, sets, sequences, records and
     functions; the shorter of two composites of one kind comes first.
@@ -419,10 +419,10 @@ def same(one: object, two: Value) -> bool:
 
 
 def format_value(value: Value) -> str:
-    """Return the canonical TLA+ text of a value: on one line, equal for equal values.
+    """Return the canonical TLA+ text of a value in one line; equal values have equal text.
 
-    Sets, domains and field names are in canonical order, whatever order TLC printed them in. For
-    text that goes *into* a module use :func:`~canvass.tlc.convert.to_tla`.
+    Sets, domains and field names are in canonical order, not in the order of TLC's text. For the
+    text of a module use :func:`~canvass.tlc.convert.to_tla`.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Options, folder and command line of a run of TLC. This module starts no process.
 
-The specification's own folder is only read, so it may be read-only, and two runs of one
-specification never meet: TLC's metadata, its unpacked standard modules and its working directory
-are all in here. Invariant: after :meth:`Workspace.close` nothing is left.
+TLC's metadata, its unpacked standard modules and its working directory are all in the folder of the
+run. So the specification's own folder may be read-only, and parallel runs of one specification are
+independent. Invariant: :meth:`Workspace.close` removes all files of the run.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from canvass.tlc.values import IDENTIFIER
 
 @dataclass(frozen=True, kw_only=True)
 class TlcOptions:
-    """Everything about a run but the specification and its configuration.
+    """The options of a run, besides the specification and its configuration.
 
     Parameters
     ----------
     workers
-        Threads that search, from 1. TLC's ``auto`` is not offered: 2.15 rejects it.
+        Number of search threads, from 1. TLC's ``auto`` is not offered: 2.15 rejects it.
     heap_mib
         Limit of the Java heap in MiB, from 64.
     stack_mib
-        Stack of each thread in MiB; ``None`` leaves it to Java. Literals of some thousand elements
+        Stack of each thread in MiB; ``None`` is Java's default. Literals of some thousand elements
         need 512.
     timeout_s
-        Seconds after which the run is killed, start of Java included; ``None`` is no limit.
+        Seconds after which the run is killed, with the start of Java; ``None`` is no limit.
     check_deadlock
-        Whether a state without successor is an error. A configuration that says otherwise
-        (``CHECK_DEADLOCK FALSE``) wins.
+        Whether a state without a successor is an error. ``CHECK_DEADLOCK`` in the configuration
+        takes precedence.
     simulate
-        Random behaviours instead of an exhaustive search.
+        Whether random behaviours replace the exhaustive search.
     traces
-        In simulation: how many behaviours; ``None`` goes on until the time limit.
+        In simulation: number of behaviours; ``None`` runs until the time limit.
     depth
-        In simulation: length at which a behaviour is cut off; ``None`` is TLC's 100.
+        In simulation: maximum length of a behaviour; ``None`` is TLC's default, 100.
     seed
         Seed of TLC's random choices (simulation, ``RandomElement``); ``None`` lets TLC draw one.
     coverage
-        Ask for coverage once a minute and at the end.
+        Whether TLC reports coverage, once a minute and at the end.
     dump
-        File for the state graph in dot, named ``*.dot``; actions are its edge labels.
+        File for the state graph in dot, named ``*.dot``; the edge labels are the actions.
     library
-        More folders in which modules are looked for, after the specification's own.
+        Folders that are searched for modules after the specification's own folder.
     extra_args
-        Further arguments for TLC, before the specification's name. After ``-continue`` the exit
-        code of TLC is no verdict; the result looks at the violations.
+        Further arguments for TLC, before the specification's name. With ``-continue`` TLC's exit
+        code does not tell violations; the result counts the reported ones.
     jvm_args
         Further arguments for Java.
     jar
@@ -66,7 +66,7 @@ class TlcOptions:
     Raises
     ------
     OptionError
-        When a number is out of range, a folder does not exist, or options contradict each other.
+        When a number is out of range, a folder does not exist, or two options exclude each other.
     """
 
     workers: int = 1
@@ -105,14 +105,14 @@ class TlcOptions:
                 raise OptionError(f"library folder does not exist: {os.fspath(folder)!a}")
 
     def tlc_args(self) -> list[str]:
-        """Return the arguments for TLC that follow from the options, without files of the run."""
+        """Return TLC's arguments for the options, without the files of the run."""
         args = ["-tool", "-workers", str(self.workers)]
         if self.simulate:
             args += ["-simulate"] if self.traces is None else ["-simulate", f"num={self.traces}"]
             args += [] if self.depth is None else ["-depth", str(self.depth)]
         else:
-            # One fingerprint polynomial, so that state ids in dumps are the same in every run. The
-            # metadir is removed after the run, so a checkpoint would serve nobody.
+            # With one fingerprint polynomial the state ids in dumps are equal in every run. No
+            # checkpoint is needed, because the metadir is removed after the run.
             args += ["-fp", "0", "-checkpoint", "0"]
         if self.seed is not None:
             args += ["-seed", str(self.seed)]
@@ -123,12 +123,12 @@ class TlcOptions:
         return args + list(self.extra_args)
 
     def java_args(self) -> list[str]:
-        """Return the arguments for Java that follow from the options."""
+        """Return Java's arguments for the options."""
         stack = [] if self.stack_mib is None else [f"-Xss{self.stack_mib}m"]
         return [
             "-XX:+UseParallelGC",
             "-XX:-UsePerfData",
-            # By default Java writes its own warnings to stdout, among the lines of TLC.
+            # By default Java writes its own warnings to stdout, between the lines of TLC.
             "-XX:+DisplayVMOutputToStderr",
             "-Xlog:disable",
             "-Xlog:all=warning:stderr",
@@ -160,7 +160,7 @@ class Workspace:
     folder : Path
         Working directory of the command.
     config : TlcConfig
-        As TLC will get it.
+        The configuration that TLC reads.
     """
 
     root: Path
@@ -184,7 +184,7 @@ def prepare(
     jar: Jar,
     java: Java,
 ) -> Workspace:
-    """Make the folder of a run and the command that runs it.
+    """Make the folder and the command of a run.
 
     Parameters
     ----------
@@ -193,15 +193,15 @@ def prepare(
     config
         Configuration file or contents; ``None`` is the file ``Name.cfg`` beside the module.
     constants
-        Values in place of those in the configuration.
+        Values of constants, in place of those in the configuration.
     options, jar, java
-        How to run.
+        The options, the jar and the Java of the run.
 
     Raises
     ------
     OptionError
-        When a file name begins with ``-``, is not ``Name.tla``, or does not exist; when a constant
-        cannot be expressed.
+        When a file name begins with ``-``, is not ``Name.tla``, or does not exist; when TLA+ cannot
+        express a constant.
     ConfigError
         When the configuration cannot be read.
     RunError
@@ -254,13 +254,13 @@ def prepare(
     return workspace
 
 
-def _existing(path: str | os.PathLike[str], what: str) -> Path:
+def _existing(path: str | os.PathLike[str], kind: str) -> Path:
     name = Path(path).name
     if name.startswith("-"):
-        raise OptionError(f"a {what} whose name begins with '-' is refused: {name!a}")
+        raise OptionError(f"the name of a {kind} must not begin with '-': {name!a}")
     absolute = Path(path).absolute()
     if not absolute.is_file():
-        raise OptionError(f"{what} does not exist: {str(absolute)!a}")
+        raise OptionError(f"{kind} does not exist: {str(absolute)!a}")
     return absolute
 
 
@@ -282,7 +282,7 @@ def read_config(path: str | os.PathLike[str]) -> TlcConfig:
 
 
 def _library(folders: list[Path], root: Path) -> str:
-    """Return the search path; a folder that a search path cannot name goes by a link."""
+    """Return the search path; a folder with ``:`` in its path is replaced by a link."""
     named = []
     for index, folder in enumerate(folders):
         absolute = folder.absolute()
