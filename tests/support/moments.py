@@ -1,4 +1,4 @@
-"""A captured run in which committed entries are on one member only, and the moment of that."""
+"""A captured run in which a committed entry is on one member only, and the first such moment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def captured_loss(folder: Path) -> Path:
 
 
 def is_durable(moment: Moment) -> bool:
-    """Whether a quorum has recorded all that was committed."""
+    """Tell whether a quorum has recorded the whole committed log."""
     holders = sum(
         agreement(moment.committed, log) == length(moment.committed) for log in moment.logs
     )
@@ -27,7 +27,7 @@ def is_durable(moment: Moment) -> bool:
 
 
 def first_loss(run: Path) -> int:
-    """The first event after which what was committed is on no quorum."""
+    """Give the place of the first event after which no quorum has the whole committed log."""
     moments = RunMoments(run)
     every = moments.moments(range(moments.total))
     return next(place for place, moment in enumerate(every) if not is_durable(moment))

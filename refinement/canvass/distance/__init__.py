@@ -1,7 +1,7 @@
 """The distance from a moment of a run, or from disks, to the nearest violation of a property.
 
-`moments` reads the state of a whole cluster from a run or from disks: a moment. `search` gives the
-moment to `MCFrom.tla`; from there TLC searches breadth first.
+A moment is the state of a whole cluster. `moments` reads moments from a run or from disks. `search`
+starts `MCFrom.tla` from a moment, and TLC searches breadth first. `report` is the JSON document.
 
 In: a run or disks. Out: the number of steps to a violation, and the counterexample.
 """

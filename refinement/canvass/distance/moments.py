@@ -1,11 +1,11 @@
 """The moments of a recorded run, and the moment at which members start on their disks.
 
-A run does not say which term each byte of a log is of. `_Replay` derives that: it takes the
-events in an order of causes, that of `canvass browse`, and copies entries from the leader that a
-member follows. The terms of older bytes come from the member's recording log.
+A run does not record the term of each byte of a log. `_Replay` derives the terms: it reads the
+events in the order of causes of `canvass browse`, and copies entries from the leader that a member
+follows. The terms of older bytes come from the member's recording log.
 
-A search takes seconds, and near misses last milliseconds. `RunMoments.exposed_every` chooses the
-events to search from, by logs and reports alone.
+A search takes seconds, and a cluster is near a loss for milliseconds. `RunMoments.exposed_every`
+chooses the events to search from, by logs and reports alone.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ class RunMoments:
     ------
     TraceError
         If the folder is not a run.
+    KeyError
+        If the run has no events.
     ValueError
         If the run names an unknown revision.
     """
@@ -118,12 +120,12 @@ class RunMoments:
         return len(self.lanes.rows)
 
     def place_of(self, member: int, step: int) -> int | None:
-        """Give the place of a member's step in the order of causes; None without such a step."""
+        """Give the place of a member's step in the order of causes; None if the run lacks it."""
         row = self.lanes.row_of(member, step)
         return None if row is None else self.lanes.place[row]
 
     def exposed_every(self, period_ns: int) -> list[tuple[int, Exposure]]:
-        """Give the place of the most exposed event of each period; the last if several are."""
+        """Give place and exposure of the last of the most exposed events of each period."""
         time = self.loaded.columns.time_ns
         replay = _Replay(self)
         found, until = list[tuple[int, Exposure]](), None
@@ -167,7 +169,7 @@ class RunMoments:
 
 
 class _Replay:
-    """The logs, the committed log and the messages under way, event by event."""
+    """Follows the logs, the committed log and the messages under way, event by event."""
 
     def __init__(self, run: RunMoments) -> None:
         count = run.rules.member_count
@@ -231,13 +233,13 @@ class _Replay:
         return quorum_position(noted, count) - quorum_position(shared, count)
 
     def _shared(self, log: Log, j: int) -> int:
-        """Give up to where two logs agree; no bound if one is a prefix of the other."""
+        """Give the position up to which two logs agree; `UNBOUNDED` if one is a prefix."""
         theirs = self._logs[j]
         shared = agreement(log, theirs)
         return UNBOUNDED if shared == min(length(log), length(theirs)) else shared
 
     def _recorded(self, i: int, row: int, log: Log, recorded: int) -> Log:
-        """Continue a log up to ``recorded`` from the followed leader, else by its recording log."""
+        """Extend a log to ``recorded`` with the log of its leader, else by its recording log."""
         last = self._last[i]
         if last is not None:
             _, _, _, role, election, leader, term, module_term = self._run._cells[last]
@@ -270,7 +272,7 @@ class _Replay:
 
 
 def _by_recording_log(state: Member, log: Log, end: int) -> Log:
-    """Continue a log up to ``end`` with the terms of the recording log."""
+    """Extend a log to ``end`` with the terms of the recording log."""
     for entry in state.recording_log:
         start = length(log)
         stop = end if entry.log_position == NULL_VALUE else min(entry.log_position, end)

@@ -20,10 +20,9 @@ class MomentReport(Struct, frozen=True, rename="camel"):
     ``event`` is a place in the order of causes of the run; ``timeNs`` is the time since the first
     event of the run. Both are null for disks.
     ``steps`` is null if no violation was found within ``searched`` steps.
-    ``underWay`` counts the messages that are under way at the moment, ``repeats`` those besides
-    that a later message in the same channel replaces: the search leaves them out.
-    ``countedTooFar`` is how far the reports that a member counts are beyond what the reporters
-    share with its log, in bytes; null without ``--every``.
+    ``underWay`` counts the messages under way at the moment. ``repeats`` counts further messages
+    that a later message in the same channel replaces; the search leaves them out.
+    ``countedTooFar`` is `Exposure.counted_too_far` in bytes; null without ``--every``.
     """
 
     moment: str
@@ -53,14 +52,14 @@ class DistanceReport(Struct, frozen=True, rename="camel"):
 def distance_text(report: MomentReport, wanted: str) -> str:
     """Write the distance from a moment to a violation of the property ``wanted``, in words."""
     if report.steps == 0:
-        said = f"{wanted} is violated here already"
+        text = f"{wanted} is violated here already"
     elif report.steps is not None:
         steps = counted(report.steps, "step")
-        said = f"{steps} to a violation of {wanted}{faults_text(report)}"
+        text = f"{steps} to a violation of {wanted}{faults_text(report)}"
     else:
         stopped = "" if report.complete else ", stopped by the time limit"
-        said = f"no violation of {wanted} within {counted(report.searched, 'step')}{stopped}"
-    return said + counted_text(report)
+        text = f"no violation of {wanted} within {counted(report.searched, 'step')}{stopped}"
+    return text + counted_text(report)
 
 
 def faults_text(report: MomentReport) -> str:
@@ -71,7 +70,7 @@ def faults_text(report: MomentReport) -> str:
 
 
 def counted_text(report: MomentReport) -> str:
-    """Say how far reports are counted too far; empty if they are not."""
+    """Write how many bytes reports are counted too far; empty if they are not."""
     if not report.counted_too_far:
         return ""
     return f"; reports are counted {report.counted_too_far:,} bytes too far"

@@ -1,8 +1,8 @@
-"""The cluster at one moment, and the nearest violation from there on.
+"""The cluster at one moment, and the search for the nearest violation from it.
 
 A `Moment` has the members, the messages under way, the logs and the committed log. `MCFrom.tla`
-starts from it, and TLC searches. Positions of a moment are bytes. `Moment.small` replaces each by
-its rank among all positions that a member or message knows: the model reads their order only.
+starts from it, and TLC searches. Positions of a moment are bytes. The model reads only their order,
+so `Moment.small` replaces each position by its rank among all positions of the moment.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Moment:
     label: str
 
     def without_repeats(self) -> Moment:
-        """Give the moment without the messages that a later message in their channel replaces.
+        """Give the moment without messages that a later message in their channel replaces.
 
-        Members report positions again and again. A later report replaces an earlier one if it names
-        at least the same position, and is otherwise equal. An imported run has hundreds of reports
-        under way: each inferred send is at the earliest step that can have sent it.
+        Members repeat reports of positions. A later message replaces an earlier one if it is equal,
+        or if it is an equal report of a greater position. An imported run has hundreds of reports
+        under way, because an inferred send is at the earliest step that can have sent it.
         """
         kept: list[UnderWay] = []
         greatest: dict[Hashable, int] = {}
@@ -139,7 +139,7 @@ class Moment:
 
     @property
     def end(self) -> int:
-        """Where the longest log ends, written or recorded."""
+        """The end of the longest log, written or recorded."""
         written = (one.publication_position for one in self.members)
         return max((*map(length, self.logs), *written, 0))
 
@@ -185,7 +185,7 @@ def _state_value(state: Member) -> dict[str, Any]:
 
 
 def _entries(log: Iterable[Any]) -> tuple[int, ...]:
-    """Give a log with ranks as the model has it: the term of each entry."""
+    """Give a log with ranks in the form of the model: the term of each entry."""
     return tuple(one.term for one in log for _ in range(one.start, one.end))
 
 
@@ -211,13 +211,13 @@ class Bounds:
     crashes
         Maximum number of crashes in a behaviour.
     under_way
-        Maximum number of messages under way at once, besides those of the beginning.
+        Maximum number of messages under way at once, besides those under way at the start.
     seconds
         Time limit, with the start of Java.
     heap_mib
-        Java heap.
+        Limit of the Java heap.
     workers
-        TLC's threads. With several the behaviour found may not be a shortest one.
+        Number of TLC's threads. With several the found behaviour may not be a shortest one.
     """
 
     steps: int = 12
@@ -235,17 +235,17 @@ class Distance:
     Attributes
     ----------
     steps
-        Length of the shortest violating behaviour that was found; null if there is none.
+        Length of the shortest violating behaviour that was found; None without one.
     faults
         Number of faults among these steps, by kind.
     searched
-        All behaviours up to this length were searched.
+        Length up to which all behaviours were searched.
     complete
         Whether all behaviours within the bounds were searched.
     failure
-        Why TLC could not search; empty if it could.
+        The reason why TLC could not search; empty if it could.
     violation
-        The violation that TLC reported; null if there is none.
+        The violation that TLC reported; None without one.
     """
 
     label: str
@@ -260,7 +260,7 @@ class Distance:
 
 
 FAULTS: Final = {"RestartMember": "crash", "TETakeEnterElection": "lost leader"}
-"""Steps that are faults of the environment, and their names."""
+"""Names of the actions that are faults of the environment."""
 
 
 def configuration(root: Path, wanted: str) -> TlcConfig:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from canvass.cluster.names import wire_name
 
 ABSENT: Final = "absent"
-"""In a change, the text of a value that is not there."""
+"""Text of a missing value in a change."""
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
@@ -48,9 +48,9 @@ class Fate(str, Enum):
 
     DELIVERED = "DELIVERED"
     LOST = "LOST"
-    """It was sent, and never received in the run."""
+    """An event sends it, and no event receives it."""
     UNSENT = "UNSENT"
-    """It was received, and no event sends it."""
+    """An event receives it, and no event sends it."""
 
 
 class LaneEvent(Record, frozen=True):
@@ -61,11 +61,11 @@ class LaneEvent(Record, frozen=True):
     reference: str = ""
     """Name of the event in commands: ``1:42`` is step 42 of member 1."""
     given: str = ""
-    """The input of the step besides its message."""
+    """The input of the step, without its message."""
     aside: tuple[str, ...] = ()
     """Lost messages, and messages to and from lanes that are not drawn, one a line."""
     changes: tuple[str, ...] = ()
-    """Changes of the state, one a line, the most important first."""
+    """Changes of the state, one a line, the most important ones first."""
     mark: Mark | None = None
     remark: str = ""
     """The reason for the mark, in a few words."""
@@ -81,19 +81,19 @@ class LaneMessage(Record, frozen=True):
     """Lane of the sender."""
     receiver: int
     sent: int | None = None
-    """Number of the event that sends it, None if that is not in the diagram."""
+    """Number of the event that sends it; None if that event is not in the diagram."""
     received: int | None = None
-    """Number of the event that receives it, None if that is not in the diagram."""
+    """Number of the event that receives it; None if that event is not in the diagram."""
     fate: Fate = Fate.DELIVERED
     text: str = ""
-    """Its contents."""
+    """Contents of the message."""
 
 
 class Diagram(Record, frozen=True):
     """Lanes with their events and messages."""
 
     lanes: tuple[str, ...]
-    """The lanes' names, from left to right."""
+    """Names of the lanes, from left to right."""
     events: tuple[LaneEvent, ...]
     messages: tuple[LaneMessage, ...] = ()
     before: int = 0
@@ -116,13 +116,13 @@ class Index:
 
 
 def visible(text: str) -> str:
-    """Give a text with escapes for its unprintable characters, line breaks included."""
+    """Give a text with escapes for its unprintable characters and line breaks."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def shortened(text: str, limit: int) -> str:
-    """Give the first ``limit`` characters of a text, unprintable ones as escapes."""
+    """Give at most ``limit`` characters of a text, with escapes as in `visible`."""
     shown = visible(text[: limit + 1])
     return shown if len(shown) <= limit and len(text) <= limit else f"{shown[: limit - 1]}…"

@@ -1,7 +1,7 @@
-"""Swim lanes of a behaviour of `Cluster.tla`: the member that takes each step, and messages.
+"""Swim lanes of a behaviour of `Cluster.tla`: the steps of members, and their messages.
 
 States are trees of JSON values with the variables ``member`` and ``channel``, and perhaps ``log``
-and ``hist``. Channels are queues: the first message that was put into one leaves it first.
+and ``hist``. Channels are queues: the oldest message leaves first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from canvass.lanes.model import ABSENT, MARKED, Diagram, Fate, LaneEvent, LaneMe
 
 Tree = dict[str, Any]
 _PREFIXES: Final = ("RE", "TE", "Take")
-"""Prefixes of action names: of `MCReduction`, of `MCTwoElections`, of `Cluster`."""
+"""Prefixes of action names in `MCReduction`, `MCTwoElections` and `Cluster`."""
 LOSE: Final = "Lose"
 """Prefix of the actions that lose a message."""
 _MARKS: Final = {**MARKED, "RestartMember": MARKED["Restart"]}
@@ -32,15 +32,15 @@ _FIRST_SHOWN: Final = (
 )
 """The most important fields; the others follow in the order of the state."""
 _MAX_CHANGES: Final = 3
-"""Maximum number of changes shown of a step. The counterexample without lanes has all."""
+"""Maximum number of changes of a step in lanes. The counterexample without lanes has all."""
 
 
 def cluster_diagram(
     states: Sequence[Tree], actions: Sequence[str], claim: str = ""
 ) -> Diagram | None:
-    """Draw a behaviour; None if its states are not those of a cluster.
+    """Draw a behaviour; None if its states are not states of a cluster.
 
-    Event ``k`` leads to state ``k + 1``, the first state having the number 0.
+    Event ``k`` leads to ``states[k + 1]``.
     """
     if not states or not all(map(is_cluster, states)):
         return None
@@ -63,7 +63,7 @@ def cluster_diagram(
 
 
 class _Drawing:
-    """The events and messages drawn so far, and the messages under way."""
+    """The events and messages so far, and the messages under way."""
 
     def __init__(self, lane_of: dict[str, int], first: Tree) -> None:
         self.events: list[LaneEvent] = []
@@ -141,13 +141,13 @@ def state_part(state: Tree, variable: str, name: str) -> Any:
 
 
 def _violates(claim: str) -> str:
-    """Put the verb first: a narrow lane then wraps after it."""
+    """Put the verb first, so that a narrow lane breaks the line after it."""
     name = claim.removesuffix(" is violated")
     return claim if name == claim else f"violates {name}"
 
 
 def is_cluster(state: Tree) -> bool:
-    """Say whether a state has members, and queues of messages between them."""
+    """Tell whether a state has members, and queues of messages between them."""
     members, channels = state.get("member"), state.get("channel")
     return (
         isinstance(members, dict)
@@ -165,12 +165,12 @@ def is_cluster(state: Tree) -> bool:
 
 
 def action_name(action: str) -> str:
-    """Name the action of a member in an action of the cluster, which may have arguments."""
+    """Name the member's action of an action of the cluster, without arguments."""
     return action_title(action).partition("(")[0]
 
 
 def action_title(action: str) -> str:
-    """Give an action of the cluster without the prefixes of its name."""
+    """Give an action of the cluster without its prefixes."""
     for prefix in _PREFIXES:
         action = action.removeprefix(prefix)
     return action
@@ -181,15 +181,15 @@ def _is_restart(action: str) -> bool:
 
 
 def is_received(action: str, gone: int) -> bool:
-    """Say whether the last of the messages that left a channel in a step was received.
+    """Tell whether a step received the last of the ``gone`` messages that left a channel.
 
-    The messages before it were lost. A restart and a loss receive none.
+    The other messages that left were lost. A restart and a loss receive none.
     """
     return gone > 0 and not _is_restart(action) and not action.startswith(LOSE)
 
 
 def moved(before: Tree, after: Tree) -> Iterator[tuple[str, str, int, list[Any]]]:
-    """Give for each channel that changed how many messages left it, and which ones were put in."""
+    """Give sender, receiver, number of removed messages and added messages of changed channels."""
     for i, queues in after.items():
         for j, new in queues.items():
             old = before.get(i, {}).get(j, [])
@@ -214,7 +214,7 @@ def acting_member(before: Tree, after: Tree, action: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Write a value of a tree in one line."""
+    """Write a value of a tree on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -227,14 +227,14 @@ def value_text(value: Any) -> str:
 
 
 def part_path(path: str, name: str) -> str:
-    """The place of a part of a value: ``members[0]`` of a function, ``role`` of a record."""
+    """Give the path of a part of a value: ``members[0]`` of a function, ``role`` of a record."""
     if not name.isidentifier():
         return f"{path}[{name}]"
     return f"{path}.{name}" if path else name
 
 
 def field_changes(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
-    """Give the fields in which two trees of JSON values differ: path, value before and after."""
+    """Give path, value before and value after of each difference of two trees of JSON values."""
     if before == after and type(before) is type(after):
         return
     if isinstance(before, dict) and isinstance(after, dict):

@@ -1,6 +1,6 @@
-"""Diagrams of runs: the events of a run in an order of causes, and windows of them as diagrams.
+"""Diagrams of runs: all events in an order of causes, and diagrams of some of them.
 
-The columns of a run are looked at as a whole; only the events of a window become objects.
+The order is computed from columns; only drawn events become objects.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from canvass.traces.schema import Event
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The events of one lane, in its own order; all sequences are of the same length."""
+    """The events of one lane in their order, in sequences of equal length."""
 
     time: Sequence[int]
-    """By the lane's own clock."""
+    """Time of each event by the lane's own clock."""
     receives: Sequence[Hashable | None]
-    """The message that each event receives, if it does."""
+    """The message that each event receives; None if it receives none."""
     sends: Sequence[Sequence[Hashable]]
     """The messages that each event sends."""
 
@@ -41,12 +41,12 @@ def causal_order(lanes: Sequence[Lane]) -> list[tuple[int, int]]:
     Returns
     -------
     list of (lane, place in the lane)
-        All events. A message that nobody sends holds nothing up; events that wait for each other
-        in a circle follow in the order of their clocks.
+        All events. An event comes after the event that sends its message, if there is one. Events
+        that wait for each other in a circle are ordered by their clocks.
 
     Notes
     -----
-    The time is that of sorting all events.
+    Takes the time of sorting all events.
     """
     sendable = {sent for lane in lanes for sending in lane.sends for sent in sending}
     sent: set[Hashable] = set()
@@ -57,14 +57,14 @@ def causal_order(lanes: Sequence[Lane]) -> list[tuple[int, int]]:
     order: list[tuple[int, int]] = []
 
     def offer(lane: int, *, force: bool = False) -> None:
-        """Let the next event of a lane wait for its message, or for its turn."""
+        """Make the next event of a lane ready, or let it wait for its message."""
         place = places[lane]
         if place == len(lanes[lane].time):
             return
         wanted = lanes[lane].receives[place]
         if wanted is None or wanted in sent or wanted not in sendable or force:
             blocked.discard(lane)
-            # Equal clocks take turns, so that lanes without clocks advance together.
+            # With equal times lanes alternate, so lanes without clocks advance together.
             heappush(ready, (lanes[lane].time[place], place, lane))
         else:
             blocked.add(lane)
@@ -100,18 +100,18 @@ _FIRST_SHOWN: Final = (
     "append_position",
     "recorded_position",
 )
-"""The fields that tell a reader most; the others follow in the order of the format."""
+"""The most important fields; the others follow in the order of the format."""
 
 
 class Change(Record, frozen=True):
-    """A field with another value after a step than before it."""
+    """A field whose value differs before and after a step."""
 
     field: str
     before: str
     after: str
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Write the change on one line."""
         return f"{self.field}: {self.before} → {self.after}"
 
 
@@ -146,7 +146,7 @@ def _field_changes(name: str, old: object, new: object) -> Iterator[Change]:
 
 
 def value_text(value: object) -> str:
-    """Write a value of a state or a message for a person."""
+    """Write a value of a state or a message as text."""
     if value is None:
         return ABSENT
     if isinstance(value, bool):
@@ -179,9 +179,9 @@ class RunLanes:
     Attributes
     ----------
     rows
-        Rows of the columns, in an order of causes.
+        Rows of the columns in an order of causes.
     place
-        For each row its place in that order.
+        The place of each row in that order.
     """
 
     def __init__(self, columns: EventColumns) -> None:
@@ -214,7 +214,7 @@ class RunLanes:
                 self._receiver.setdefault(one, row)
 
     def row_of(self, member: int, step: int) -> int | None:
-        """Give the row of a member's step, or None if there is no such step."""
+        """Give the row of a member's step; None if the run does not have the step."""
         if not 0 <= member < self.columns.member_count:
             return None
         start, end = self._starts[member], self._starts[member + 1]
@@ -222,15 +222,15 @@ class RunLanes:
         return row if row < end and int(self.columns.step[row]) == step else None
 
     def _is_whole(self, member: int) -> bool:
-        """Tell whether no step of a member is missing, so that what is not there did not happen."""
+        """Tell whether a stream begins at step 0 and has no gap."""
         return 0 <= member < len(self._whole) and self._whole[member]
 
     def sender_of(self, row: int) -> int | None:
-        """Give the row of the event that sent what an event receives, or None."""
+        """Give the row of the event that sent the message that an event receives, or None."""
         return self._sender.get(self._received[row])
 
     def leading_to(self, row: int, count: int) -> list[int]:
-        """Give the last ``count`` events that an event rests on, and itself, in their order."""
+        """Give the rows of the last ``count`` causes of an event, and its own row, in order."""
         first = self.place[row]
         heap, seen = [-first], {first}
         found: list[int] = []
@@ -238,7 +238,7 @@ class RunLanes:
             place = -heappop(heap)
             found.append(self.rows[place])
             for cause in self._causes(self.rows[place]):
-                # In a circle a cause may stand later; it is left out.
+                # In a circle a cause may come later; it is left out.
                 if self.place[cause] < place and self.place[cause] not in seen:
                     seen.add(self.place[cause])
                     heappush(heap, -self.place[cause])
@@ -261,11 +261,11 @@ class RunLanes:
         Parameters
         ----------
         rows
-            Rows of the columns, in the order in which they are to stand.
+            Rows of the columns, in the order of the diagram.
         members
-            Whose lanes to draw; all if not given. Rows of others are left out.
+            The members whose lanes are drawn; None for all. Rows of other members are left out.
         marks
-            Rows at which the run diverges, with what to say there.
+            Rows at which the run diverges, with the remark for each.
         """
         lanes = sorted(range(self.columns.member_count) if members is None else set(members))
         lane_of = {member: lane for lane, member in enumerate(lanes)}
@@ -333,7 +333,7 @@ class RunLanes:
     def _messages(
         self, row: int, event: Event, lane_of: Mapping[int, int], number: Mapping[int, int]
     ) -> list[LaneMessage]:
-        """Give the messages that an event sends; and the one received from a lane not drawn."""
+        """Give the messages that an event sends, and a received one that no drawn event sends."""
         member = int(self.columns.member[row])
         found = []
         first = int(self.columns.send_offsets[row])
@@ -376,7 +376,7 @@ class RunLanes:
         return found
 
     def _goes_to(self, row: int | None, identity: int) -> int:
-        """Give the receiver that a send names."""
+        """Give the receiver of the message ``identity`` in the sends of an event."""
         if row is None:
             return NONE
         start, end = (int(self.columns.send_offsets[row + k]) for k in (0, 1))
@@ -387,7 +387,7 @@ class RunLanes:
 
 
 def _aside(event: Event, lane_of: Mapping[int, int]) -> Iterator[str]:
-    """Tell the messages of an event that have no lane at their other end."""
+    """Write the messages of an event from or to members without a lane."""
     given = event.input
     if given.message is not None and given.from_ not in lane_of:
         yield f"← {given.from_} {type(given.message).__name__}"
@@ -397,7 +397,7 @@ def _aside(event: Event, lane_of: Mapping[int, int]) -> Iterator[str]:
 
 
 def _given(event: Event) -> str:
-    """Say what an event consumed besides a message."""
+    """Write the input of an event, without its message."""
     given = event.input
     names = ("position", "leadership_term_id", "term_base_log_position")
     values = ((wire_name(name), getattr(given, name)) for name in names)

@@ -1,13 +1,12 @@
-"""A diagram as text: in columns for terminals, and for the tools of others.
+"""Write a diagram as text: in columns for terminals, for Mermaid, and for ShiViz.
 
     ● 12 CandidateBallot      │                        │
     │   → 0 RequestVote       │                        │
     ├──────RequestVote───────▶│                        │
     │                         ● 14 OnRequestVote       │
 
-In columns, lines are parts of text with a style, so that a terminal can colour them and a pipe need
-not; no meaning is in the colour alone. For others there are Mermaid sequence diagrams, and logs
-with vector clocks for ShiViz.
+In columns, a line is a list of texts with styles. A terminal may colour them; the text has the full
+meaning without colours. Mermaid gets a sequence diagram, and ShiViz a log with vector clocks.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Style: TypeAlias = Literal["", "dim", "title", "bad", "fault", "message"]
 Line: TypeAlias = list[tuple[str, Style]]
 
 MIN_WIDTH: Final = 18
-"""Columns of a lane in which an action's name and little more can be read."""
+"""Minimum width of a lane: an action's name fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +68,13 @@ class TextLanes:
     Parameters
     ----------
     diagram
-        What to draw.
+        The diagram to draw.
     width
-        Columns there are. Lanes get `MIN_WIDTH` at least, whatever it is.
+        Width in columns. Each lane gets at least `MIN_WIDTH`.
     glyphs
-        What to draw with.
+        The characters to draw with.
     contents
-        Whether to say what is in each message where it arrives.
+        Whether to write the contents of each message at its receipt.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class TextLanes:
         self._column = max(MIN_WIDTH, width // max(1, len(diagram.lanes)))
 
     def lines(self) -> Iterator[Line]:
-        """Draw line by line, from the top."""
+        """Draw the diagram line by line, from the top."""
         diagram, index = self._diagram, Index(self._diagram)
         yield self._row(dict(enumerate(diagram.lanes)), "title", axis=False)
         if diagram.before:
@@ -107,7 +106,7 @@ class TextLanes:
             yield self._left_out(diagram.after, "after")
 
     def _row(self, cells: dict[int, str], style: Style, *, axis: bool = True) -> Line:
-        """Draw one line of which some lanes hold text."""
+        """Draw one line with text in some lanes."""
         line: Line = []
         for lane in range(len(self._diagram.lanes)):
             text = cells.get(lane)
@@ -122,7 +121,7 @@ class TextLanes:
         return [(f"{self._glyphs.gap} {events} {where}, not shown", "dim")]
 
     def _arrow(self, message: LaneMessage) -> Line:
-        """Draw the line on which a message arrives."""
+        """Draw the line at which a message arrives."""
         glyphs, column = self._glyphs, self._column
         start, end = message.sender, message.receiver
         first, last = sorted((start, end))
@@ -155,7 +154,7 @@ class TextLanes:
     def _event(
         self, event: LaneEvent, sent: list[LaneMessage], received: list[LaneMessage]
     ) -> Iterator[Line]:
-        """Draw an event: its title, its mark, what it sends, what it changes."""
+        """Draw an event: its title, mark, sends and changes."""
         glyphs = self._glyphs
         style: Style = "title"
         sign = glyphs.event
@@ -165,18 +164,18 @@ class TextLanes:
         step = event.reference.rpartition(":")[2]
         for line in self._wrapped(f"{step} {event.title}".strip(), f"{sign} "):
             yield self._row({event.lane: line}, style)
-        for text, kind in self._said(event, style, sent, received):
+        for text, kind in self._below(event, style, sent, received):
             for line in self._wrapped(text, f"{glyphs.axis}   "):
                 yield self._row({event.lane: line}, kind)
 
-    def _said(
+    def _below(
         self,
         event: LaneEvent,
         style: Style,
         sent: list[LaneMessage],
         received: list[LaneMessage],
     ) -> Iterator[tuple[str, Style]]:
-        """Give what stands below the title of an event."""
+        """Give the lines below the title of an event."""
         glyphs = self._glyphs
         if event.mark is not None:
             yield f"{event.mark.value}: {event.remark}".removesuffix(": "), style
@@ -206,7 +205,7 @@ class TextLanes:
 
 
 def _stripped(line: Line) -> Line:
-    """Leave the spaces at the end of a line out."""
+    """Remove the spaces at the end of a line."""
     while line and not line[-1][0].strip():
         line.pop()
     if line:
@@ -216,7 +215,7 @@ def _stripped(line: Line) -> Line:
 
 
 def vector_clocks(lanes: RunLanes) -> dict[int, tuple[int, ...]]:
-    """Give for each row the vector clock after its event: per member, its events known here."""
+    """Give the vector clock after each event, by row: the number of known events by member."""
     count = lanes.columns.member_count
     latest = [(0,) * count for _ in range(count)]
     found: dict[int, tuple[int, ...]] = {}
@@ -232,7 +231,7 @@ def vector_clocks(lanes: RunLanes) -> dict[int, tuple[int, ...]]:
 
 
 def shiviz_lines(lanes: RunLanes) -> Iterator[str]:
-    """Give the log line by line, in an order of causes."""
+    """Give the log for ShiViz line by line, in an order of causes."""
     clocks = vector_clocks(lanes)
     for row in lanes.rows:
         event = lanes.columns.event(row)
@@ -254,7 +253,7 @@ _MAX_CHANGES: Final = 4
 
 
 def to_mermaid(diagram: Diagram) -> str:
-    """Give the source of the sequence diagram."""
+    """Give the source of a Mermaid sequence diagram."""
     return "\n".join(_lines(diagram)) + "\n"
 
 
@@ -269,8 +268,8 @@ def _lines(diagram: Diagram) -> Iterator[str]:
             yield f"    Note over {everywhere}: {event.skipped} events are not shown"
         for message in index.received[number]:
             arrow = "--)" if message.sent is None else "-)"
-            said = ", not sent" if message.fate is Fate.UNSENT else ""
-            yield (f"    m{message.sender}{arrow}m{message.receiver}: {_text(message.name)}{said}")
+            fate = ", not sent" if message.fate is Fate.UNSENT else ""
+            yield f"    m{message.sender}{arrow}m{message.receiver}: {_text(message.name)}{fate}"
         yield f"    Note over m{event.lane}: {_note(event)}"
         for message in index.sent[number]:
             if message.fate is Fate.LOST:
@@ -289,5 +288,5 @@ def _note(event: LaneEvent) -> str:
 
 
 def _text(text: str) -> str:
-    """Write what Mermaid might take for its own as entities."""
+    """Write characters that have a meaning in Mermaid as entities."""
     return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", shortened(text, _MAX_TEXT))

@@ -1,4 +1,4 @@
-"""``canvass check --from``: which moment is meant, how near a loss is, and errors of one line."""
+"""``canvass check --from``: the chosen moment, the distance to a loss, and errors in one line."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from canvass.cluster.rules import Rules
 from canvass.distance import search
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment
+from canvass.traces.recorder import RunRecorder
+from canvass.traces.schema import Run
 from support.aeron_disks import Term, disk_of, write_disks
 from support.aeron_runs import SAMPLES
 from support.moments import captured_loss, first_loss
@@ -29,7 +32,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--from", "nowhere"], "nowhere: there is no such file or folder"),
         (["--from", "EMPTY"], "neither a run nor the disks of members"),
         (["--from", "LOGS"], "event logs of Aeron, not a run: `canvass import aeron "),
-        (["--from", "RUN:999999"], "there is no event 999999"),
+        (["--from", "BLANK"], "blank: the run has no events"),
+        (["--from", "BLANK", "--every", "1s"], "blank: the run has no events"),
+        (["--from", "RUN:999999"], "there is no event 999999: the last one is "),
         (["--from", "RUN:999s"], "999s is after the end of the run, which took "),
         (["--from", "nowhere:1:27"], "nowhere: there is no such file or folder"),
         (["--from", "RUN:7:1"], "member 7 has no step 1"),
@@ -40,6 +45,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--from", f"RUN:1:{'9' * 5000}"], "is not an event; give 85, 1:27"),
         (["--from", f"RUN:{'9' * 400}s"], "is not an event; give 85, 1:27"),
         (["--from", "RUN", "--every", f"{'9' * 400}s"], "is not a time; write 500ms, 1s or 2m"),
+        (["--from", "RUN", "--every", ""], "'' is not a time; write 500ms, 1s or 2m"),
+        (["--from", "RUN", "--every", "1s", "--diagram"], "leave out --diagram"),
         (["--from", "RUN", "--property", "Nothing"], "--property Nothing is none of"),
         (["--from", "RUN:3", "--every", "1s"], "leave out the event"),
         (["MCHazard1", "--from", "RUN"], "--from uses its own model"),
@@ -49,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--crashes", "0"], "--crashes requires --from"),
         (["--steps", "3"], "--steps requires --from"),
         (["--property", "LogMatching"], "--property requires --from"),
-        (["--from", "RUN", "--export", "far.svg"], "far.svg: a picture is of a run over time"),
+        (["--from", "RUN", "--export", "far.svg"], "far.svg: a picture shows a whole run"),
         (
             ["--from", "RUN", "--every", "1s", "--export", "none/far.svg"],
             "none/far.svg: there is no such folder to write to",
@@ -60,10 +67,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
     ],
 )
-def test_a_moment_that_there_is_not_is_one_line(
+def test_a_wrong_moment_or_option_is_an_error_in_one_line(
     command: Command, run: Path, tmp_path: Path, words: list[str], said: str
 ) -> None:
-    places = {"RUN": str(run), "EMPTY": str(tmp_path), "LOGS": str(SAMPLES[0])}
+    blank = tmp_path / "blank"
+    RunRecorder(blank, Run.of(Rules.of("1.50"), "blank", {}), flush=False).close()
+    (tmp_path / "empty").mkdir()
+    places = {"RUN": str(run), "EMPTY": str(tmp_path / "empty"), "LOGS": str(SAMPLES[0])}
+    places["BLANK"] = str(blank)
     for name, place in places.items():
         words = [one.replace(name, place) for one in words]
     code, out, err = command("check", *words)
@@ -73,7 +84,7 @@ def test_a_moment_that_there_is_not_is_one_line(
     assert err.count("\n") == 1
 
 
-def test_the_moment_before_a_loss_is_a_few_steps_away_from_it(
+def test_from_the_moment_before_a_loss_the_distance_is_a_few_steps(
     command: Command, run: Path, tmp_path: Path
 ) -> None:
     place, file = first_loss(run), tmp_path / "loss.itf.json"
@@ -120,8 +131,8 @@ def test_messages_are_searched_without_repeats_and_counted(
     assert report["repeats"] == len(moment.under_way) - 1 == 32
 
 
-def test_disks_are_a_moment_as_well(command: Command, tmp_path: Path) -> None:
-    """Member 0 has opened term 1, so that term 0 was committed; then two disks are gone."""
+def test_a_search_starts_from_disks(command: Command, tmp_path: Path) -> None:
+    """Member 0 has opened term 1, so term 0 was committed; then two disks are lost."""
     terms = [Term(0, 0, (b"a",)), Term(1, 1)]
     write_disks(tmp_path / "all", [disk_of(i, terms) for i in range(3)])
     write_disks(tmp_path / "one", [disk_of(0, [*terms, Term(2, 2)])])

@@ -97,7 +97,7 @@ def test_the_end_says_what_is_violated_and_where_a_lasso_goes_back_to() -> None:
 def test_a_behaviour_of_anything_else_has_no_lanes() -> None:
     other = counterexample_of(TraceState(1, None, None, None, "/\\ x = 1\n"))
 
-    with pytest.raises(CommandError, match=r"lanes are drawn for models of Cluster\.tla only"):
+    with pytest.raises(CommandError, match=r"only models of Cluster\.tla have swim lanes"):
         list(swim_lanes(other, 80))
 
 

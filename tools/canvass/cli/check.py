@@ -1,6 +1,6 @@
-"""``canvass check``: model-check the spec, and hold what TLC finds to the manifest.
+"""``canvass check``: model-check the spec, and compare TLC's results with the manifest.
 
-The command line and what it prints and writes are here; `models` runs and compares.
+This module parses the command line and writes the results; `models` runs TLC and compares.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def heap_mib(text: str) -> int:
 
 
 def exit_code(standings: Sequence[Standing]) -> int:
-    """Return 2 when a model could not be checked or there was none, else 1 or 0."""
+    """Return 2 if a model was not checked or there is no model; 1 if one differs; else 0."""
     if not standings or Standing.NOT_CHECKED in standings:
         return EXIT_ERROR
     return EXIT_UNEXPECTED if Standing.NOT_AS_EXPECTED in standings else EXIT_OK
@@ -83,9 +83,9 @@ def show_list(models: Sequence[ModelEntry]) -> None:
 
 
 def show_result(run: ModelRun, width: int) -> None:
-    """Write the one line of a model for a person, and what TLC warns of.
+    """Write the line of a model for a person, and TLC's warnings.
 
-    Why a model could not be checked is on standard error.
+    The command writes the reason why a model could not be checked to stderr.
     """
     from rich.text import Text
 
@@ -110,7 +110,7 @@ def show_result(run: ModelRun, width: int) -> None:
 
 
 def show_coverage(run: ModelRun) -> None:
-    """Write how often each action was taken; what never was is marked."""
+    """Write how often each action was taken, and mark the actions that never were."""
     for one in run.result.coverage:
         never = "  never taken" if not one.total and one.kind == "next" else ""
         place = f"{one.location.module}:{one.location.line}"
@@ -226,6 +226,8 @@ def register(app: typer.Typer) -> None:
             of_models = {"--print-config": print_config, "--seed": seed, "--coverage": coverage}
             for name in _given({"MODEL": models or None, **sets_of_models, **of_models}):
                 raise CommandError(f"--from uses its own model; leave out {name}")
+            if every is not None and diagram:
+                raise CommandError("--every draws no swim lanes; leave out --diagram")
             limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
             bounds: dict[str, Any] = limits | {"steps": steps, "crashes": crashes}
             code = check_from(
@@ -248,7 +250,7 @@ def register(app: typer.Typer) -> None:
         sets = frozenset({ModelSet.NIGHT if night else ModelSet.PUSH})
         chosen = select(manifest, names, frozenset(ModelSet) if listing or everything else sets)
         if listing or print_config:
-            _say(root, chosen, output, listing=listing)
+            _list(root, chosen, output, listing=listing)
             return
 
         settings = Settings(
@@ -302,7 +304,8 @@ def _given(options: Mapping[str, object]) -> list[str]:
     return [name for name, value in options.items() if value is not None and value is not False]
 
 
-def _say(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: bool) -> None:
+def _list(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: bool) -> None:
+    """Write the models, or TLC's configuration of the only one."""
     from canvass.cli.models import config_of
 
     if not listing:

@@ -1,7 +1,7 @@
-"""A counterexample as a person reads it, and as a file.
+"""Write a counterexample for a person, and as files.
 
-One line for each step names the action and the member; below it are the changed variables. This
-module neither runs TLC nor decides; the values are TLC's own, compared by `canvass.tlc.changes`.
+One line for each step names the action and the member; below it are the changed variables. The
+values are TLC's own; `canvass.tlc.changes` compares them.
 """
 
 from __future__ import annotations
@@ -45,10 +45,12 @@ _ITF: Final = ".itf.json"
 
 _WIDTH: Final = 100
 _NEARLY: Final = 12
-"""Differences up to which an initial value is shown as them; a member has many more fields."""
+"""Maximum number of differences by which an initial value is shown; a member has more fields."""
 _PLACES: Final = (("member", 1, ""), ("channel", 2, " -> "))
-"""Variables that say by their arguments who acted: a step changes the state of who takes it, and
-the loss of a message only the channel between two."""
+"""Variables whose arguments name the acting member or channel.
+
+A step changes the state of the acting member; the loss of a message changes only a channel.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class Step:
     state
         The state as TLC printed it.
     changes
-        Since the previous step; null for the first step, and if a value cannot be listed.
+        The changes since the previous step; None for the first step, and if a value cannot be
+        listed.
     """
 
     state: TraceState
@@ -74,7 +77,7 @@ class Step:
 
     @property
     def acting(self) -> str:
-        """The member that took the step: ``member 2``; else the channel; else empty."""
+        """The member that took the step, as ``member 2``; else a changed channel; else empty."""
         for variable, indices, between in _PLACES:
             for change in self.changes or ():
                 if change.path[0] == variable and len(change.path) > indices:
@@ -92,13 +95,13 @@ class Counterexample:
     model
         Name of the model.
     violation
-        What TLC reported.
+        TLC's violation.
     steps
         The behaviour.
     explanation
         Lines of the comment box above the violated property; empty if there is none.
     place
-        File and line of the violated property; null if unknown.
+        File and line of the violated property; None if unknown.
     source
         Name of the model's TLA+ file.
     """
@@ -135,7 +138,7 @@ class Counterexample:
             yield f"and so on for ever from step {self.violation.loop + 1}"
 
     def document(self) -> CounterexampleDocument:
-        """Return the counterexample for a machine; values are in the encoding of ITF."""
+        """Return the counterexample as a JSON document, with values in ITF."""
         return CounterexampleDocument(
             model=self.model,
             outcome=self.violation.outcome.value,
@@ -158,7 +161,7 @@ def counterexample(root: Path, module: Path, model: str, violation: Violation) -
     model
         The model's name.
     violation
-        What TLC reported.
+        TLC's violation.
     """
     found = find_definition(root, module, violation.name) if violation.name else None
     place = None
@@ -181,7 +184,7 @@ def export(found: Sequence[Counterexample], target: Path) -> None:
     Parameters
     ----------
     found
-        The counterexamples; without any, a line on stderr says that.
+        The counterexamples; if there are none, a line on stderr says so.
     target
         ``*.itf.json`` (Informal Trace Format) or ``*.json`` for a single counterexample; a folder
         for both forms of each.
@@ -213,10 +216,10 @@ def _steps(states: Sequence[TraceState]) -> tuple[Step, ...]:
     try:
         values = [state.values for state in states]
     except ValueSyntaxError:
-        # A variable holds a set that cannot be listed: the states are shown as TLC printed them.
+        # A value cannot be listed: the states are shown as TLC printed them.
         return tuple(Step(state, None) for state in states)
     if not values:
-        return ()  # An evaluation failed before there was a state.
+        return ()  # An evaluation failed before the first state.
     since = [None, *(state_changes(before, after) for before, after in pairwise(values))]
     return tuple(Step(state, changed) for state, changed in zip(states, since, strict=True))
 
@@ -239,9 +242,10 @@ def _details(step: Step) -> Iterator[str]:
 
 
 def _initial(name: str, value: Value) -> Iterator[str]:
-    """A function is shown by argument, equal values together: members begin alike.
+    """Write the initial value of a variable.
 
-    A record that is nearly the first one is shown by its different fields.
+    A function is written by argument, with equal values together, because most members begin in the
+    same state. A record with few differences from the first one is written as the differences.
     """
     if not isinstance(value, Function):
         yield from _wrapped(f"{name} = {format_value(value)}")
@@ -314,12 +318,12 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
     shown
         A counterexample of a model of `Cluster.tla`.
     width, glyphs
-        As of `canvass.lanes.text.TextLanes`.
+        As in `canvass.lanes.text.TextLanes`.
 
     Raises
     ------
     CommandError
-        If its states are not those of a cluster.
+        If the states are not states of a cluster.
     """
     from canvass.graph.values import tree_of
 
@@ -333,7 +337,7 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
     actions = [step.state.action or "" for step in shown.steps]
     diagram = cluster_diagram(states, actions, shown.claim)
     if diagram is None:
-        raise CommandError(f"{shown.model}: lanes are drawn for models of Cluster.tla only")
+        raise CommandError(f"{shown.model}: only models of Cluster.tla have swim lanes")
     for begins in _beginning(states[0]):
         for line in textwrap.wrap(begins, width, subsequent_indent="  "):
             yield [(line, "dim")]
@@ -343,7 +347,7 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
 
 
 def _beginning(first: Tree) -> Iterator[str]:
-    """Describe the initial state: members, what was committed before, messages under way."""
+    """Describe the initial state: members, committed log, messages under way."""
     for i, member in first["member"].items():
         yield f"member {i} starts as {_member(member, state_part(first, 'log', i) or [])}"
     committed = state_part(first, "hist", "committed")

@@ -46,7 +46,7 @@ _NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class _At(msgspec.Struct, frozen=True):
-    """A moment, and its place in the run."""
+    """A moment with its place in the run."""
 
     moment: Moment
     event: int | None = None
@@ -60,7 +60,7 @@ def span_ns(text: str) -> int:
     Raises
     ------
     CommandError
-        If it is none, or zero.
+        If the text is not a length of time, or the length is zero.
     """
     found = _SPAN.fullmatch(text.strip())
     length = int(float(found[1]) * _UNIT_NS[found[2]]) if found else 0
@@ -75,14 +75,14 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
     Raises
     ------
     CommandError
-        If there is no such run or no such moment in it.
+        If there is no run or disk at the path, or the run does not have the moment.
     DiskError, TraceError
         If disks or a run cannot be read.
     """
     folder, which = _parted(source)
     if not (folder / "run.json").is_file():
-        if which or every:
-            raise CommandError(f"{folder} is not a run; --every and EVENT require one")
+        if which or every is not None:
+            raise CommandError(f"{folder} is not a run; --every and EVENT require a run")
         from canvass.disks.files import find_members
         from canvass.distance.moments import moment_of_disks
 
@@ -95,9 +95,9 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
 
 
 def _parted(source: str) -> tuple[Path, str]:
-    """Split ``PATH:EVENT``. The path is the longest beginning of the text that exists.
+    """Split ``PATH:EVENT``, of which both parts may contain colons.
 
-    Both parts may contain colons.
+    The path is the longest beginning of the text that exists.
     """
     parts = source.split(":")
     for count in range(len(parts), 0, -1):
@@ -110,10 +110,13 @@ def _parted(source: str) -> tuple[Path, str]:
 def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
     from canvass.distance.moments import RunMoments
 
-    run = RunMoments(folder)
-    if every and which:
+    try:
+        run = RunMoments(folder)
+    except KeyError:
+        raise CommandError(f"{folder}: the run has no events") from None
+    if every is not None and which:
         raise CommandError("--every covers the whole run; leave out the event")
-    chosen = run.exposed_every(span_ns(every)) if every else []
+    chosen = [] if every is None else run.exposed_every(span_ns(every))
     too_far = {place: exposed.counted_too_far for place, exposed in chosen}
     places = list(too_far) or [_place(run, which)]
     begun = run.time_ns(0)
@@ -131,7 +134,7 @@ def _place(run: RunMoments, which: str) -> int:
         return found
     if _NUMBER.fullmatch(which):
         if int(which) >= run.total:
-            raise CommandError(f"there is no event {which}: the run has {run.total:,}, from 0 on")
+            raise CommandError(f"there is no event {which}: the last one is {run.total - 1:,}")
         return int(which)
     if not _SPAN.fullmatch(which):
         raise CommandError(
@@ -161,7 +164,7 @@ def check_from(
     Raises
     ------
     CommandError, DiskError, TraceError, TlcError
-        If there is no such moment, or the search cannot be done.
+        If there is no such moment, or TLC cannot search.
     """
     from canvass.cli.counterexample import export
     from canvass.distance.search import search
@@ -228,7 +231,7 @@ def _check_words(wanted: str, every: str | None, export_to: Path | None) -> None
     if export_to is None:
         return
     if every is None and _is_picture(export_to):
-        raise CommandError(f"{export_to}: a picture is of a run over time; add --every")
+        raise CommandError(f"{export_to}: a picture shows a whole run; add --every")
     if export_to.suffix and not export_to.absolute().parent.is_dir():
         raise CommandError(f"{export_to}: there is no such folder to write to")
 
@@ -238,17 +241,17 @@ def _time(report: MomentReport) -> str:
 
 
 def _line(report: MomentReport, wanted: str) -> str:
-    said = distance_text(report, wanted)
+    text = distance_text(report, wanted)
     if report.under_way:
-        said += f"; {counted(report.under_way, 'message')} under way"
+        text += f"; {counted(report.under_way, 'message')} under way"
     counts = f"{report.states:,} states, {report.seconds:.1f} s"
-    return f"{_time(report)}{report.moment}: {said}; {counts}"
+    return f"{_time(report)}{report.moment}: {text}; {counts}"
 
 
 def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
-    """Give the moments by distance: by the number of faults, then by the number of steps.
+    """Give a summary and the nearest moments, by number of faults and then of steps.
 
-    Moments without a violation in reach come after them, by how far reports are counted too far.
+    After them come the moments without a violation in reach whose reports are counted too far.
     """
     near = sorted(
         (one for one in reports if one.steps is not None),
@@ -280,7 +283,7 @@ def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: boo
         return
     shown = _counterexample(root, found)
     named = ", ".join(f"{rank} = {position}" for rank, position in enumerate(positions))
-    print(f"positions: {named}; larger ones are behind all of these")
+    print(f"positions: {named}; greater numbers are beyond all of them")
     show_counterexample(shown, diagram=diagram)
 
 
@@ -310,11 +313,10 @@ text { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; 
 
 
 def curve(reports: Sequence[MomentReport], title: str) -> str:
-    """Draw the distance of each moment: SVG without scripts or links.
+    """Draw the distance of each moment as an SVG without scripts or links.
 
-    Time runs to the right. The lower a mark, the nearer the violation; on the ground it has
-    happened. A moment without a violation in reach has a hollow mark, one step above the depth
-    searched.
+    Time runs to the right. A lower mark is nearer to the violation; at 0 steps it has happened. A
+    moment without a violation in reach has a hollow mark, one step above the searched depth.
 
     Parameters
     ----------

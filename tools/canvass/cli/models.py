@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Standing(Enum):
-    """The result of a model against the manifest."""
+    """Whether the result of a model agrees with the manifest."""
 
     AS_EXPECTED = "as expected"
     NOT_AS_EXPECTED = "not as expected"
@@ -36,7 +36,7 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A standing, with its reason; empty if the result is as expected."""
+    """A standing, with its reason; the reason is empty if the result is as expected."""
 
     standing: Standing
     reason: str = ""
@@ -53,10 +53,10 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparis
     entry
         The expected result.
     result
-        What TLC found.
+        TLC's result.
     workers
-        Number of TLC's threads. With several, the depth differs from run to run, and so do the
-        states found before a violation.
+        Number of TLC's threads. With several threads the depth varies between runs, and so does the
+        number of states before a violation.
 
     Returns
     -------
@@ -70,8 +70,8 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparis
 
     found = result.outcome.value
     if found != entry.expected.value:
-        what = f"{found} ({result.violated})" if result.violated else found
-        return _differs(f"expected {entry.expected.value}, found {what}")
+        named = f"{found} ({result.violated})" if result.violated else found
+        return _differs(f"expected {entry.expected.value}, found {named}")
     if entry.violates is not None and result.violated != entry.violates:
         return _differs(f"expected {entry.violates} to be violated, found {result.violated}")
 
@@ -97,16 +97,16 @@ SCRIPT_STACK_MIB = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of a run that the command line gives; null: as the manifest says.
+    """Settings of a run from the command line.
 
     Parameters
     ----------
     jar, java
         The programs.
     workers, heap_mib, timeout_s, seed
-        As in `canvass.tlc.TlcOptions`.
+        As in `canvass.tlc.TlcOptions`; None if the manifest or the default decides.
     coverage
-        Whether to ask for coverage.
+        Whether TLC reports coverage.
     """
 
     jar: Jar
@@ -136,19 +136,19 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     name
         The model.
     standing, reason
-        ``as expected``, ``not as expected`` or ``not checked``, and why.
+        ``as expected``, ``not as expected`` or ``not checked``, and the reason.
     outcome, expected
-        What TLC found and what the manifest expects.
+        TLC's outcome, and the outcome that the manifest expects.
     violated, violates
-        The same of the violated property.
+        The violated property, and the property that the manifest expects to be violated.
     generated, distinct_states, queue, depth
-        TLC's counts; null where there are none.
+        TLC's counts; null if TLC did not report them.
     seconds
         Elapsed time, with the start of Java.
     processor_seconds
-        Processor time of TLC and its Java, of all threads; 0 where the platform does not count it.
+        Processor time of all threads of TLC; 0 if the platform does not count it.
     tlc_version
-        As TLC printed it.
+        TLC's version.
     mode, workers, seed
         Settings of the run.
     message
@@ -158,9 +158,9 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     output
         Lines of the parser and of standard error; only if the model could not be checked.
     coverage
-        By action; null unless asked for.
+        Coverage by action; null without ``--coverage``.
     counterexample
-        The first violation's behaviour, in the schema that ``--export`` writes; null without.
+        The behaviour of the first violation, in the schema of ``--export``; null without one.
     """
 
     name: str
@@ -199,7 +199,7 @@ class ModelRun:
     processor_s: float
 
     def report(self, *, coverage: bool) -> ModelReport:
-        """Return the record for a machine."""
+        """Return the result as a record of the JSON document."""
         result = self.result
         counts = [
             ActionCount(one.action, one.location.module, one.location.line, one.distinct, one.total)
@@ -284,9 +284,9 @@ def run_model(
     entry
         The model.
     settings
-        How to run it.
+        The settings of the run.
     on_event
-        Called with each event.
+        Called with each event of TLC.
 
     Raises
     ------
@@ -299,7 +299,7 @@ def run_model(
 
     simulates = entry.mode is Mode.SIMULATE
     workers = settings.workers or entry.workers or processors()
-    # Java's optimising compiler costs a model of seconds more than it brings.
+    # For a model of seconds, Java's optimising compiler takes more time than it saves.
     is_short = entry.takes is Takes.SECONDS
     options = TlcOptions(
         jar=settings.jar,
@@ -335,5 +335,5 @@ def _processor_s() -> float:
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
