@@ -48,8 +48,7 @@ from canvass.conformance.verdict import (
 )
 from canvass.graph import GraphError
 from canvass.graph.artifact import open_keys, read_manifest
-from canvass.graph.folders import file_digest
-from canvass.spec.files import spec_root
+from canvass.spec.files import module_digest, spec_root
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.reduction import reduced
@@ -401,7 +400,7 @@ def _open_keys(path: Path) -> KeyTable:
     manifest = read_manifest(path)
     for name in RULE_MODULES:
         file = f"{name}.tla"
-        if manifest.modules.get(file) != file_digest(spec_root() / file):
+        if manifest.modules.get(file) != module_digest(spec_root() / file):
             raise GraphError(f"{path}: the graph was made of another {file}; build it again")
     if manifest.form_sha256 != form_digest():
         raise GraphError(f"{path}: the graph has keys of another canonical form; build it again")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
 from canvass.conformance.steps import Example, reduced_example
-from canvass.spec.files import find_file
+from canvass.spec.files import find_file, module_digest
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer
 from canvass.steps.oracle import ask as ask_tlc
@@ -66,7 +66,7 @@ ORACLE_MODULES: Final = (*RULE_MODULES, "Encoding", "StepOracle")
 
 
 def spec_digest() -> str:
-    """Give the digest of all that an answer rests on: the rules of the spec and the canonical form.
+    """Give the digest of the rules of the spec, without comments, and of the canonical form.
 
     An answer is kept under the key of a canonical form. If a later form keeps more fields, two
     steps that had one key may have different answers.
@@ -74,7 +74,7 @@ def spec_digest() -> str:
     found = hashlib.sha256(str(_KEY_VERSION).encode())
     found.update(tables_as_bytes())
     for name in ORACLE_MODULES:
-        found.update(find_file(f"{name}.tla").read_bytes())
+        found.update(module_digest(find_file(f"{name}.tla")).encode())
     return found.hexdigest()
 
 

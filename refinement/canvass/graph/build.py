@@ -38,7 +38,7 @@ from canvass.graph.folders import (
     write_manifest,
 )
 from canvass.graph.printed import PrintedGraph, arrange
-from canvass.spec.files import HARNESS, module_folders, modules_of
+from canvass.spec.files import HARNESS, module_digest, module_folders, modules_of
 from canvass.steps.tables import form_digest, tables_as_bytes
 from canvass.tlc import (
     Event,
@@ -96,13 +96,13 @@ class Model:
     def digest(self) -> str:
         """The SHA-256 of all that the graph depends on.
 
-        These are modules, configuration, form of the files, and the canonical form, as the files
-        hold keys of canonical steps.
+        These are the modules without comments, the configuration, the form of the files, and the
+        canonical form, because the files hold keys of canonical steps.
         """
         found = hashlib.sha256(SCHEMA.encode() + self.printing().text().encode())
         found.update(tables_as_bytes())
         for path in _modules():
-            found.update(path.read_bytes())
+            found.update(module_digest(path).encode())
         return found.hexdigest()
 
     def with_steps(self, steps: int) -> Model:
@@ -238,7 +238,7 @@ def _write(
             tlc_version=tlc_version,
             jar_sha256=jar_sha256,
             config_sha256=file_digest(model.path),
-            modules={path.name: file_digest(path) for path in _modules()},
+            modules={path.name: module_digest(path) for path in _modules()},
             counts=_counts(arrays, len(keys)),
             files={name: file_digest(aside / name) for name in FILES},
             form_sha256=form_digest(),

@@ -11,6 +11,7 @@ above it that has its name, as a box may speak of several.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,6 +96,36 @@ _EXTENDS: Final = re.compile(r"^\s*EXTENDS\s+((?:\w+\s*,\s*)*\w+)", re.MULTILINE
 _INSTANCE: Final = re.compile(r"\bINSTANCE\s+(\w+)")
 _TEXT_LINE: Final = re.compile(r"^\s*(?:\(\*+(.*?)\*+\)|\\\*(.*))\s*$")
 _RULED: Final = re.compile(r"^[\s*]*$")
+
+
+_OUTSIDE_COMMENTS: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|\\\*[^\n]*|\(\*')
+_INSIDE_COMMENT: Final = re.compile(r"\(\*|\*\)")
+_NO_BREAK: Final = re.compile(r"[^\n]")
+
+
+def without_comments(text: str) -> str:
+    """Give the text of a module without its comments and without the lines that this leaves blank.
+
+    The columns of all other text stay: TLA+ reads them in lists of conjuncts.
+    """
+    parts: list[str] = []
+    at = depth = 0
+    while found := (_INSIDE_COMMENT if depth else _OUTSIDE_COMMENTS).search(text, at):
+        between, token = text[at : found.start()], found[0]
+        is_string = token.startswith('"')
+        parts.append(_NO_BREAK.sub(" ", between) if depth else between)
+        parts.append(token if is_string else " " * len(token))
+        depth += {"(*": 1, "*)": -1}.get(token, 0)
+        at = found.end()
+    parts.append(text[at:])
+    lines = (line.rstrip() for line in "".join(parts).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def module_digest(path: Path) -> str:
+    """Give the SHA-256 of a module without its comments, which change no rule."""
+    text = without_comments(path.read_text(encoding="utf-8"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.conformance.verdict import Verdict
 from canvass.graph import GraphError
 from canvass.graph.artifact import Counts, GraphRules, Manifest
-from canvass.graph.folders import file_digest, write_manifest
+from canvass.graph.folders import write_manifest
 from canvass.selftest.runs import record_run
-from canvass.spec.files import spec_root
+from canvass.spec.files import module_digest, spec_root
 from canvass.steps import tables as step_tables
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
@@ -64,7 +64,7 @@ def test_answers_of_another_canonical_form_are_not_used(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("changed", ["modules", "form", "no form"])
 def test_a_graph_of_another_spec_or_form_is_not_looked_in(tmp_path: Path, changed: str) -> None:
     form = {"form": "0" * 64, "no form": None}.get(changed, step_tables.form_digest())
-    modules = {f"{name}.tla": file_digest(spec_root() / f"{name}.tla") for name in RULE_MODULES}
+    modules = {f"{name}.tla": module_digest(spec_root() / f"{name}.tla") for name in RULE_MODULES}
     other = "0" * 64
     manifest = Manifest(
         schema="canvass.graph/1",
