@@ -1,6 +1,6 @@
 """Each election of the cluster: from the end of one leader to the next leader.
 
-An election of the cluster has the elections of the members since the end of the last leader. It
+An election of the cluster consists of the members' elections since the end of the last leader. It
 ends when a member wins. If no member wins, it ends with the logs.
 """
 
@@ -31,7 +31,7 @@ from canvass.traces.counts import counted, member_names
 from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 MAX_PHASES: Final = 200
-"""Phases that are listed of one member in one election; a member that is stuck has thousands."""
+"""Listed phases of one member in one election; a stuck member has thousands."""
 
 
 class ElectionReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -53,7 +53,7 @@ class ElectionReport(msgspec.Struct, frozen=True, rename="camel"):
     phases
         Of all members, in the order of their beginning.
     left_out
-        Phases that are not listed, of members that are stuck.
+        How many phases of stuck members are not listed.
     """
 
     number: int

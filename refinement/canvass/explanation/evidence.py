@@ -1,5 +1,5 @@
-"""What an answer rests on: lines of the members' logs, and the states of their steps where a run
-has them, recorded by the member or inferred by an import.
+"""The evidence of an answer: lines of the members' logs, and the states of a run, which a member
+has recorded or an import has inferred.
 """
 
 from __future__ import annotations
@@ -48,6 +48,11 @@ class Sentence(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.text} [{places}]"
 
 
+def in_findings(page: str) -> str:
+    """Name the page of a finding, in brackets after a blank; empty for no page."""
+    return f" (docs/findings/{page}.md)" if page else ""
+
+
 def seconds_of(time_ns: int | None) -> str:
     """Write a time in seconds; a question mark if it is not known."""
     return "?" if time_ns is None else f"{time_ns / 1e9:.3f}"
@@ -68,7 +73,7 @@ class MemberStates:
     Parameters
     ----------
     times
-        On the common clock of the timeline, never falling.
+        On the common clock of the timeline, in ascending order.
     """
 
     times: Sequence[int]
@@ -87,7 +92,7 @@ class States:
     Parameters
     ----------
     inferred
-        Whether an import made them, rather than the members themselves.
+        Whether an import inferred the states; otherwise the members recorded them.
     """
 
     members: Mapping[int, MemberStates]

@@ -157,9 +157,12 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
             "Its log has no CANVASS_POSITION line, so no line shows which members it heard."
         )
     elif silent:
+        received = "no canvass position"
+        if heard:
+            received = f"canvass positions of {member_names(heard)}, but none"
+        needed = counted(stay.timeline.quorum - 1, "other member")
         yield stay.say(
-            f"It received canvass positions of {len(heard)} of {len(others)} other members, none"
-            f" of {member_names(silent)}; a quorum needs {stay.timeline.quorum - 1}.",
+            f"It received {received} of {member_names(silent)}. A quorum needs {needed}.",
             stay.phase.begin,
             *(index for index, _ in heard.values()),
         )

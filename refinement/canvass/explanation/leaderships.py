@@ -1,7 +1,7 @@
 """Who led when: one `Leadership` for each time that a member opened a term, and the gaps between.
 
 A leadership begins when the leader's election closes: the first entry of its term is then in the
-log. It ends with the line that shows it; a process that is killed writes none.
+log. It ends with the line that shows the end. A killed process writes no such line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from canvass.traces.aeron_log.records import (
 )
 
 _ALIVE_NS: Final = 1_000_000_000
-"""A leader whose log has heartbeats and shows nothing for so long is paused or cut off."""
+"""A leader whose log has heartbeats is paused or cut off if it writes no line for so long."""
 
 
 class Leadership(msgspec.Struct, frozen=True, rename="camel"):
@@ -300,9 +300,10 @@ def sentence_of(row: Leadership) -> Sentence:
     text = f"Term {row.leadership_term_id}: {who} led"
     if not row.is_exact:
         text += "; the leader's own line is not in the logs"
+    reason = row.reason or "no reason logged"
     ends = {
-        "new election": f"until it began an election ({row.reason or 'no reason logged'})",
-        "process closed": f"until it closed ({row.reason or 'no reason logged'})",
+        "new election": f"until it began an election ({reason})",
+        "process closed": "until it closed" + ("" if reason == "closed" else f" ({reason})"),
         "process ended": "until its process ended without a line",
         "log ends": "until its log ends",
         "unknown": "and no line shows its end",

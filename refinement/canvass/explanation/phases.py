@@ -1,8 +1,8 @@
 """What ended each phase of an election, and what decided each ballot.
 
-By Aeron's rules a message or a timeout ends a phase. A message is named only if its line is where
-the rules put it: directly before the change of state. For a ballot: the votes, the refusals, and
-the comparison that decided each refusal.
+By Aeron's rules a message or a timeout ends a phase. A message is named only if its line stands
+directly before the change of state, as the rules demand. A ballot is reported with its votes, its
+refusals, and the comparison that decided each refusal.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _NEAR_NS: Final = 20_000_000
 _AT_ONCE_NS: Final = 50_000_000
-"""A phase that is shorter waited for no timeout."""
+"""A shorter phase did not wait for a timeout."""
 
 
 class PhaseReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -64,7 +64,7 @@ class PhaseReport(msgspec.Struct, frozen=True, rename="camel"):
     sentence: Sentence
 
 
-_REPLAY: Final = "replays its log; a snapshot taken more often makes the replay shorter"
+_REPLAY: Final = "replays its log; more frequent snapshots make the replay shorter"
 _WORK: Final = {
     "INIT": "stops recording and clears what the last term left",
     "LEADER_REPLAY": _REPLAY,
@@ -331,7 +331,7 @@ def report_ballot(timeline: Timeline, phase: Phase) -> BallotReport | None:
     if outcome == "won":
         text += " and won."
     elif outcome == "failed":
-        why = f"{granted} of {timeline.member_count} votes are known, a quorum is {timeline.quorum}"
+        why = f"{granted} of {timeline.member_count} votes are known; a quorum is {timeline.quorum}"
         if refused:
             why = f"one refusal is enough, and {member_names(refused)} refused"
         text += f" and failed: {why}."

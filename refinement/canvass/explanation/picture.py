@@ -1,10 +1,11 @@
-"""The picture of a running cluster, in bounded memory, what is new in it, and its metrics.
+"""The picture of a running cluster in bounded memory, the changes of the picture, and its metrics.
 
-Of positions that are reported all the time only the latest before each other line are kept; of the
-rest the last elections. The metrics are in Prometheus' text format.
+Memory is bounded, as only the lines of the last elections are kept. Members report positions all
+the time; only the latest reports before each other line are kept. The metrics are in Prometheus'
+text format.
 
-Logs are read as they grow: rolled files, truncated files, new members. A file that is rolled keeps
-its content under another name; the lines read from it bear that name from then on.
+Logs are read as they grow: rolled files, truncated files, new members. If a file is rolled, the
+lines read from it have its new name from then on.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from canvass.explanation.evidence import Evidence, Sentence
+from canvass.explanation.evidence import Evidence
 from canvass.explanation.leaderships import sentence_of
 from canvass.explanation.report import Explanation, explain
 from canvass.explanation.timeline import make_timeline
@@ -38,7 +39,7 @@ from canvass.traces.aeron_log.source import LogSource
 _CURRENT: Final = re.compile(r"member-([0-9]{1,9})\.log")
 _ROLLED: Final = re.compile(r"member-([0-9]{1,9})\.log\.[0-9]{1,9}(?:\.gz|\.zst)?")
 CHUNK_BYTES: Final = 1 << 20
-"""Read of one file at once: a busy member does not keep the others waiting."""
+"""Bytes read of one file at once, so that a busy member does not delay the others."""
 
 
 class FollowedLog:
@@ -73,17 +74,17 @@ class FollowedLog:
         self._inodes: set[int] = set()
 
     def read(self) -> tuple[list[LogRecord], bool]:
-        """Read what has come since the last call.
+        """Read the lines written since the last call.
 
         Returns
         -------
         tuple
-            Records in the order of the lines, and whether the end of what is there was reached.
+            Records in the order of the lines, and whether the end of the file was reached.
 
         Raises
         ------
         AeronLogError
-            If a file is no event log.
+            If a file is not an event log.
         """
         found: list[LogRecord] = []
         while self._rolled:
@@ -219,7 +220,7 @@ class FollowedLogs:
             log.close()
 
     def read(self) -> tuple[dict[int, list[LogRecord]], bool]:
-        """Read what has come of every member, and say whether all of it was read."""
+        """Read the new lines of every member, and say whether all of them were read."""
         found, at_end = {}, True
         for member_id, log in self.members.items():
             found[member_id], reached = log.read()
@@ -233,7 +234,7 @@ def _is_rolled(name: str, member_id: int) -> bool:
 
 
 def _in_order(paths: list[Path]) -> list[Path]:
-    """Files as they were written: their numbers do not say so, their headers do."""
+    """Files in the order in which they were written, by their headers: numbers do not show it."""
     if len(paths) < 2:
         return paths
     logs = read_cluster(paths)
@@ -241,9 +242,9 @@ def _in_order(paths: list[Path]) -> list[Path]:
 
 
 MAX_RECORDS: Final = 1_500
-"""Of one member; then the older half is forgotten, up to the beginning of an election."""
+"""Records of one member. Beyond it the older half is forgotten, up to the start of an election."""
 _MAX_KEYS: Final = 10_000
-"""Of what was announced; the oldest are forgotten."""
+"""Announcements that are remembered; the oldest are forgotten."""
 
 
 class KeptRecords:
@@ -261,7 +262,7 @@ class KeptRecords:
         self.newest_ns = 0
 
     def add(self, records: Iterable[LogRecord]) -> bool:
-        """Add records; say whether one of them is more than a position."""
+        """Add records; say whether one of them is not a report of a position."""
         news = False
         for record in records:
             if isinstance(record, AppendPosition | CanvassPosition):
@@ -300,12 +301,17 @@ class News:
     kind
         ``election``, ``leadership``, ``stuck`` or ``risk``.
     severity
-        ``danger``, ``warning`` or ``note``.
+        ``danger``, ``warning`` or ``note``. The end of a risk or of a stuck phase is a note.
+    text
+        Everything that the explanation has about it, in one line, with the lines that show it.
     """
 
     kind: str
     severity: str
-    sentence: Sentence
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.text}"
 
 
 @dataclass(slots=True)
@@ -318,7 +324,7 @@ class Totals:
 
 
 class Picture:
-    """What is known of a cluster whose logs are being written.
+    """The state of a cluster whose logs are being written.
 
     Parameters
     ----------
@@ -328,7 +334,7 @@ class Picture:
     Attributes
     ----------
     explanation
-        Of what is kept; none before the first line of a cluster.
+        From the kept lines; none before the first line of a cluster.
     totals
         Since the beginning.
     """
@@ -365,7 +371,7 @@ class Picture:
         return {member_id: highest - end for member_id, end in sorted(ends.items())}
 
     def update(self, names: Mapping[int, list[str]]) -> list[News]:
-        """Explain what is kept, and say what is new.
+        """Explain the kept lines, and say what is new.
 
         Parameters
         ----------
@@ -390,11 +396,11 @@ class Picture:
             won = one.leader_member_id is not None and one.opened
             if won and self._is_new("election", one.sentence.evidence):
                 self.totals.elections += 1
-                yield News("election", "note", one.sentence)
+                yield News("election", "note", str(one.sentence))
         for row in found.leaderships:
             ended = row.ended_by not in ("log ends", "unknown")
             if ended and self._is_new("leadership", row.evidence[:1]):
-                yield News("leadership", "note", sentence_of(row))
+                yield News("leadership", "note", str(sentence_of(row)))
         for gap in found.gaps:
             if gap.leadership_term_id is not None and self._is_new("gap", gap.sentence.evidence):
                 self.totals.without_leader_ns += gap.until_ns - (gap.from_ns or gap.until_ns)
@@ -402,13 +408,30 @@ class Picture:
 
     def _troubles(self, found: Explanation) -> Iterator[News]:
         for stuck in found.stuck:
-            if self._is_new(stuck.kind, stuck.sentences[0].evidence[:1]):
-                yield News("stuck", "warning", stuck.sentences[0])
+            first, *rest = map(str, stuck.sentences)
+            begin = stuck.sentences[0].evidence[:1]
+            if self._is_new(stuck.kind, begin):
+                text = " ".join(filter(None, (first, stuck.waits_for, *rest)))
+                yield News("stuck", "warning", text)
+                self._is_over(stuck.kind, stuck.until_ns, begin)
+            elif self._is_over(stuck.kind, stuck.until_ns, begin):
+                yield News("stuck", "note", f"no longer stuck: {first}")
         for risk in found.risks:
-            if self._is_new(risk.kind, risk.sentences[0].evidence):
+            # A line that comes later can make a note a danger.
+            kind, lines = f"{risk.severity} {risk.kind}", risk.sentences[0].evidence
+            first, *rest = map(str, risk.sentences)
+            if self._is_new(kind, lines):
                 risks = self.totals.risks
                 risks[risk.severity] = risks.get(risk.severity, 0) + 1
-                yield News("risk", risk.severity, risk.sentences[0])
+                yield News("risk", risk.severity, " ".join((f"{risk.title}:", first, *rest)))
+                self._is_over(kind, risk.until_ns, lines)
+            elif self._is_over(kind, risk.until_ns, lines):
+                text = " ".join((f"no longer: {risk.title}:", first, *rest[-1:]))
+                yield News("risk", "note", text)
+
+    def _is_over(self, kind: str, until_ns: int | None, lines: Iterable[Evidence]) -> bool:
+        """Whether an end is known that was not known before."""
+        return until_ns is not None and self._is_new(f"end of {kind}", lines)
 
     def _is_new(self, kind: str, lines: Iterable[Evidence]) -> bool:
         # Not by the name of the file: a file that is rolled gets another one.
@@ -440,11 +463,11 @@ def render(
     lines, read_bytes
         Records and bytes read, by member.
     behind_s
-        Since all that is in the logs had been read.
+        Seconds since all lines of the logs had been read.
     verdict
         Of the last check; empty if there was none.
     seconds_ago
-        Since that check.
+        Seconds since that check.
     """
     rows: list[str] = []
     totals, found = picture.totals, picture.explanation

@@ -1,9 +1,9 @@
-"""What the user names, made into a timeline: a folder of event logs, or a recorded run.
+"""Reads a timeline from a folder of event logs, or from a recorded run.
 
-An import of the logs adds states. It is tried, and where it fails the answers of the lines stand.
-Of a recorded run only what explanations read is made into records: starts, elections, messages
-received, truncations, entries of new terms, ends. The line of a record is that of its event in the
-member's stream.
+An import of the logs adds states. If the import fails, the answers come from the lines alone.
+A recorded run becomes records of starts, elections, received messages, truncations, entries of new
+terms, and ends; explanations read no other records. The line number of a record is that of its
+event in the member's stream.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
     path
         A folder of event logs, one event log, or a run folder.
     infer
-        Whether logs are imported, too, for the states between the lines.
+        Whether to import the logs for the states between the lines.
 
     Returns
     -------
@@ -58,9 +58,9 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
     AeronLogError
         If logs cannot be read.
     TraceError
-        If the run is none.
+        If the folder is not a valid run.
     SettingFault
-        If ``config.json`` beside the logs names a timeout that is none.
+        If ``config.json`` beside the logs has an invalid timeout.
     """
     if (path / RUN_FILE).is_file():
         folder = RunFolder(path)
@@ -84,7 +84,7 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
 
 
 def infer_states(logs: ClusterLogs, timeline: Timeline) -> tuple[States | None, str]:
-    """Import logs, and take the states of the steps; none if nothing can be made of them."""
+    """Import logs, and return the states of the steps; none if the import fails."""
     members: dict[int, MemberStates] = {}
 
     def keep(live: DrivenMember) -> MemberCounts:
@@ -98,7 +98,7 @@ def infer_states(logs: ClusterLogs, timeline: Timeline) -> tuple[States | None, 
         return None, str(fault)
     why = ""
     if found.false_lines or found.stopped:
-        why = "the import does not explain every line; states end before the first it does not"
+        why = "the import does not explain every line; the states end before the first such line"
     return States(members, inferred=True), why
 
 
@@ -152,7 +152,7 @@ def logs_of_run(
     names
         Of the members' streams.
     closings
-        When members closed. Each is placed after the last step until then, on its line.
+        When members closed. A closing is placed after the last step before it, on its line.
     """
     found = {}
     for member_id, events in run.events.items():

@@ -1,5 +1,5 @@
-"""The whole answer: leaderships, elections, who is stuck, what was at risk, the sessions of
-clients, and what the logs do not show. Also as markup, in a page of its own or in the report of a
+"""The whole answer: leaderships, elections, stuck members, risks, the sessions of clients, and the
+questions that the logs leave open. Also as HTML, for a page of its own or the report of a
 verification.
 """
 
@@ -32,13 +32,13 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     begin_ns, end_ns
         First and last stamp, on the common clock.
     clock_offsets_ns
-        For each member what is added to its own stamps to make the common clock's.
+        For each member the difference of the common clock from its own clock.
     leaderships
         In the order in which they began; each with times by the leader's own clock.
     without_leader_ns
-        Of the gaps that have a beginning.
+        Sum of the gaps whose beginning is known.
     positions
-        Where each member was last seen; none if followers' reports are not in the logs.
+        The last known position of each member; none if the logs have no reports of followers.
     """
 
     member_count: int
@@ -63,16 +63,16 @@ def explain(
     states: States | None = None,
     settings: Mapping[str, int] | None = None,
 ) -> Explanation:
-    """Answer what happened.
+    """Explain what happened.
 
     Parameters
     ----------
     timeline
         As `timeline.make_timeline` makes it.
     states
-        Of the members' steps, if there is a run; they add values and change no other answer.
+        States of the members' steps, if there is a run; they add values to sentences only.
     settings
-        Timeouts in ns by property, as far as they are known.
+        The timeouts that the user gave, in ns by property.
     """
     timeouts = find_timeouts(timeline, settings or {})
     spans = find_leaderships(timeline)
@@ -99,7 +99,7 @@ def explain(
 
 
 def _unseen(spans: list[Span]) -> Iterator[Sentence]:
-    """Terms of which the leader's own line is missing: their elections are not listed."""
+    """Terms whose leader's own line is missing: their elections are not listed."""
     for span in spans:
         if not span.row.is_exact:
             term = span.row.leadership_term_id
@@ -198,7 +198,7 @@ _NEEDED: Final[dict[str, tuple[type[Line], str]]] = {
     ),
     "COMMIT_POSITION": (records.CommitPosition, "how far the log was committed"),
 }
-"""Events whose absence leaves questions open, and which ones."""
+"""Events, and the question that each leaves open if no log has it."""
 
 
 def find_missing(timeline: Timeline) -> list[Sentence]:
@@ -257,7 +257,7 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
 
 
 MAX_ROWS: Final = 200
-"""Of each table; the last ones are shown."""
+"""Rows of each table in a page; the last ones are shown."""
 
 
 def to_html(found: Explanation, source: str) -> str:
@@ -333,7 +333,7 @@ def _elections(found: Explanation) -> Iterator[str]:
 
 def _left_out(count: int) -> Iterator[str]:
     if count > MAX_ROWS:
-        yield f'<p class="note">{count - MAX_ROWS:,} before these are not listed.</p>'
+        yield f'<p class="note">{count - MAX_ROWS:,} earlier ones are not listed.</p>'
 
 
 def _listed(title: str, sentences: Iterable[Sentence]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from canvass.explanation.evidence import Evidence, Sentence, shown_ns
+from canvass.explanation.evidence import Evidence, Sentence, in_findings, shown_ns
 from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport
 from canvass.explanation.timeline import CLOSED, MemberTimeline, Timeline
@@ -49,6 +49,11 @@ class RiskReport(msgspec.Struct, frozen=True, rename="camel"):
     until_ns: int | None
     page: str
     sentences: tuple[Sentence, ...]
+
+    @property
+    def title(self) -> str:
+        """The kind, with the page of its finding."""
+        return f"{self.kind}{in_findings(self.page)}"
 
 
 @dataclass(slots=True)
@@ -249,11 +254,17 @@ def _copies(
     sentences.append(Sentence(text, tuple(holders.values()) or (by,)))
     if not few:
         return None, False, sentences
-    until, again = _restored(disks, one, index, term, position)
+    until, again, last = _restored(disks, one, index, term, position)
     if until is None or again is None:
         end = disks.timeline.last_line()
         text = f"No later line shows that a quorum held the log up to {position} again."
         sentences.append(Sentence(text, (end,)))
+        text = "No line shows a member that has the entries at the end of the logs. Copy all disks"
+        if last:
+            disks_to_copy = "its disk" if len(last) == 1 else "their disks"
+            text = f"The entries are on {member_names(last)} at the end of the logs. Copy"
+            text += f" {disks_to_copy}"
+        sentences.append(Sentence(f"{text} before you restart a member.", (end,)))
     else:
         text = f"A quorum held the log up to {position} again after"
         sentences.append(Sentence(f"{text} {shown_ns(until - one.times[index])}.", (again,)))
@@ -262,8 +273,15 @@ def _copies(
 
 def _restored(
     disks: _Disks, one: MemberTimeline, index: int, term: int, position: int
-) -> tuple[int | None, Evidence | None]:
-    """When a quorum of members is first known again to hold the log up to a position of a term."""
+) -> tuple[int | None, Evidence | None, dict[int, Evidence]]:
+    """When a quorum of members is first known again to hold the log up to a position of a term.
+
+    Returns
+    -------
+    tuple
+        The time on the common clock and the line, both none if no line shows such a quorum; the
+        members that hold the log up to the position then, or at the end of the logs.
+    """
     timeline = disks.timeline
     again = _Disks(timeline, dict(disks.ends), dict(disks.terms), set(disks.shortened))
     begin_ns = one.times[index]
@@ -276,8 +294,8 @@ def _restored(
             again.shorten(member_id, shrunk[0], shrunk[1], other.evidence(place))
         _see(again, other, place)
         if len(again.holders(term, position)) >= timeline.quorum:
-            return time_ns, other.evidence(place)
-    return None, None
+            return time_ns, other.evidence(place), again.holders(term, position)
+    return None, None, again.holders(term, position)
 
 
 def _replayed_in_part(one: MemberTimeline, index: int) -> bool:

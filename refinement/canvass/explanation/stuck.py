@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from canvass.cluster.member import ElectionState
-from canvass.explanation.evidence import Evidence, Sentence, States, shown_ns
+from canvass.explanation.evidence import Evidence, Sentence, States, in_findings, shown_ns
 from canvass.explanation.guards import UnmetGuard, unmet_guard
 from canvass.explanation.timeline import (
     CLOSED,
@@ -65,6 +65,11 @@ class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
     guard: str
     page: str
     sentences: tuple[Sentence, ...]
+
+    @property
+    def waits_for(self) -> str:
+        """A sentence that names the guard and its finding; empty if no line shows the guard."""
+        return f"It waits for {self.guard}{in_findings(self.page)}." if self.guard else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ LEADING: Final = frozenset(
 POSITIONS: Final = (AppendPosition, Vote, CanvassPosition)
 """Messages that say how far a member's log reaches."""
 _BESIDE: Final = (RoleChange, TruncateLogEntry)
-"""Records that a change of the election state brings, and which stand before it."""
+"""Records that a change of the election state writes before its own line."""
 
 
 @dataclass(slots=True)
@@ -95,9 +95,9 @@ class MemberTimeline:
     Parameters
     ----------
     times
-        Of the records, on the common clock, never falling.
+        Of the records, on the common clock, in ascending order.
     offset_ns
-        What was added to the member's clock.
+        The difference of the common clock from the member's clock.
     lacks_start
         Whether the log begins within a process.
     """
@@ -124,8 +124,8 @@ class MemberTimeline:
         return max(place, 0)
 
     def cause(self, index: int) -> int:
-        """Index of the record before a change of state, those that the change brings left out;
-        `NULL_VALUE` if there is none in that process.
+        """Index of the last record before a change of state that the change itself did not write;
+        `NULL_VALUE` if that process has no such record.
         """
         place = index - 1
         while place >= 0 and isinstance(self.records[place], _BESIDE):
@@ -214,16 +214,16 @@ def make_timeline(
     missing: tuple[int, ...] = (),
     timeouts: Mapping[str, int] | None = None,
 ) -> Timeline:
-    """Put the members' records on one clock, and take their elections apart.
+    """Put the members' records on one clock, and divide their elections into phases.
 
     Parameters
     ----------
     logs
         By member id.
     missing
-        Members that others name, and whose logs are not there.
+        Members without a log that the logs of others name.
     timeouts
-        As far as they are known beside the logs, in ns by property.
+        The timeouts in a file beside the logs, in ns by property.
     """
     found = {member_id: list[Line](log.records) for member_id, log in logs.items()}
     known = {member_id: lines for member_id, lines in found.items() if lines}
@@ -254,10 +254,10 @@ def is_stamped(record: Line) -> bool:
 
 
 def _times(records: Sequence[Line]) -> list[int]:
-    """The stamps on the clock that the host had first, never falling.
+    """The stamps in ascending order, on the clock that the host had first.
 
-    After a reboot of the host its clock counts from 0 again. The wall clocks of two headers then
-    give the time between them.
+    After a reboot the host's clock counts from 0 again. The wall clocks of the headers before and
+    after the reboot then give the time between them.
     """
     times: list[int] = []
     header: tuple[int, int] | None = None
@@ -279,7 +279,7 @@ def _times(records: Sequence[Line]) -> list[int]:
 
 
 class _Parts:
-    """Takes a member's records apart, one after the other."""
+    """Divides a member's records into elections and phases, one record after the other."""
 
     def __init__(self, timeline: MemberTimeline) -> None:
         self.timeline = timeline

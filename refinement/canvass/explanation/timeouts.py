@@ -1,6 +1,6 @@
 """The cluster's timeouts: given, measured in the logs, or Aeron's defaults.
 
-The logs do not print them, but some lines are written exactly when one has passed.
+The logs do not print the timeouts, but some lines are written exactly when a timeout has passed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MS: Final = 1_000_000
 _SHOWN: Final = (ELECTION, STATUS, STARTUP_CANVASS, HEARTBEAT_TIMEOUT, HEARTBEAT_INTERVAL)
 """The timeouts that say something about elections."""
 _SAMPLES: Final = 64
-"""Of one timeout; more change nothing."""
+"""How many times of one timeout are measured; more change nothing."""
 
 
 class Timeout(msgspec.Struct, frozen=True, rename="camel"):
@@ -47,7 +47,9 @@ class Timeout(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def find_timeouts(timeline: Timeline, given: Mapping[str, int]) -> dict[str, Timeout]:
-    """Give each timeout: what the user says, else what comes with the logs, else what they show."""
+    """Give each timeout: the user's value, else the value in a file of the logs or the run, else
+    the value that lines show, else Aeron's default.
+    """
     named = {**timeline.timeouts, **given}
     measured = {
         ELECTION: _least(_ballots(timeline)),
@@ -84,8 +86,8 @@ def _least(samples: Iterator[_Sample]) -> _Sample | None:
 
 
 def _ballots(timeline: Timeline) -> Iterator[_Sample]:
-    """Ballots that ended with no majority, or with one that is not unanimous: both take the
-    whole election timeout.
+    """Ballots without a majority, or with a majority that is not unanimous: both take the whole
+    election timeout.
     """
     for attempt in timeline.attempts():
         one = timeline.members[attempt.member_id]
@@ -105,7 +107,7 @@ def _ballot_timed_out(phase: Phase) -> bool:
 
 
 def _canvasses(timeline: Timeline) -> Iterator[_Sample]:
-    """First canvasses after a start that ended though not every member had answered."""
+    """First canvasses after a start that ended before every member had answered."""
     for attempt in timeline.attempts():
         one = timeline.members[attempt.member_id]
         phase = next((p for p in attempt.phases if p.state == "CANVASS"), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,18 +52,20 @@ def parse_setting(text: str) -> tuple[str, int]:
     Raises
     ------
     SettingFault
-        If the property is no timeout, or the duration has no unit.
+        If the property is not a timeout, or the duration has no unit.
     """
     name, _, value = text.partition("=")
     if name not in DEFAULTS:
-        raise SettingFault(f"{name!r} is none of {', '.join(DEFAULTS)}")
+        near = get_close_matches(name, DEFAULTS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"the timeouts are {', '.join(DEFAULTS)}"
+        raise SettingFault(f"{name!r} is not a timeout; {hint}")
     return name, _duration_ns(value)
 
 
 def _duration_ns(value: object) -> int:
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise SettingFault(f"{value!r} is no duration such as 500ms or 2s")
+        raise SettingFault(f"{value!r} is not a duration such as 500ms or 2s")
     return int(found[1]) * _UNITS[found[2]]
 
 
@@ -83,7 +86,7 @@ def named_in(properties: object) -> dict[str, int]:
     Raises
     ------
     SettingFault
-        If ``properties`` is no mapping, or a timeout is no duration.
+        If ``properties`` is not a mapping, or a timeout is not a duration.
     """
     if not isinstance(properties, Mapping):
         raise SettingFault("there are no properties")
@@ -107,7 +110,7 @@ def beside(logs: Path) -> dict[str, int]:
     Raises
     ------
     SettingFault
-        If a timeout is no duration, or the file cannot be read or has another form.
+        If a timeout is not a duration, or the file cannot be read or has another form.
     """
     path = logs / CONFIG_FILE
     try:

@@ -128,10 +128,17 @@ def test_an_imported_run_has_the_leaders_of_its_logs(command: Command, tmp_path:
         ([SAMPLE.parent / "README.md"], "NOT_A_LOG"),
         ([SAMPLE, "--election", "9"], "the logs show 3 elections"),
         ([SAMPLE, "--member", "7"], "no log of that member"),
-        ([SAMPLE, "--set", "speed=9"], "--set: 'speed' is none of"),
-        ([SAMPLE, "--set", "aeron.cluster.election.timeout=9"], "no duration such as"),
+        ([SAMPLE, "--set", "speed=9"], "--set: 'speed' is not a timeout; the timeouts are aeron."),
+        (
+            [SAMPLE, "--set", "aeron.cluster.election.timout=1s"],
+            "is not a timeout; did you mean aeron.cluster.election.timeout?",
+        ),
+        (
+            [SAMPLE, "--format", "xml"],
+            "Invalid value for '--format': 'xml' is not one of 'human', 'json'.",
+        ),
+        ([SAMPLE, "--set", "aeron.cluster.election.timeout=9"], "is not a duration such as"),
     ],
-    ids=["no folder", "no log", "no election", "no member", "no setting", "no unit"],
 )
 def test_what_cannot_be_explained_is_one_line(
     command: Command, words: list[str | Path], reason: str
@@ -212,6 +219,8 @@ def test_a_danger_runs_the_command_and_ends_the_watch(command: Command, tmp_path
 
     assert code == 1
     assert "held its log up to 96 and started with a log that ends at 0" in said.read_text()
+    assert "The log was committed up to 96 in term 0." in said.read_text()
+    assert "The entries are on member 0 at the end of the logs. Copy its disk" in said.read_text()
     assert said.read_text() in err
 
 

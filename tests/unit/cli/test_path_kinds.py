@@ -49,7 +49,7 @@ NO_RUN = {
     "run/run.json": "a file of a run: name its folder, `{command} run`",
     "run/member-1.ndjson": "a file of a run: name its folder, `{command} run`",
     "streams": "NOT_FOUND: no run.json beside the streams",
-    "notes.txt": "a file that is no Parquet data set",
+    "notes.txt": "a file, not a run: name a run folder (it has a run.json)",
     "pipe": "neither a file nor a folder, but a named pipe",
     "link": "a link to nowhere, which cannot be opened",
     "none": "there is no such file or folder",
@@ -120,7 +120,7 @@ def test_what_is_no_log_is_refused_with_the_command_that_is_meant(
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("folders", "`canvass import aeron folders/monday --out my-run` imports one"),
+        ("folders", "name one of them, such as `{command} folders/monday`"),
         ("run/member-1.ndjson", "a file of a run: name its folder, `canvass"),
         ("report", "`canvass browse report` shows it"),
         ("graph", "`canvass graph stats graph` describes it"),
@@ -141,7 +141,7 @@ def test_what_cannot_be_explained_is_refused_with_the_command_that_is_meant(
 
     assert (code, out) == (2, "")
     assert err.startswith(f"canvass: {name}: ")
-    assert reason in err
+    assert reason.format(command=f"canvass {words[0]}") in err
     assert err.count("\n") == 1
 
 
@@ -170,9 +170,18 @@ def test_what_cannot_be_converted_is_refused_with_the_command_that_is_meant(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["run", "run/run.json", "report", "logs/member-0.log.gz"])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("run", "`canvass verify run` checks it"),
+        ("run/run.json", "`canvass verify run`"),
+        ("report", "`canvass browse report` shows it"),
+        ("logs/member-0.log.gz", "an event log of Aeron, not a disk: `canvass explain logs`"),
+        ("notes.txt", "a file: name the folder of a member's disk"),
+    ],
+)
 def test_what_is_no_disk_is_not_taken_for_an_empty_one(
-    place: Path, command: Command, monkeypatch: pytest.MonkeyPatch, name: str
+    place: Path, command: Command, monkeypatch: pytest.MonkeyPatch, name: str, reason: str
 ) -> None:
     monkeypatch.chdir(place)
 
@@ -180,7 +189,7 @@ def test_what_is_no_disk_is_not_taken_for_an_empty_one(
 
     assert (code, out) == (2, "")
     assert err.startswith(f"canvass: {name}: ")
-    assert "`canvass " in err
+    assert reason in err
 
 
 def test_the_command_that_is_meant_can_be_typed(

@@ -88,7 +88,7 @@ def test_a_timeout_that_is_none_is_refused(
     imported: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["verify", str(imported), "--set", "aeron.cluster.election.timeout=1"]) == 2
-    assert "canvass: --set: '1' is no duration" in capsys.readouterr().err
+    assert "canvass: --set: '1' is not a duration" in capsys.readouterr().err
 
 
 def test_the_import_notes_the_timeouts_beside_the_logs(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_import_notes_the_timeouts_beside_the_logs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b'{"properties": {"aeron.cluster.election.timeout": 1}}', "1 is no duration"),
+        (b'{"properties": {"aeron.cluster.election.timeout": 1}}', "1 is not a duration"),
         (b"garbage", "JSON is malformed"),
         (b"\xff\xfe", "JSON is malformed"),
         (b"", "truncated"),

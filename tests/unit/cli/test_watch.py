@@ -206,6 +206,16 @@ def test_a_folder_without_a_log_is_one_line(command: Command, tmp_path: Path) ->
     assert err == f"canvass: {tmp_path}: there is no member-<id>.log\n"
 
 
+def test_a_log_is_not_its_folder(command: Command, tmp_path: Path) -> None:
+    for name, hint in ("cluster.txt", ""), ("member-0.log", f", `canvass watch {tmp_path}`"):
+        (log := tmp_path / name).write_text("")
+
+        code, out, err = command("watch", log)
+
+        assert (code, out) == (2, "")
+        assert err == f"canvass: {log}: a file: name the folder of the members' logs{hint}\n"
+
+
 def test_packed_logs_are_for_another_command(command: Command, tmp_path: Path) -> None:
     (tmp_path / "member-0.log.gz").write_bytes(b"")
 

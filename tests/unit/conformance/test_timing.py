@@ -220,7 +220,7 @@ def test_a_timeout_that_is_none_makes_the_run_malformed(simulated: Path, tmp_pat
 
     verdict = timed(copy)
     assert verdict.verdict is Verdict.MALFORMED
-    assert "'soon' is no duration" in verdict.reason
+    assert "'soon' is not a duration" in verdict.reason
 
 
 # --- imported runs --------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def test_timeouts_beside_the_logs_are_those_of_the_cluster(tmp_path: Path) -> No
 def test_a_timeout_beside_the_logs_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(TWO_SECONDS.replace("2s", "soon"))
 
-    with pytest.raises(SettingFault, match="'soon' is no duration"):
+    with pytest.raises(SettingFault, match="'soon' is not a duration"):
         explained(tmp_path, *isolated(12))
 
 

@@ -152,6 +152,51 @@ def test_what_is_new_is_said_once(tmp_path: Path, follow: Follow) -> None:
     assert news_of(logs, seen) == []
 
 
+def test_the_end_of_a_danger_is_a_note(tmp_path: Path, follow: Follow) -> None:
+    """Member 1 loses its disk, and copies its log again."""
+    leader, one = StoryLog(0), StoryLog(1)
+    lead(leader, (one,), 100.0, 103.0)
+    one.start(110.0)
+    one.election(110.0, "node started")
+    logs, seen = follow(write_story(tmp_path, [leader, one])), Picture()
+    (danger,) = [each for each in news_of(logs, seen) if each.severity == "danger"]
+    assert "No later line shows that a quorum held the log up to 96 again." in danger.text
+    assert "The entries are on member 0 at the end of the logs. Copy its disk before" in danger.text
+
+    one.state(111.0, "CANVASS FOLLOWER_READY CLOSED", leader=0, log=(0, 96))
+    write_story(tmp_path, [leader, one])
+    (end,) = [each for each in news_of(logs, seen) if each.kind == "risk"]
+
+    assert str(end).startswith(f"note: no longer: {danger.text.split(': ')[0]}: Member 1 held")
+    assert "A quorum held the log up to 96 again after 1,000 ms." in end.text
+    assert "Copy" not in end.text
+    assert seen.totals.risks == {"danger": 1}
+
+
+def test_a_line_that_comes_later_makes_a_note_a_danger(tmp_path: Path, follow: Follow) -> None:
+    """Member 1 truncates 32 to 96. Then a line shows that the log was committed up to 96."""
+    stories = [StoryLog(member_id) for member_id in range(5)]
+    lead(stories[0], stories[1:], 100.0, 103.0)
+    for each in stories:
+        each.lines = [line for line in each.lines if "COMMIT_POSITION" not in line]
+    stories[1].event(
+        104.0,
+        "TRUNCATE_LOG_ENTRY",
+        "state=CANVASS logLeadershipTermId=0 leadershipTermId=0 candidateTermId=0 commitPosition=0"
+        " logPosition=32 appendPosition=96 oldPosition=96 newPosition=32",
+    )
+    logs, seen = follow(write_story(tmp_path, stories)), Picture()
+    (note,) = [each for each in news_of(logs, seen) if each.kind == "risk"]
+    assert str(note).startswith("note: truncated: Member 1 truncated its log from 96 to 32.")
+
+    stories[2].committed(103.0, 0, 0, 96)
+    write_story(tmp_path, stories)
+    (danger,) = [each for each in news_of(logs, seen) if each.kind == "risk"]
+
+    assert str(danger).startswith("danger: truncated (docs/findings/L-D.md): Member 1 truncated")
+    assert "After that members 0, 2, 3, 4 still held the log up to 96." in danger.text
+
+
 def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many positions leave one record, and old elections are forgotten."""
     monkeypatch.setattr(picture_module, "MAX_RECORDS", 400)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from canvass.explanation.leaderships import Gap
     from canvass.explanation.report import Explanation
 
+NO_LINE: Final = (
+    "no log has a line of the cluster; Aeron logs them with -Daeron.event.cluster.log=all"
+)
 _ROWS: Final = 12
 """Rows of each table and list in the short answer."""
 _GAPS: Final = 3
@@ -70,7 +73,7 @@ def explain(
     settings = read_settings(setting)
     timeline, states, why = read(source, infer=not no_infer)
     if not timeline.members:
-        raise CommandError(f"{source}: no log has a line of the cluster")
+        raise CommandError(f"{source}: {NO_LINE}")
     if why and not no_infer:
         complain(f"no states are inferred: {why}")
     found = explain_timeline(timeline, states, settings)
@@ -198,8 +201,7 @@ def _show_stuck(console: Console, found: Explanation, member: int | None) -> Non
         shown = one.sentences if member is not None else one.sentences[:3]
         console.print(f"  {shown[0]}")
         if one.guard:
-            page = f" (docs/findings/{one.page}.md)" if one.page else ""
-            console.print(f"      waits for {one.guard}{page}")
+            console.print(f"      {one.waits_for}")
         _sentences(console, shown[1:], "      ")
     if member is None:
         _more(console, len(stuck), "before these; --member M shows any")
@@ -213,8 +215,7 @@ def _show_risks(console: Console, found: Explanation, member: int | None) -> Non
         by = "" if member is None else f" by member {member}"
         console.print(f"  No line shows a committed entry put at risk{by}.")
     for one in shown[-_ROWS:] if member is None else shown:
-        page = f" (docs/findings/{one.page}.md)" if one.page else ""
-        console.print(f"  {one.severity}: {one.kind}{page}")
+        console.print(f"  {one.severity}: {one.title}")
         _sentences(console, one.sentences, "      ")
     if member is None:
         _more(console, len(shown), "risks (--format json)")

@@ -61,7 +61,8 @@ def build_app(first_word: str = "") -> typer.Typer:
     app = typer.Typer(
         name="canvass",
         cls=_InOrder,
-        help="Check models of Aeron Cluster's election and log replication, and runs against them.",
+        help="Check models of Aeron Cluster's election and log replication, and check recorded"
+        " runs of clusters against the specification.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -157,7 +158,9 @@ def _explain(error: Exception) -> int:
     if callable(usage):
         if usage():  # Empty without a command: then typer has shown the help.
             command = getattr(getattr(error, "ctx", None), "command_path", "canvass")
-            complain(f"{usage()} (see `{command} --help`)")
+            # Pydantic names the class of an error; it says nothing to a user.
+            text = str(usage()).replace(": Value error, ", ": ")
+            complain(f"{text} (see `{command} --help`)")
     elif type(error).__module__.partition(".")[0] == "canvass":
         complain(str(error))
     elif isinstance(error, OSError) and error.strerror:

@@ -93,6 +93,9 @@ _IMPORT: Final = (
 )
 
 
+_ONE_OF: Final = "folders of event logs of Aeron: name one of them, such as `{command} {first}`"
+
+
 class Kind(Enum):
     """The kind of a path; its value is the reason for a refusal, with the right command."""
 
@@ -118,7 +121,10 @@ class Kind(Enum):
     RUN_FOLDERS = "a folder of runs: name one of them, such as `{command} {first}`"
     """A folder whose subfolders are all runs."""
     FOLDER = "a folder"
-    FILE = "a file that is no Parquet data set: name a run folder, a folder of run folders, or one"
+    FILE = (
+        "a file, not a run: name a run folder (it has a run.json), a folder of run folders,"
+        " or a Parquet file"
+    )
 
 
 _FILE_OF: Final = {
@@ -219,6 +225,25 @@ def need_logs(paths: Iterable[Path]) -> None:
     _refuse(paths, _NO_LOG, "canvass verify")
 
 
+def need_log_folder(path: Path) -> None:
+    """Check that a path can be the folder with the event logs of one cluster.
+
+    Raises
+    ------
+    CommandError
+        If it cannot, with the right command for that path.
+    """
+    _refuse(
+        [path],
+        _NO_LOG | {Kind.LOG_FILE, Kind.FILE},
+        "canvass watch",
+        RUN_FILE=Kind.RUN_FILE.value.replace("{command}", "canvass verify"),
+        LOG_FOLDERS=_ONE_OF,
+        LOG_FILE="a file: name the folder of the members' logs, `{command} {folder}`",
+        FILE="a file: name the folder of the members' logs",
+    )
+
+
 def need_run_or_logs(path: Path) -> None:
     """Check that a path can be one run, or the event logs of one cluster.
 
@@ -227,7 +252,12 @@ def need_run_or_logs(path: Path) -> None:
     CommandError
         If it cannot, with the right command for that path.
     """
-    _refuse([path], _NEITHER | {Kind.RUN_FOLDERS, Kind.DATA_SET}, "canvass explain")
+    _refuse(
+        [path],
+        _NEITHER | {Kind.RUN_FOLDERS, Kind.DATA_SET},
+        "canvass explain",
+        LOG_FOLDERS=_ONE_OF,
+    )
 
 
 def need_disks(paths: Iterable[Path]) -> None:
@@ -238,14 +268,21 @@ def need_disks(paths: Iterable[Path]) -> None:
     CommandError
         For the first path that cannot, with the right command for that path.
     """
-    _refuse(paths, {Kind.RUN, Kind.RUN_FILE, Kind.LOG_FILE, Kind.REPORT}, "canvass verify")
+    _refuse(
+        paths,
+        {Kind.RUN, Kind.RUN_FILE, Kind.LOG_FILE, Kind.REPORT, Kind.FILE},
+        "canvass verify",
+        LOG_FILE="an event log of Aeron, not a disk: `canvass explain {folder}` explains it",
+        FILE="a file: name the folder of a member's disk, or the folder of all members' disks",
+    )
 
 
-def _refuse(paths: Iterable[Path], kinds: Collection[Kind], command: str) -> None:
+def _refuse(paths: Iterable[Path], kinds: Collection[Kind], command: str, **reasons: str) -> None:
+    """Refuse paths of some kinds; ``reasons`` replace the values of kinds, by their names."""
     for path in paths:
         kind = kind_of(path)
         if kind in kinds:
-            reason = kind.value.format(
+            reason = reasons.get(kind.name, kind.value).format(
                 path=quote(str(path)),
                 folder=quote(str(path.parent)),
                 first=quote(str(_folders(path)[0])) if kind in _FOLDERS else "",

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from canvass.conformance.report import Report
     from canvass.explanation.picture import FollowedLogs, News, Picture
+    from canvass.explanation.report import Explanation
 
 MAX_BYTES: Final = 32 << 20
 """Of one member, a log of some 150,000 lines."""
@@ -227,6 +228,8 @@ _SHARE: Final = 4
 """For so many times as long as the last explanation took, none is made."""
 _CHECK_S: Final = 60.0
 _COMMAND_S: Final = 60
+_LAST: Final = 4
+"""So many of the last dangers, warnings and elections are on the screen."""
 
 
 class ExitOn(str, Enum):
@@ -306,19 +309,21 @@ def watch(
 
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
-    from canvass.cli.options import Kind, kind_of, need_logs
+    from canvass.cli.options import Kind, kind_of, need_log_folder
     from canvass.explanation.picture import FollowedLogs, Picture
     from canvass.traces.timeouts import beside
 
     if once and (command is not None or metrics is not None or exit_on is not ExitOn.NEVER):
         raise CommandError("--once looks once: leave out --exit-on, --run and --metrics")
-    need_logs([logs])
+    need_log_folder(logs)
     settings = beside(logs) | read_settings(setting)
     with FollowedLogs(logs) as followed:
         if not followed.members and once:
             packed = f"; `canvass explain {logs}` reads packed logs"
             hint = packed if kind_of(logs) is Kind.LOGS else ""
             raise CommandError(f"{logs}: there is no member-<id>.log{hint}")
+        if not followed.members and kind_of(logs) is Kind.LOGS:
+            complain(f"no member-<id>.log yet; `canvass explain {logs}` reads packed logs")
         state = Watch(followed, Picture(settings), LiveCheck(followed, setting or ()))
         if once:
             raise typer.Exit(_look_once(state, checks=verify > 0))
@@ -408,7 +413,7 @@ def _redraw(state: Watch, display: Display, exit_on: ExitOn) -> list[str]:
     display.show(_screen(state), news)
     stuck_counts, danger_counts = exit_on is ExitOn.STUCK, exit_on is not ExitOn.DIVERGENCE
     reasons = [
-        str(one.sentence)
+        one.text
         for one in news
         if (danger_counts and one.severity == "danger") or (stuck_counts and one.kind == "stuck")
     ]
@@ -448,7 +453,7 @@ class Display:
             self._live.update(Text(screen), refresh=True)
         else:
             for one in news:
-                self.say(f"{one.severity}: {one.sentence}")
+                self.say(str(one))
 
     def say(self, line: str) -> None:
         """Write a line, if this is no terminal."""
@@ -466,10 +471,10 @@ def _verdict_line(state: Watch) -> str:
 
 
 def _print_once(console: Console, state: Watch) -> None:
-    from canvass.cli.explain import show
+    from canvass.cli.explain import NO_LINE, show
 
     if state.picture.explanation is None:
-        raise CommandError("no log has a line of the cluster")
+        raise CommandError(f"{state.logs.folder}: {NO_LINE}")
     show(console, state.picture.explanation)
 
 
@@ -504,13 +509,27 @@ def _screen(state: Watch) -> str:
     ]
     lags = ", ".join(f"member {k}: {lag:,}" for k, lag in state.picture.lags().items())
     rows.append(f"behind, in bytes: {lags or 'not logged'}")
-    rows += [f"  {one.sentence}" for one in found.elections[-4:]]
-    rows += [f"stuck: {one.sentences[0]}" for one in found.stuck if one.until_ns is None]
-    shown = [risk for risk in found.risks if risk.severity != "note"]
-    rows += [f"{risk.severity}: {risk.sentences[0]}" for risk in shown[-4:]]
     if state.checks.count:
         rows.append(_verdict_line(state))
+    # A terminal leaves out the last rows if there are too many: dangers come first.
+    for severity in ("danger", "warning"):
+        for risk in [one for one in found.risks if one.severity == severity][-_LAST:]:
+            first, *rest = risk.sentences
+            rows.append(f"{severity}: {risk.title}: {first}")
+            rows += [f"  {sentence}" for sentence in rest]
+        if severity == "danger":
+            rows += _stuck_rows(found)
+    rows += [str(one.sentence) for one in found.elections[-_LAST:]]
     return "\n".join(rows)
+
+
+def _stuck_rows(found: Explanation) -> Iterator[str]:
+    """The members that are stuck now, each with its unmet guard and the values that it reads."""
+    for one in found.stuck:
+        if one.until_ns is None:
+            first, *rest = one.sentences
+            yield f"stuck: {first}"
+            yield from (f"  {text}" for text in (one.waits_for, *rest) if text)
 
 
 def _publish(state: Watch, now: float) -> None:
