@@ -156,6 +156,7 @@ def _on_request_vote_in_election(
             members=forget_records(s.members),
         )
         return Outcome(after, (PersistCandidateTerm(term), answer(vote=True)))
+    # The candidate's log is older than the member's own: refuse, and use up the vote of the term.
     outcome = Outcome(raised, (PersistCandidateTerm(term), answer(vote=False)))
     if s.role is not Role.LEADER:
         return outcome
