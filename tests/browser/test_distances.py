@@ -45,7 +45,8 @@ def test_each_moment_is_answered_with_its_distance_in_words(good_run: Path, docu
     assert [one.exposed for one in answer.moments] == [
         bool(one.counted_too_far) for one in given.moments
     ]
-    texts = [re.sub(r"^\d+\.\d{3} s: ", "", one.text) for one in answer.moments[:3]]
+    time = r"^\d+\.\d{3} s after the first event: "
+    texts = [re.sub(time, "", one.text) for one in answer.moments[:3]]
     assert [text.partition(";")[0] for text in texts] == [
         "2 steps to a violation of CommittedIsDurable (1 crash among them)",
         "no violation of CommittedIsDurable within 4 steps",

@@ -102,9 +102,10 @@ def _reason_against(moment: MomentReport, opened: OpenRun) -> str:
 def _mark(moment: MomentReport, wanted: str) -> api.DistanceMark:
     assert moment.event is not None
     assert moment.time_ns is not None
+    time = f"{seconds_text(moment.time_ns)} after the first event"
     return api.DistanceMark(
         event=moment.event,
-        text=f"{seconds_text(moment.time_ns)}: {distance_text(moment, wanted)}",
+        text=f"{time}: {distance_text(moment, wanted)}",
         steps=moment.steps,
         searched=moment.searched,
         exposed=bool(moment.counted_too_far),

@@ -107,6 +107,6 @@ function Mark(
 }
 
 function legendOf(property: string): string {
-  return `Steps to a violation of ${property}. Hollow: none found. Thick: reports are counted too far. `
-    + "Times are since the first event.";
+  return `The lower a mark, the fewer steps to a violation of ${property}. Hollow: none found. `
+    + "Thick: reports are counted too far.";
 }
