@@ -56,7 +56,7 @@ def new_folder(root: Path, run_id: str) -> ClusterFolder:
         If there is something in it.
     """
     if root.exists() and any(root.iterdir()):
-        raise RunnerError(f"{root} is not empty; a cluster keeps its things in a folder of its own")
+        raise RunnerError(f"{root} is not empty; name a new or empty folder")
     root.mkdir(parents=True, exist_ok=True)
     return ClusterFolder(root, run_id)
 

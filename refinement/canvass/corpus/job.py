@@ -106,7 +106,7 @@ class CorpusJob:
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         if out.is_dir() and any(entries(out)):
-            raise OutputExists(f"{out} is not empty: each verification has a folder of its own")
+            raise OutputExists(f"{out} is not empty; name a new or empty folder")
         out.mkdir(parents=True, exist_ok=True)
         self._out = absolute(out)
         own = None if work is None else absolute(work) / f"work-{uuid4().hex}"

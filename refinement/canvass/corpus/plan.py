@@ -42,7 +42,7 @@ from canvass.corpus.storage import (
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_METADATA_BYTES, MAX_RUNS
-from canvass.traces.run import MIXED, RUN_FILE, RUN_FOLDER, STRAY_STREAM, is_stream_name
+from canvass.traces.run import EMPTY, MIXED, RUN_FILE, RUN_FOLDER, STRAY_STREAM, is_stream_name
 
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
 """Bytes of plain NDJSON that hold about as many events as one byte of a file with the suffix."""
@@ -191,7 +191,7 @@ class _Lister:
         if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
             raise TraceError(Code.AMBIGUOUS, str(place), 0, 0, MIXED)
         if not units and not partition:
-            raise TraceError(Code.NOT_FOUND, str(place), 0, 0, "neither runs nor a data set")
+            raise TraceError(Code.NOT_FOUND, str(place), 0, 0, EMPTY)
         return units
 
     def _units_at(self, entry: Entry, parent: Place) -> list[Unit]:

@@ -132,7 +132,7 @@ def pack_environment(out: Path, interpreter: Path | None = None) -> tuple[int, i
     if not out.name.endswith(".tar.gz"):
         raise CannotPack(f"{out}: the name of an archive ends in .tar.gz")
     if out.exists():
-        raise CannotPack(f"{out} is there already")
+        raise CannotPack(f"{out} is there already; name a new file")
     python = interpreter or Path(getattr(sys, "_base_executable", sys.executable))
     packages = closure("canvass", EXTRA)
     aside = out.with_name(f".{out.name}")

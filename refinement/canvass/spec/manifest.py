@@ -167,6 +167,9 @@ def load_manifest(folder: Path | None = None) -> Manifest:
     path = root / MANIFEST_NAME
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        reason = f"not a spec folder, as it has no {MANIFEST_NAME}; start with a copy of spec/"
+        raise SpecError(f"{root}: {reason}") from error
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror or error}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

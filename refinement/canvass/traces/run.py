@@ -26,6 +26,7 @@ from canvass.traces.streams import StreamFile, read_small
 
 RUN_FILE: Final = "run.json"
 _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
+EMPTY: Final = f"the folder has neither runs nor a data set; a run folder has a {RUN_FILE}"
 MIXED: Final = "run folders and Parquet files in one folder: name each of them instead"
 STRAY_STREAM: Final = f"a member's stream without {RUN_FILE}"
 RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
@@ -274,7 +275,7 @@ class Corpus:
         if not self.folders and not self.files and any(is_stream_name(e.name) for e in entries):
             raise TraceError(Code.NOT_FOUND, str(path), 0, 0, f"no {RUN_FILE} beside the streams")
         if not self.units:
-            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "neither runs nor a data set")
+            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, EMPTY)
 
     @property
     def folders(self) -> list[Path]:

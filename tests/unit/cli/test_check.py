@@ -288,6 +288,17 @@ def test_a_counterexample_is_exported_for_us_and_for_others(
         assert from_itf_value(step["state"]["channel"]) == from_itf_value(state["channel"])
 
 
+def test_a_counterexample_is_not_exported_to_a_file_of_another_kind(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "loss.txt"
+    code, out, err = command("check", "TinyLoss", "--spec", tiny, "--export", target)
+
+    assert (code, out) == (2, "")
+    assert f"--export {target}: name a file FILE.json or FILE.itf.json, or a folder" in err
+    assert not target.exists()
+
+
 def test_several_counterexamples_go_to_a_folder(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:

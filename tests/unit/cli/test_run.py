@@ -309,6 +309,13 @@ def test_a_folder_that_holds_something_is_not_taken(command: Command, tmp_path: 
     assert (code, "is not empty" in err) == (2, True)
 
 
+def test_clients_without_load_are_refused(command: Command, tmp_path: Path) -> None:
+    code, _, err = command("run", "--out", tmp_path / "new", "--clients", 3)
+
+    assert (code, err) == (2, "canvass: --clients requires --load\n")
+    assert not (tmp_path / "new").exists()
+
+
 def test_nobody_runs_a_cluster_that_is_running(tmp_path: Path) -> None:
     with alone_in(tmp_path), pytest.raises(RunnerError, match="is running"), alone_in(tmp_path):
         pass

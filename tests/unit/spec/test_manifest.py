@@ -91,7 +91,7 @@ def test_a_file_that_is_no_manifest_is_refused(tmp_path: Path, text: bytes) -> N
 
 
 def test_an_absent_manifest_is_said(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="No such file"):
+    with pytest.raises(SpecError, match=r"not a spec folder, as it has no manifest\.json"):
         load_manifest(tmp_path)
 
 

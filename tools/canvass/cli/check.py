@@ -214,7 +214,7 @@ def register(app: typer.Typer) -> None:
 
         With --from, exit code 0: no violation within the bounds. 1: a violation was found.
         """
-        from canvass.cli.counterexample import export
+        from canvass.cli.counterexample import export, need_export_target
         from canvass.cli.distance import check_from
         from canvass.cli.models import Settings, select
         from canvass.distance.search import PROPERTIES, Bounds
@@ -245,6 +245,8 @@ def register(app: typer.Typer) -> None:
         of_search = {"--every": every, "--property": wanted, "--steps": steps, "--crashes": crashes}
         for name in _given(of_search):
             raise CommandError(f"{name} requires --from")
+        if export_to is not None:
+            need_export_target(export_to)
         manifest = load_manifest(root)
         names = models or []
         sets = frozenset({ModelSet.NIGHT if night else ModelSet.PUSH})

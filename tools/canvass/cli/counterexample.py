@@ -178,6 +178,20 @@ def counterexample(root: Path, module: Path, model: str, violation: Violation) -
     )
 
 
+def need_export_target(target: Path) -> None:
+    """Check that counterexamples can be exported to a path: ``*.json``, or a folder.
+
+    Raises
+    ------
+    CommandError
+        If the name is that of another kind of file, such as ``loss.txt``.
+    """
+    if target.suffix not in ("", _JSON) and not target.is_dir():
+        raise CommandError(
+            f"--export {target}: name a file FILE.json or FILE.itf.json, or a folder for both"
+        )
+
+
 def export(found: Sequence[Counterexample], target: Path) -> None:
     """Write counterexamples to files, and name the files on stderr.
 

@@ -155,7 +155,8 @@ def _tlc(java: Path, jar: Path) -> Finding:
     if banner is None:
         line = ascii(said.strip().partition("\n")[0][:100])
         return Finding("TLC", Status.PROBLEM, f"does not print its version: {line}", fix)
-    version = banner[1].strip()
+    # The released jar has its date from the source: "2.15 of Day Month 20??".
+    version = banner[1].replace(" of Day Month 20??", "").strip()
     adds = None if version.startswith("2.15") else _ADDED_SINCE_2_15
     detail = version if adds is None else f"{version}; adds to TLC 2.15: {adds}"
     return Finding("TLC", Status.OK, detail, facts={"version": version, "adds": adds})

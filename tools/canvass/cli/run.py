@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from canvass.runner.supervisor import Supervisor
 
 
+_CLIENTS: Final = 2
+
+
 class Service(str, Enum):
     """An application that the cluster can run."""
 
@@ -85,8 +88,9 @@ def _register_run(app: typer.Typer) -> None:
             float, typer.Option(min=0, help="Requests per second that clients offer.")
         ] = 0,
         clients: Annotated[
-            int, typer.Option(min=1, max=8, help="Number of clients, with --load.")
-        ] = 2,
+            int | None,
+            typer.Option(min=1, max=8, help="With --load: number of clients. Default: 2."),
+        ] = None,
         no_record: Annotated[
             bool, typer.Option("--no-record", help="Do not record the members' steps.")
         ] = False,
@@ -144,6 +148,8 @@ def _register_run(app: typer.Typer) -> None:
         services = [one.value for one in service or [Service.COUNTER]]
         if len(set(services)) < len(services):
             raise CommandError("--service names an application twice")
+        if clients is not None and not load:
+            raise CommandError("--clients requires --load")
         if load and Service.COUNTER.value not in services:
             raise CommandError("--load adds to a counter: it needs --service counter")
         options = ClusterOptions(
@@ -155,7 +161,7 @@ def _register_run(app: typer.Typer) -> None:
             services,
             sorted(timed, key=lambda one: one.at_s),
             load,
-            clients,
+            clients or _CLIENTS,
             not no_record,
             not no_sync,
             read_secret(secret_file),

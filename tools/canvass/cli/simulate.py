@@ -132,7 +132,7 @@ def register(app: typer.Typer) -> None:
         from canvass.simulation.options import PROFILES, Options
 
         if out is not None and out.exists() and any(out.iterdir()):
-            raise CommandError(f"{out} is not empty; runs are recorded in a folder of their own")
+            raise CommandError(f"{out} is not empty; name a new or empty folder")
         if disk_loss and (out is not None or coverage_guided or coverage or graph or options):
             raise CommandError(
                 f"--disk-loss excludes --out, --options and all about coverage: {NO_RECORD}"

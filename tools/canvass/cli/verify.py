@@ -127,7 +127,13 @@ def register(app: typer.Typer) -> None:
         ],
         graph: Graphs = None,
         cache: Cache = None,
-        no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not use the cache.")] = False,
+        no_cache: Annotated[
+            bool,
+            typer.Option(
+                "--no-cache",
+                help="Use neither the cache nor the steps that ship with canvass: ask TLC.",
+            ),
+        ] = False,
         jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
         engine: Annotated[
             Engine,

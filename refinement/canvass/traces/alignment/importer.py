@@ -77,7 +77,7 @@ def import_logs(
     """
     begun = time.perf_counter()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ImportFault(f"{out} is there already")
+        raise ImportFault(f"{out} is there already; name a new folder")
     run_id = run_id or _run_id(out.name)
     collecting = gc.isenabled()
     # The import makes no reference cycles, and looking for them takes a third of the time.
