@@ -173,7 +173,8 @@ def meaning(runs: Sequence[RunVerdict]) -> str:
         f"{name} {shown + inferred:,}" + (f" ({inferred:,} inferred)" if inferred else "")
         for name, (shown, inferred) in counts.items()
     ]
-    taken = f". It has no clock and takes these as they are: {', '.join(parts)}" if parts else ""
+    given = ". The spec has no clock; it accepts these inputs as given: "
+    taken = f"{given}{', '.join(parts)}" if parts else ""
     there = " that is there" if any(run.verdict is Verdict.INCOMPLETE for run in sound) else ""
     verdict = Verdict.INCOMPLETE if there else Verdict.CONFORMS
     subject = verdict.value if len(sound) == len(runs) else f"{len(sound)} of {len(runs)} runs"

@@ -120,7 +120,7 @@ def show(console: Console, found: Explanation) -> None:
     _title(console, "Who led when")
     for line in _leaderships(found):
         console.print(line)
-    _more(console, len(found.leaderships), "leaderships before these (--format json)")
+    _more(console, len(found.leaderships), "earlier leadership", " (--format json)")
     for gap in (shown := _longest(found.gaps)):
         console.print(f"  {gap.sentence}")
     if others := len(found.gaps) - len(shown):
@@ -129,7 +129,7 @@ def show(console: Console, found: Explanation) -> None:
     for one in found.elections[-_ROWS:]:
         console.print(f"  {one.sentence}")
         console.print(f"      {one.slowest}")
-    _more(console, len(found.elections), "elections before these; --election N shows any")
+    _more(console, len(found.elections), "earlier election", "; --election N shows each")
     _show_stuck(console, found, None)
     if found.positions:
         _title(console, "Positions")
@@ -147,7 +147,7 @@ def show(console: Console, found: Explanation) -> None:
     if found.missing:
         _title(console, "Missing")
         _sentences(console, found.missing[:_ROWS])
-        _more(console, len(found.missing), "lines about what is missing (--format json)")
+        _more(console, len(found.missing), "further gap", " (--format json)")
 
 
 def _longest(gaps: Sequence[Gap]) -> list[Gap]:
@@ -162,9 +162,9 @@ def _title(console: Console, text: str) -> None:
     console.print(text, style="bold")
 
 
-def _more(console: Console, count: int, what: str) -> None:
+def _more(console: Console, count: int, noun: str, where: str) -> None:
     if count > _ROWS:
-        console.print(f"  and {count - _ROWS} more {what}")
+        console.print(f"  and {counted(count - _ROWS, noun)}{where}")
 
 
 def _sentences(console: Console, sentences: Iterable[Sentence], indent: str = "  ") -> None:
@@ -204,7 +204,7 @@ def _show_stuck(console: Console, found: Explanation, member: int | None) -> Non
             console.print(f"      {one.waits_for}")
         _sentences(console, shown[1:], "      ")
     if member is None:
-        _more(console, len(stuck), "before these; --member M shows any")
+        _more(console, len(stuck), "earlier case", "; --member M shows each")
 
 
 def _show_risks(console: Console, found: Explanation, member: int | None) -> None:
@@ -218,7 +218,7 @@ def _show_risks(console: Console, found: Explanation, member: int | None) -> Non
         console.print(f"  {one.severity}: {one.title}")
         _sentences(console, one.sentences, "      ")
     if member is None:
-        _more(console, len(shown), "risks (--format json)")
+        _more(console, len(shown), "earlier risk", " (--format json)")
         notes = len(risks) - len(shown)
         if notes:
             console.print(
