@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from canvass.cli import explain
 from support.aeron_runs import SAMPLES
 from support.aeron_story import StoryLog, lead, write_story
 from support.interrupting import heed_interrupts
@@ -119,6 +120,16 @@ def test_an_imported_run_has_the_leaders_of_its_logs(command: Command, tmp_path:
         (row["leadershipTermId"], row["leaderMemberId"], row["fromNs"])
         for row in json.loads(logs)["leaderships"]
     ]
+
+
+def test_rows_that_are_left_out_are_counted(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain, "_ROWS", 2)
+    _, out, _ = command("explain", SAMPLE, "--no-infer")
+
+    assert "  and 1 earlier leadership (--format json)\n" in out
+    assert "  and 1 earlier election; --election N shows each\n" in out
 
 
 @pytest.mark.parametrize(
