@@ -20,6 +20,7 @@ OUT = "out/demo"
 
 TRY_NEXT = """
 # What to try next
+  make page                                          build the page of canvass browse, then:
   .venv/bin/canvass browse out/demo/b-leader-killed  this run in a page: what happened, lanes
   .venv/bin/canvass check                            every model of the CI set
   .venv/bin/canvass import aeron LOGDIR --out RUN    your own logs; then: canvass verify RUN
@@ -47,7 +48,7 @@ def findings(run: str, report: str, cache: str) -> Iterator[str]:
     for led in story["leaderships"]:
         who = f"Member {led['leaderMemberId']} led term {led['leadershipTermId']}"
         seconds = (led["untilNs"] - led["fromNs"]) / 1e9
-        yield f"{who} for {seconds:.1f} s, until: {led['endedBy']}."
+        yield f"{who} for {seconds:.1f} s. The end: {led['endedBy']}."
     taken = f"{counts['events']:,} steps of {story['memberCount']} members"
     yield f"{taken} have {counts['distinctSteps']} distinct canonical forms."
     yield f"{counts['foundInGraph']} of them are known steps, which ship with canvass."

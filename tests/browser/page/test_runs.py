@@ -91,6 +91,11 @@ def test_the_strip_has_each_members_states_and_a_click_goes_there(
     page = open_page(f"/run/{ids['sample']}?at=0")
     expect(page.locator(".strip-segment")).to_have_count(drawn)
     expect(page.locator(".strip-mark")).to_have_count(len(strip.marks))
+    rows = page.locator(".strip-mark").evaluate_all(
+        "(lines) => lines.map((one) => (one.y1.baseVal.value - 29) / 15)"
+    )
+    order = [each.id for each in strip.members]
+    assert rows == [order.index(mark.member) for mark in strip.marks]
     picture = page.locator(".strip-picture")
     box = picture.bounding_box()
     assert box is not None

@@ -38,15 +38,19 @@ export function Strip(
       {strip.members.map((member, row) => (
         <Segments key={member.id} member={member} row={row} total={strip.total} scale={scale} />
       ))}
-      {strip.marks.map((mark, place) => (
-        <line
-          key={place}
-          class={`strip-mark is-${mark.kind.toLowerCase()}`}
-          x1={middle(mark.number)} x2={middle(mark.number)} y1={STRIP_TOP} y2={height}
-        >
-          <title>{`${mark.kind} of member ${mark.member}: ${mark.text}`}</title>
-        </line>
-      ))}
+      {strip.marks.map((mark, place) => {
+        // In the member's row only: a loop of errors would cover the states of all members.
+        const top = STRIP_TOP + strip.members.findIndex((one) => one.id === mark.member) * ROW;
+        return (
+          <line
+            key={place}
+            class={`strip-mark is-${mark.kind.toLowerCase()}`}
+            x1={middle(mark.number)} x2={middle(mark.number)} y1={top} y2={top + ROW}
+          >
+            <title>{`${mark.kind} of member ${mark.member}: ${mark.text}`}</title>
+          </line>
+        );
+      })}
       {diverges === undefined ? null : (
         <line class="strip-mark is-diverges" x1={middle(diverges)} x2={middle(diverges)} y1={0} y2={height}>
           <title>{`the first step that diverges: event ${diverges + 1}`}</title>
