@@ -355,3 +355,10 @@ def test_split_fields_gives_values_with_their_columns() -> None:
     }
     with pytest.raises(LineProblem):
         split_fields("a=1 a=2", 0)
+
+
+@pytest.mark.parametrize("event", EVENT_TYPES)
+def test_a_search_for_the_name_of_an_event_finds_its_class(event: str) -> None:
+    doc = EVENT_TYPES[event].record.__doc__ or ""
+
+    assert doc.startswith((f"{event}: ", f"{event}, received: "))

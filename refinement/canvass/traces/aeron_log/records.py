@@ -1,9 +1,10 @@
 """The records of event logs: one class for each event of Aeron's cluster component.
 
-A class has the values of a line, in the order of the line, each with the way in which it is written
-(`Kind`). `event_types` has the releases that print it, and the names in the log that differ from
-the fields. Fields of a consensus message have the message's SBE names in snake_case. ``member_id``
-is always the member that wrote the line: for a message its *receiver*.
+A class has the name of its event: ``NewElection`` is ``NEW_ELECTION``. Its fields are the values of
+a line, in the order of the line, each with the way in which it is written (`Kind`). `event_types`
+has the releases that print an event, and the names in the log that differ from the fields. Fields
+of a consensus message have the message's SBE names in snake_case. ``member_id`` is always the
+member that wrote the line: for a message its *receiver*.
 
 The classes are left out of garbage collection: their fields are numbers and texts, which cannot
 form cycles.
@@ -120,8 +121,8 @@ class ClusterEvent(Line, frozen=True, gc=False):
 
 
 class ElectionStateChange(ClusterEvent, frozen=True, gc=False):
-    """The election went from one state to another; the other fields are the election's variables at
-    that moment.
+    """ELECTION_STATE_CHANGE: the election went from one state to another; the other fields are the
+    election's variables at that moment.
     """
 
     old_state: ElectionStateName
@@ -137,7 +138,7 @@ class ElectionStateChange(ClusterEvent, frozen=True, gc=False):
 
 
 class NewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
-    """Received: a leader announces its term."""
+    """NEW_LEADERSHIP_TERM, received: a leader announces its term."""
 
     log_leadership_term_id: int
     next_leadership_term_id: int
@@ -156,7 +157,7 @@ class NewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
 
 
 class StateChange(ClusterEvent, frozen=True, gc=False):
-    """The consensus module went from one state to another."""
+    """STATE_CHANGE: the consensus module went from one state to another."""
 
     old_state: ModuleStateName
     new_state: ModuleStateName
@@ -164,7 +165,9 @@ class StateChange(ClusterEvent, frozen=True, gc=False):
 
 
 class RoleChange(ClusterEvent, frozen=True, gc=False):
-    """The member's role changed; the election state change that brings it is the next line."""
+    """ROLE_CHANGE: the member's role changed; the election state change that brings it is the next
+    line.
+    """
 
     old_state: RoleName
     new_state: RoleName
@@ -172,7 +175,7 @@ class RoleChange(ClusterEvent, frozen=True, gc=False):
 
 
 class CanvassPosition(ClusterEvent, frozen=True, gc=False):
-    """Received: a member in CANVASS or NOMINATE reports the end of its log."""
+    """CANVASS_POSITION, received: a member in CANVASS or NOMINATE reports the end of its log."""
 
     log_leadership_term_id: int
     log_position: int
@@ -182,7 +185,7 @@ class CanvassPosition(ClusterEvent, frozen=True, gc=False):
 
 
 class RequestVote(ClusterEvent, frozen=True, gc=False):
-    """Received: a candidate asks for a vote."""
+    """REQUEST_VOTE, received: a candidate asks for a vote."""
 
     log_leadership_term_id: int
     log_position: int
@@ -192,7 +195,7 @@ class RequestVote(ClusterEvent, frozen=True, gc=False):
 
 
 class Vote(ClusterEvent, frozen=True, gc=False):
-    """Received: an answer to a request for votes; log term and position are the voter's own."""
+    """VOTE, received: an answer to a vote request; log term and position are the voter's own."""
 
     log_leadership_term_id: int
     log_position: int
@@ -203,7 +206,7 @@ class Vote(ClusterEvent, frozen=True, gc=False):
 
 
 class CatchupPosition(ClusterEvent, frozen=True, gc=False):
-    """Received: a follower asks its leader for a replay."""
+    """CATCHUP_POSITION, received: a follower asks its leader for a replay."""
 
     leadership_term_id: int
     log_position: int
@@ -212,8 +215,8 @@ class CatchupPosition(ClusterEvent, frozen=True, gc=False):
 
 
 class StopCatchup(ClusterEvent, frozen=True, gc=False):
-    """Received: the leader has ended the replay; ``follower_member_id`` is the addressee, the
-    sender is not logged.
+    """STOP_CATCHUP, received: the leader has ended the replay; ``follower_member_id`` is the
+    addressee, the sender is not logged.
     """
 
     leadership_term_id: int
@@ -221,7 +224,9 @@ class StopCatchup(ClusterEvent, frozen=True, gc=False):
 
 
 class TruncateLogEntry(ClusterEvent, frozen=True, gc=False):
-    """The member is about to truncate its log from ``old_position`` back to ``new_position``."""
+    """TRUNCATE_LOG_ENTRY: the member is about to truncate its log from ``old_position`` back to
+    ``new_position``.
+    """
 
     election_state: Name
     log_leadership_term_id: int
@@ -235,8 +240,8 @@ class TruncateLogEntry(ClusterEvent, frozen=True, gc=False):
 
 
 class ReplayNewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
-    """A NewLeadershipTermEvent was read from the log, live or in a replay; ``log_position`` is its
-    end.
+    """REPLAY_NEW_LEADERSHIP_TERM: a NewLeadershipTermEvent was read from the log, live or in a
+    replay; ``log_position`` is its end.
     """
 
     is_in_election: bool
@@ -249,7 +254,7 @@ class ReplayNewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
 
 
 class AppendPosition(ClusterEvent, frozen=True, gc=False):
-    """Received: the position up to which a member has recorded the log."""
+    """APPEND_POSITION, received: the position up to which a member has recorded the log."""
 
     leadership_term_id: int
     log_position: int
@@ -258,7 +263,7 @@ class AppendPosition(ClusterEvent, frozen=True, gc=False):
 
 
 class CommitPosition(ClusterEvent, frozen=True, gc=False):
-    """Received: the leader's commit position."""
+    """COMMIT_POSITION, received: the leader's commit position."""
 
     leadership_term_id: int
     log_position: int
@@ -266,7 +271,7 @@ class CommitPosition(ClusterEvent, frozen=True, gc=False):
 
 
 class AppendSessionClose(ClusterEvent, frozen=True, gc=False):
-    """The leader appended the close of a client's session."""
+    """APPEND_SESSION_CLOSE: the leader appended the close of a client's session."""
 
     cluster_session_id: int
     close_reason: Name
@@ -276,8 +281,8 @@ class AppendSessionClose(ClusterEvent, frozen=True, gc=False):
 
 
 class AppendSessionOpen(ClusterEvent, frozen=True, gc=False):
-    """The leader appended the opening of a client's session; ``log_position`` is the end of that
-    entry.
+    """APPEND_SESSION_OPEN: the leader appended the opening of a client's session; ``log_position``
+    is the end of that entry.
     """
 
     cluster_session_id: int
@@ -288,7 +293,7 @@ class AppendSessionOpen(ClusterEvent, frozen=True, gc=False):
 
 
 class ClusterSessionStateChange(ClusterEvent, frozen=True, gc=False):
-    """A client's session went from one state to another."""
+    """CLUSTER_SESSION_STATE_CHANGE: a client's session went from one state to another."""
 
     cluster_session_id: int
     action: Name
@@ -298,7 +303,7 @@ class ClusterSessionStateChange(ClusterEvent, frozen=True, gc=False):
 
 
 class ClusterBackupStateChange(ClusterEvent, frozen=True, gc=False):
-    """A backup node went from one state to another."""
+    """CLUSTER_BACKUP_STATE_CHANGE: a backup node went from one state to another."""
 
     old_state: StateName
     new_state: StateName
@@ -306,14 +311,18 @@ class ClusterBackupStateChange(ClusterEvent, frozen=True, gc=False):
 
 
 class TerminationPosition(ClusterEvent, frozen=True, gc=False):
-    """Received: the position at which the cluster is to terminate; the sender is not logged."""
+    """TERMINATION_POSITION, received: the position at which the cluster is to terminate; the sender
+    is not logged.
+    """
 
     leadership_term_id: int
     log_position: int
 
 
 class TerminationAck(ClusterEvent, frozen=True, gc=False):
-    """Received: a follower has stopped. ``sender_member_id`` is the message's own ``memberId``."""
+    """TERMINATION_ACK, received: a follower has stopped. ``sender_member_id`` is the message's own
+    ``memberId``.
+    """
 
     leadership_term_id: int
     log_position: int
@@ -321,7 +330,7 @@ class TerminationAck(ClusterEvent, frozen=True, gc=False):
 
 
 class ServiceAck(ClusterEvent, frozen=True, gc=False):
-    """A clustered service has reached a position that the consensus module waits for."""
+    """SERVICE_ACK: a clustered service reached a position that the consensus module waits for."""
 
     log_position: int
     timestamp: int
@@ -332,8 +341,8 @@ class ServiceAck(ClusterEvent, frozen=True, gc=False):
 
 
 class ReplicationEnded(ClusterEvent, frozen=True, gc=False):
-    """A copy from another member's archive ended. Aeron prints the two ids exchanged, and so they
-    are here.
+    """REPLICATION_ENDED: a copy from another member's archive ended. Aeron prints the two ids
+    exchanged, and so they are here.
     """
 
     purpose: Text
@@ -345,7 +354,7 @@ class ReplicationEnded(ClusterEvent, frozen=True, gc=False):
 
 
 class StandbySnapshotNotification(ClusterEvent, frozen=True, gc=False):
-    """Received: a standby node has taken a snapshot."""
+    """STANDBY_SNAPSHOT_NOTIFICATION, received: a standby node has taken a snapshot."""
 
     recording_id: int
     leadership_term_id: int
@@ -358,7 +367,7 @@ class StandbySnapshotNotification(ClusterEvent, frozen=True, gc=False):
 
 
 class NewElection(ClusterEvent, frozen=True, gc=False):
-    """An election object was made; ``log_position`` is the commit position."""
+    """NEW_ELECTION: an election object was made; ``log_position`` is the commit position."""
 
     leadership_term_id: int
     log_position: int
@@ -367,7 +376,9 @@ class NewElection(ClusterEvent, frozen=True, gc=False):
 
 
 class SnapshotEntryInvalidation(ClusterEvent, frozen=True, gc=False):
-    """A snapshot of the recording log was found missing and marked invalid."""
+    """SNAPSHOT_ENTRY_INVALIDATION: a snapshot of the recording log was found missing and marked
+    invalid.
+    """
 
     entry_index: int
     recording_id: int
@@ -376,7 +387,7 @@ class SnapshotEntryInvalidation(ClusterEvent, frozen=True, gc=False):
 
 
 class Start(ClusterEvent, frozen=True, gc=False):
-    """The logger of 1.53 says which version it belongs to."""
+    """START: the logger of 1.53 says which version it belongs to."""
 
     version: Text
 
