@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.browser import api
 from canvass.browser.verdicts import Checked
@@ -236,6 +237,22 @@ def test_what_is_wrong_is_said_at_its_step_and_at_no_other(server: Asked) -> Non
 
     assert server.get(api.StepView, f"{place}/{answer.step}").divergence == answer.message
     assert server.get(api.StepView, f"{place}/{answer.step - 1}").divergence == ""
+
+
+def test_a_clause_that_several_divergences_of_a_step_have_is_said_once(
+    server: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = settled(server, "bad").divergence
+    checked: Checked = server.store.content("run", "bad").checked
+    assert answer is not None
+    assert checked.verdict is not None
+    first = checked.verdict.divergences[0]
+    both = tuple(replace(first, text=f"{text}; see HZ1") for text in ("one", "two"))
+    monkeypatch.setattr(checked, "verdict", replace(checked.verdict, divergences=both))
+
+    step = server.get(api.StepView, f"/run/bad/step/{first.member}/{first.step}")
+
+    assert step.divergence == "one; two; see HZ1"
 
 
 def test_a_step_lies_in_the_graph_between_states_like_its_own(server: Asked) -> None:

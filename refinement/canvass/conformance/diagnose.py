@@ -178,8 +178,8 @@ def _with_hazards(run: Run, found: list[Divergence]) -> list[Divergence]:
         return found
     known = ", ".join(sorted({page for name in names for page in HAZARDS_OF[name]}))
     note = (
-        f"; every step is a step of the spec, and revision {run.revision} is known not to keep this"
-        f" promise: see {known} in docs/findings"
+        f"; the spec allows every step, and revision {run.revision} can violate this property:"
+        f" see {known} in docs/findings"
     )
     return [structs.replace(one, text=one.text + note) for one in found]
 

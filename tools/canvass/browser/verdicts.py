@@ -422,7 +422,12 @@ class RunSource:
         return self._explanation.get()
 
     def wrong_at(self, member: int, step: int) -> str:
-        """Give the divergences at a step, in words; empty if there are none."""
+        """Give the divergences at a step, in words; empty if there are none.
+
+        A clause that several divergences have, such as the hazards of the revision, comes once.
+        """
         verdict = self.checked.verdict
         found = () if verdict is None else verdict.divergences
-        return "; ".join(one.text for one in found if (one.member, one.step) == (member, step))
+        here = (one.text for one in found if (one.member, one.step) == (member, step))
+        clauses = [clause for text in here for clause in text.split("; ")]
+        return "; ".join([*dict.fromkeys(reversed(clauses))][::-1])
