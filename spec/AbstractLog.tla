@@ -1,12 +1,13 @@
 ---------------------------- MODULE AbstractLog -----------------------------
 (***************************************************************************)
 (* A replicated log as its users see it: one sequence of entries that only *)
-(* ever grows, and members that have each applied a prefix of it.          *)
+(* grows, and members that have each applied a prefix of it.               *)
 (*                                                                         *)
-(* No terms, no leaders, no messages.  MCRefinement.tla shows by TLC that  *)
-(* the cluster, with all hardenings in force, does nothing else: what was  *)
-(* committed at a position stays, everybody applies the same there, and    *)
-(* nothing is applied before it is committed.                              *)
+(* There are no terms, no leaders and no messages.  MCRefinement.tla shows *)
+(* by TLC that the cluster with all hardenings does nothing else: a        *)
+(* committed entry stays committed at its position, all members apply the  *)
+(* same entry there, and no member applies an entry before it is           *)
+(* committed.                                                              *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences
 
@@ -21,8 +22,8 @@ logVars == <<committed, applied>>
 StartsWith(a, b) == Len(b) <= Len(a) /\ SubSeq(a, 1, Len(b)) = b
 
 (***************************************************************************)
-(* Commit(i): member i applies entries that no member has applied.         *)
-(* They follow what is committed; with this they are.                      *)
+(* Commit(i): member i applies entries that no member has applied.  They   *)
+(* follow the committed entries, and are committed by this step.           *)
 (***************************************************************************)
 Commit(i) ==
     /\ Len(applied'[i]) > Len(committed)
@@ -31,7 +32,7 @@ Commit(i) ==
     /\ \A j \in Appliers \ {i} : applied'[j] = applied[j]
 
 (***************************************************************************)
-(* Apply(i): member i applies more of what is committed.                   *)
+(* Apply(i): member i applies further committed entries.                   *)
 (***************************************************************************)
 Apply(i) ==
     /\ Len(applied'[i]) > Len(applied[i])
@@ -40,8 +41,8 @@ Apply(i) ==
     /\ \A j \in Appliers \ {i} : applied'[j] = applied[j]
 
 (***************************************************************************)
-(* Recover(i): member i restarts from a snapshot, which is a prefix of     *)
-(* what it has applied before.                                             *)
+(* Recover(i): member i restarts from a snapshot.  A snapshot is a prefix  *)
+(* of the entries that the member has applied.                             *)
 (***************************************************************************)
 Recover(i) ==
     /\ StartsWith(applied[i], applied'[i])

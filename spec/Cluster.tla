@@ -3,14 +3,15 @@
 (* The cluster: members that take the steps of Member.tla, the network     *)
 (* between them, and the contents of their logs.                           *)
 (*                                                                         *)
-(* Positions count entries here, and an entry is the term it was written   *)
-(* in: a term has one leader and one base, so term and position name the   *)
-(* bytes.  The first entry of a term is its NewLeadershipTermEvent.        *)
+(* A position counts entries here, and an entry is the term in which it    *)
+(* was written.  A term has one leader and one base, so term and position  *)
+(* identify the bytes.  The first entry of a term is its                   *)
+(* NewLeadershipTermEvent.                                                 *)
 (*                                                                         *)
-(* Time is left out: each deadline may pass at any moment, each periodic   *)
-(* message may be due, any set of members may have been heard of lately.   *)
-(* What is bounded is bounded in the MC modules, by the operators marked   *)
-(* "Bound" below.                                                          *)
+(* Time is left out: any deadline may pass at any moment, any periodic     *)
+(* message may be due, and a leader may have heard of any set of members.  *)
+(* The MC modules set bounds by redefining the operators under "Bounds"    *)
+(* below.                                                                  *)
 (*                                                                         *)
 (* Start reading at Next.                                                  *)
 (***************************************************************************)
@@ -25,7 +26,7 @@ VARIABLES
 vars == <<member, channel, log, hist>>
 
 (***************************************************************************)
-(* Bounds, redefined by the MC modules.  As they stand nothing is bounded. *)
+(* Bounds, redefined by the MC modules.  Here nothing is bounded.          *)
 (***************************************************************************)
 BoundTerm(i, term) == TRUE         \* may this member open this candidate term?
 BoundInterval(i) == TRUE           \* may this member repeat its periodic message now?
@@ -44,9 +45,8 @@ Urgent(i) == FALSE                 \* has this member an internal step that must
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* The cluster as one value, [member, channel, log, hist].  What follows   *)
-(* is written over such a value c, so that a story can be played on it     *)
-(* too (Script.tla).                                                       *)
+(* The cluster as one value, [member, channel, log, hist].  The operators  *)
+(* below take such a value c, so that Script.tla can use them, too.        *)
 (***************************************************************************)
 Now == [member |-> member, channel |-> channel, log |-> log, hist |-> hist]
 
@@ -55,8 +55,8 @@ Starts(c) == member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c
 Becomes(c) == member' = c.member /\ channel' = c.channel /\ log' = c.log /\ hist' = c.hist
 
 (***************************************************************************)
-(* The stream of leader j: what it has recorded, then what it has written  *)
-(* and not yet recorded, which is all of its own term.                     *)
+(* The stream of leader j: its recorded log, then the entries that it has  *)
+(* written and not yet recorded.  All of these are of its own term.        *)
 (***************************************************************************)
 StreamEntry(c, j, k) ==
     IF k <= Len(c.log[j]) THEN c.log[j][k] ELSE c.member[j].moduleLeadershipTermId
@@ -69,9 +69,10 @@ LeadsInTerm(s, term) ==
        ELSE s.leadershipTermId = term
 
 (***************************************************************************)
-(* NextEntry(c, i): the entry that member i's archive may record next, or  *)
-(* -1: the leader's own, the leader's stream or catch-up replay, or its    *)
-(* archive's copy of an older term.                                        *)
+(* NextEntry(c, i): the entry that the archive of member i may record      *)
+(* next, or -1.  It comes from a leader's own writing, from the leader's   *)
+(* stream or catch-up replay, or from a copy of an older term in the       *)
+(* leader's archive.                                                       *)
 (***************************************************************************)
 NextEntry(c, i) ==
     LET s == c.member[i]
@@ -105,10 +106,10 @@ Consume1(c, i) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* What the properties remember: who led which term, who voted for whom,   *)
-(* and which entry was the first that any member committed at a position.  *)
-(* What is remembered never changes.  So a member that commits a different *)
-(* entry is found (StateMachineSafety) even if all that committed the      *)
+(* The history that the properties need: the leader of each term, the      *)
+(* votes, and the first entry that any member committed at each position.  *)
+(* The history never changes.  So a member that commits a different entry  *)
+(* is found (StateMachineSafety) even if all members that committed the    *)
 (* first one have restarted since.                                         *)
 (***************************************************************************)
 NoHistory == [leaders |-> {}, votes |-> {}, committed |-> <<>>]
@@ -130,8 +131,8 @@ LogAfter(c, i, after) ==
     IN  IF k <= Len(c.log[i]) THEN SubSeq(c.log[i], 1, k) ELSE Append(c.log[i], NextEntry(c, i))
 
 (***************************************************************************)
-(* Taken(c, i, action, x, ch): the clusters that a step of member i leads  *)
-(* to; ch is the network without the message consumed.                     *)
+(* Taken(c, i, action, x, ch): the clusters after a step of member i; ch   *)
+(* is the network without the message that the step receives.              *)
 (***************************************************************************)
 Taken(c, i, action, x, ch) ==
     {LET entries == LogAfter(c, i, o.next)
@@ -142,8 +143,8 @@ Taken(c, i, action, x, ch) ==
         o \in Step(i, c.member[i], action, x)}
 
 (***************************************************************************)
-(* MayAct(i): no other member has an urgent internal step, or this one is  *)
-(* the first that has.  Bounds the interleavings, if an MC module says so. *)
+(* MayAct(i): no member has an urgent internal step, or member i is the    *)
+(* first one that has.  An MC module bounds the interleavings with it.     *)
 (***************************************************************************)
 NoUrgency == \A j \in Members : ~Urgent(j)
 
@@ -156,8 +157,9 @@ Take(i, action, x, ch) ==
 Tick(i, action, x) == Take(i, action, x, channel)
 
 (***************************************************************************)
-(* The inputs that the clock gives: what is due, what has expired, whom a  *)
-(* leader has heard of lately.  Any of it may be so at any moment.         *)
+(* The inputs from the clock: due messages, expired deadlines, and the     *)
+(* members that a leader has heard of.  Any of them is possible at any     *)
+(* moment.                                                                 *)
 (***************************************************************************)
 Interval(due)       == [NoInput EXCEPT !.interval = due]
 Timeout             == [NoInput EXCEPT !.timeout = TRUE]
@@ -171,7 +173,7 @@ ReadyInputs(i, ends) ==
         k \in {k \in ends : k = NULL_POSITION \/ BoundAppend(k)}}
 
 (***************************************************************************)
-(* The inputs of a duty cycle that closes an election, and may fail.       *)
+(* The inputs of a duty cycle that closes an election and may fail there.  *)
 (***************************************************************************)
 ClosingInputs(i) ==
     LET s == member[i]
@@ -195,9 +197,9 @@ RestartMember(i) ==
        \/ BoundLate(i) /\ Take(i, "Restart", NoInput, channel)
 
 (***************************************************************************)
-(* Messages.  Who has been heard of lately matters only to the leader that *)
-(* answers with its quorum position; before its first own step it may not  *)
-(* count itself.                                                           *)
+(* Messages.  The set of active members matters only to a leader that      *)
+(* answers with its quorum position.  Before its first own step a leader   *)
+(* may not be active itself.                                               *)
 (***************************************************************************)
 MayArrive(i, j) == {1} \cap DOMAIN channel[i][j]    \* places in the channel: the first, if any
 
@@ -283,9 +285,9 @@ TakeFollowerCatchupInit(i) ==
     /\ Tick(i, "FollowerCatchupInit", NoInput)
 
 (***************************************************************************)
-(* A catch-up replay connects only if the leader runs one for this member, *)
-(* the live log only if the leader's stream has reached this member's      *)
-(* position.                                                               *)
+(* A catch-up replay connects only if the leader runs one for this member. *)
+(* The live log connects only if the leader's stream has reached the       *)
+(* position of this member.                                                *)
 (***************************************************************************)
 TakeFollowerCatchupAwait(i) ==
     LET j == member[i].leaderMemberId
@@ -309,7 +311,7 @@ TakeFollowerReady(i) ==
     /\ Tick(i, "FollowerReady", NoInput)
 
 (***************************************************************************)
-(* The log, and what happens outside elections.                            *)
+(* The log, and the actions outside elections.                             *)
 (***************************************************************************)
 HasMoreToRecord(i) ==
     /\ NextEntry(Now, i) # -1
@@ -362,8 +364,9 @@ TakeTerminate(i) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Init: every member starts for the first time, with nothing on disk, and *)
-(* has taken the first step of its election; a single member leads.        *)
+(* Init: every member starts for the first time with an empty disk, and    *)
+(* has taken the first step of its election.  In a cluster of one, the     *)
+(* member leads.                                                           *)
 (***************************************************************************)
 Begin ==
     LET first == [i \in Members |-> (CHOOSE o \in Restart(i, NewMember, NoInput) : TRUE).next]
@@ -376,8 +379,8 @@ Begin ==
 Init == Starts(Begin)
 
 (***************************************************************************)
-(* Next.  Each disjunct has a name of its own, so that TLC's traces and    *)
-(* coverage name the action.                                               *)
+(* Next.  Each disjunct has its own name, which TLC uses for the action in *)
+(* traces and coverage.                                                    *)
 (***************************************************************************)
 Next ==
     \/ \E i \in Members : TakeElectionInit(i)

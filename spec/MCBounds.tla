@@ -1,7 +1,7 @@
 ------------------------------ MODULE MCBounds ------------------------------
 (***************************************************************************)
-(* The bounds that models share.  A configuration puts them in the place   *)
-(* of those of Cluster.tla.                                                *)
+(* The bounds that models share.  A configuration replaces the bounds of   *)
+(* Cluster.tla with them.                                                  *)
 (***************************************************************************)
 EXTENDS Script
 
@@ -16,7 +16,7 @@ AllActive(i)             == {Members}
 AllAccept(i)             == {Members \ {i}}
 
 (***************************************************************************)
-(* Steps without sends that read and change nothing but the own state.     *)
+(* Steps without sends that read and change only the member's own state.   *)
 (***************************************************************************)
 InternalFirst(i) == member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
 
@@ -27,13 +27,14 @@ ReplayFirst(i) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Bounds for what comes after the tale; in it nothing is bounded.  Terms  *)
-(* and positions are; a member repeats its periodic message only when none *)
-(* is under way among those present, a closed follower only once it has    *)
-(* recorded everything, a closed leader never; leaders hear of everybody.  *)
-(* One member may be absent, which does and hears nothing.  Nothing fails, *)
-(* restarts, is lost, or starts an election by itself.  Internal steps     *)
-(* that no other member can see, and the archive, come first.              *)
+(* Bounds for the steps after the tale; in the tale nothing is bounded.    *)
+(* Terms and positions are bounded.  A member repeats its periodic message *)
+(* only if none is under way among the present members, a closed follower  *)
+(* only after it has recorded everything, a closed leader never.  A leader *)
+(* hears of all members.  One member may be absent: it takes no step and   *)
+(* receives nothing.  No step fails, no member restarts or starts an       *)
+(* election by itself, and no message is lost.  The archive, and internal  *)
+(* steps that no other member can see, come first.                         *)
 (***************************************************************************)
 Absent == NULL_VALUE    \* redefined by the MC modules in which a member is absent
 

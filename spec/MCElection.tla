@@ -1,16 +1,17 @@
 ----------------------------- MODULE MCElection -----------------------------
 (***************************************************************************)
-(* The election of one term, from CANVASS of all to one closed leader and  *)
-(* closed followers, messages included.                                    *)
+(* The election of one term: from CANVASS of all members to a closed       *)
+(* leader and closed followers, with all messages.                         *)
 (*                                                                         *)
-(* Bounds: two of the three members stand, once; no entry but the leader's *)
-(* first; no restarts, no errors, and nobody loses a leader once it has    *)
-(* one.  Two messages at most are under way.  A member repeats its         *)
-(* periodic message only when none of its own is under way, and a closed   *)
-(* one does not; what the third member says while it canvasses is lost, so *)
-(* that the two stand on a quorum.  A leader hears of everybody: with      *)
-(* equal and empty logs that makes no difference.  Internal steps that no  *)
-(* other member can see, and recording, come first.                        *)
+(* Bounds: two of the three members run for election, once each.  The only *)
+(* entry is the leader's first one.  There are no restarts and no errors,  *)
+(* and no member loses its leader.  At most two messages are under way.  A *)
+(* member repeats its periodic message only if none of its own is under    *)
+(* way; a closed member does not repeat it.  The messages of the third     *)
+(* member in CANVASS are lost, so the two need a quorum without it.  A     *)
+(* leader hears of all members: with equal, empty logs this makes no       *)
+(* difference.  Recording, and internal steps that no other member can     *)
+(* see, come first.                                                        *)
 (***************************************************************************)
 EXTENDS MCBounds
 
@@ -20,7 +21,7 @@ MCBoundInterval(i) == /\ member[i].electionState \notin {"NOMINATE", "CLOSED"}
                       /\ IfQuiet(i)
 
 (***************************************************************************)
-(* The archive is as fast as can be here.                                  *)
+(* The archive records at once.                                            *)
 (***************************************************************************)
 MCUrgent(i) ==
     \/ ReplayFirst(i)

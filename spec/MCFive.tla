@@ -1,14 +1,15 @@
 ------------------------------- MODULE MCFive -------------------------------
 (***************************************************************************)
-(* Five members, all hardenings, by random simulation: behaviours much     *)
-(* longer and richer than an exhaustive search reaches.                    *)
+(* Five members with all hardenings, by random simulation: behaviours that *)
+(* are much longer and richer than those of an exhaustive search.          *)
 (*                                                                         *)
-(* TLC draws each step evenly from all that are possible, so what is rare  *)
-(* in a cluster has to be rare in Next: a member repeats its periodic      *)
-(* message only when nothing of its own is under way, takes its internal   *)
-(* steps first, and fails, restarts, loses its leader or a message only in *)
-(* one of Rarity states, picked by some digits of the state.  (A draw of   *)
-(* TLC's own would do too, but it cannot rebuild a trace with one.)        *)
+(* TLC draws each step with equal probability from all possible ones.  So  *)
+(* a rare event of a cluster must be rare in Next: a member repeats its    *)
+(* periodic message only if none of its own is under way, and takes its    *)
+(* internal steps first.  A failure, a restart, a lost leader and a lost   *)
+(* message are possible in only one of Rarity states, which digits of the  *)
+(* state select. (With random draws of its own, TLC could not rebuild a    *)
+(* trace.)                                                                 *)
 (***************************************************************************)
 EXTENDS MCBounds
 

@@ -1,24 +1,25 @@
 ------------------------------- MODULE MCLive -------------------------------
 (***************************************************************************)
-(* Liveness: V1 to V4 after a tale, with nothing lost and nothing failing  *)
+(* Liveness:  V1 to V4 after a tale.  No message is lost and nothing fails *)
 (* any more.                                                               *)
 (*                                                                         *)
-(* Time is left out of the spec, and without it nothing would ever come    *)
-(* about: a ballot may always time out before the votes arrive.  What is   *)
-(* assumed of time here is what the defaults give: an election timeout is  *)
-(* longer than a round trip, a heartbeat timeout than several intervals.   *)
-(* So a deadline passes only when no message is under way among those      *)
-(* present, and that of a member that waits for a leader only when there   *)
-(* is none in its term.  Nomination deadlines are random, so that two      *)
-(* members do not always stand at once: here they never do, and the lower  *)
-(* member's passes first.                                                  *)
+(* The spec leaves out time.  Without assumptions about time nothing would *)
+(* ever be reached: a ballot may always time out before the votes arrive.  *)
+(* These models assume what the default settings give: an election timeout *)
+(* is longer than a round trip, and a heartbeat timeout is longer than     *)
+(* several intervals.  So a deadline passes only if no message is under    *)
+(* way among the present members.  The deadline of a member that waits for *)
+(* a leader passes only if its term has none.  Nomination deadlines are    *)
+(* random, so two members do not always run for election at once: here     *)
+(* they never do, and the deadline of the lower member passes first.       *)
 (*                                                                         *)
-(* Each step below is a step of Next.  Fairness: what a member or its      *)
-(* archive can do at once, and the delivery of a message, happen if they   *)
-(* can for long enough; periodic messages and deadlines if they can again  *)
-(* and again.  With InOrder, what a member can do at once comes before     *)
-(* messages, messages before deadlines and periodic messages, and each     *)
-(* kind in one order: fewer behaviours, each of them one of those without. *)
+(* Each step below is a step of Next.  Fairness: a step that a member or   *)
+(* its archive can take at once, and the delivery of a message, happen if  *)
+(* they stay possible; periodic messages and deadlines happen if they are  *)
+(* possible again and again.  With InOrder, the steps that a member can    *)
+(* take at once come before messages, messages come before deadlines and   *)
+(* periodic messages, and each kind has one order.  This gives fewer       *)
+(* behaviours, all of which are also behaviours without InOrder.           *)
 (***************************************************************************)
 EXTENDS MCBounds
 
@@ -49,7 +50,8 @@ Live(i) == i # Absent /\ ~Playing
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* What a member does at once: its own step in its state, and the archive. *)
+(* The steps that a member takes at once: its own step in its state, and   *)
+(* the archive.                                                            *)
 (***************************************************************************)
 OwnStepOf(s) ==
     IF s.electionState = "CLOSED" THEN "UpdateLeaderPosition" ELSE OwnAction[s.electionState]
@@ -102,7 +104,8 @@ Receives(i, j) ==
     /\ Deliver(i, j, Head(channel[i][j]).type, Members)
 
 (***************************************************************************)
-(* Periodic messages, when nothing is under way among those present.       *)
+(* Periodic messages, if no message is under way among the present         *)
+(* members.                                                                *)
 (***************************************************************************)
 Repeat(i) ==
     /\ Live(i) /\ NothingUnderWay /\ Idle(Present)

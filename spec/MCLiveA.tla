@@ -1,14 +1,14 @@
 ------------------------------ MODULE MCLiveA -------------------------------
 (***************************************************************************)
-(* L-A: a leader that waits for its log to be copied waits for ever once   *)
+(* L-A: a leader that waits until its log is copied waits for ever after   *)
 (* its followers have gone.                                                *)
 (*                                                                         *)
-(* Before the tale member 0 has led term 0 with both others and recorded   *)
-(* the first entry, which nobody else got.                                 *)
+(* Before the tale member 0 has led term 0 with both others, and recorded  *)
+(* the first entry, which no other member has.                             *)
 (*                                                                         *)
 (* The tale: member 0 is elected again, in term 1, and waits until a       *)
-(* quorum has its entry.  The elections of the others fail meanwhile, and  *)
-(* they elect member 1 in term 2; the log of both is empty.                *)
+(* quorum has its entry.  In the meantime the elections of the others      *)
+(* fail, and they elect member 1 in term 2; both logs are empty.           *)
 (***************************************************************************)
 EXTENDS MCLive
 

@@ -1,14 +1,14 @@
 ------------------------------ MODULE MCLiveB -------------------------------
 (***************************************************************************)
-(* L-B: a follower that knows of no commit position waits for one for      *)
-(* ever once its leader has gone, and without it the rest is no quorum.    *)
+(* L-B: a follower without a commit position waits for one for ever after  *)
+(* its leader has gone, and without it the others are no quorum.           *)
 (*                                                                         *)
-(* Before the tale member 0 has led term 0 with both others; all have      *)
+(* Before the tale member 0 has led term 0 with both others.  All have     *)
 (* recorded the first entry, and none has heard that it is committed.      *)
-(* Member 0 is elected again, in term 1, with member 1's vote.  It has not *)
-(* heard of a quorum when it announces itself, so that its announcement    *)
-(* has commit position 0.  Member 1 follows it.  Member 0 is gone;         *)
-(* member 2 looks for a leader.                                            *)
+(* Member 0 is elected again, in term 1, with the vote of member 1.  It    *)
+(* has not heard of a quorum when it announces itself, so its announcement *)
+(* has commit position 0.  Member 1 follows it.  Member 0 is gone; member  *)
+(* 2 looks for a leader.                                                   *)
 (***************************************************************************)
 EXTENDS MCLive
 

@@ -3,11 +3,12 @@
 (* L-C: a leader does not answer a member whose log ends with a newer term *)
 (* than its own.                                                           *)
 (*                                                                         *)
-(* Before the tale member 2 leads term 0 with both others; none has        *)
+(* Before the tale member 2 leads term 0 with both others; no member has   *)
 (* recorded anything.  Members 0 and 1 lose it.  Member 0 is elected in    *)
-(* term 1 with member 1's vote and opens the term on disk.  Member 1's     *)
-(* ballot times out, and it follows member 2 in term 0 again (HZ3).        *)
-(* Member 0's election fails, and it canvasses.  Member 1 catches up.      *)
+(* term 1 with the vote of member 1 and opens the term on disk.  The       *)
+(* ballot of member 1 times out, and it follows member 2 in term 0 again   *)
+(* (HZ3).  The election of member 0 fails, and it canvasses.  Member 1     *)
+(* catches up.                                                             *)
 (***************************************************************************)
 EXTENDS MCLive
 

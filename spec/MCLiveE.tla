@@ -1,11 +1,12 @@
 ------------------------------ MODULE MCLiveE -------------------------------
 (***************************************************************************)
-(* L-E: a member with a high candidate term vetoes one bid after another.  *)
+(* L-E: a member with a high candidate term vetoes one candidacy after     *)
+(* another.                                                                *)
 (*                                                                         *)
 (* Before the tale member 0 leads term 0 with both others.  Member 2 loses *)
-(* it and stands twice, in terms 1 and 2, with requests that nobody gets.  *)
-(* Member 0 has meanwhile recorded the first entry of term 0, so that only *)
-(* its log can win.  Then all are in an election.                          *)
+(* it and runs for election twice, in terms 1 and 2; its requests are      *)
+(* lost.  Member 0 has recorded the first entry of term 0 in the meantime, *)
+(* so only its log can win.  Then all are in an election.                  *)
 (***************************************************************************)
 EXTENDS MCLive
 

@@ -1,14 +1,14 @@
 ----------------------------- MODULE MCLiveHZ3 ------------------------------
 (***************************************************************************)
-(* The price of hardening HZ3: a member that lost an election cannot come  *)
-(* back to a leader of a lower term.                                       *)
+(* The price of hardening HZ3: a member that lost an election cannot       *)
+(* return to a leader of a lower term.                                     *)
 (*                                                                         *)
 (* Before the tale member 2 leads term 0 with both others.  Member 0 loses *)
-(* it and stands in term 1, with a request that nobody gets; member 1,     *)
-(* whose canvass let it do so, has come back to member 2.                  *)
+(* it and runs for election in term 1; its request is lost.  Member 1,     *)
+(* whose canvass had allowed this, has returned to member 2.               *)
 (*                                                                         *)
-(* In revision upstream-fix the member stands again after a while, so that *)
-(* the leader of the lower term enters an election.                        *)
+(* In revision upstream-fix the member runs for election again after a     *)
+(* while, so the leader of the lower term enters an election.              *)
 (***************************************************************************)
 EXTENDS MCLive
 

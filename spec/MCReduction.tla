@@ -3,15 +3,15 @@
 (* A switch between the reduced cluster of MCTwoElections and MCFrom, and  *)
 (* Cluster.tla.                                                            *)
 (*                                                                         *)
-(* A configuration replaces an operator everywhere, in instances too.  So  *)
+(* A configuration replaces an operator everywhere, also in instances.  So *)
 (* each operator that the configuration of MCTwoElections redefines is     *)
-(* redefined here by one that asks which of the two is meant: if Reduced,  *)
-(* what MCTwoElections puts in its place, else Cluster's own, which        *)
-(* Own!Take and the like still name.  Nothing of Cluster is written again. *)
+(* redefined here by a switch: if Reduced, it is the operator of           *)
+(* MCTwoElections, else the one of Cluster, which Own!Take and similar     *)
+(* names still denote.  No definition of Cluster is repeated.              *)
 (*                                                                         *)
-(* The Bound operators are those of the configuration on both sides.       *)
-(* Not Reduced, nothing is urgent and ActiveSets is all sets of members,   *)
-(* as in Cluster as it stands.                                             *)
+(* Both sides have the Bound operators of the configuration.  If not       *)
+(* Reduced, nothing is urgent and ActiveSets has all sets of members, as   *)
+(* in Cluster itself.                                                      *)
 (***************************************************************************)
 EXTENDS MCFrom
 
@@ -20,10 +20,10 @@ CONSTANT Reduced
 Own == INSTANCE Cluster
 
 (***************************************************************************)
-(* LossyTake: Cluster's Take, and the loss of any messages.  Cluster loses *)
-(* a message that comes first in its channel (Lose).  One behind others it *)
-(* loses when its turn comes; no step reads it before, and what arrives is *)
-(* the same.  That the others stay is asked first, to save time.           *)
+(* LossyTake:  Cluster's Take, and the loss of any messages.  Cluster      *)
+(* loses the first message of a channel (Lose).  It loses a later one when *)
+(* its turn comes; no step reads it before, and the arriving messages are  *)
+(* the same.  To save time, the case that no message is lost comes first.  *)
 (***************************************************************************)
 RECURSIVE IsPart(_, _)
 IsPart(a, b) ==    \* is a what is left of b without some of its elements?
@@ -40,9 +40,9 @@ LossyTake(i, action, x, ch) ==
         /\ Loses(c.channel, channel')
 
 (***************************************************************************)
-(* GoesOnCanvassing(i): the one step that Cluster does not have.  A member *)
-(* that may open no further term stays in CANVASS, and says there what it  *)
-(* would say in NOMINATE.                                                  *)
+(* GoesOnCanvassing(i): the only step that Cluster does not have.  A       *)
+(* member that may open no further term stays in CANVASS, and sends there  *)
+(* the messages of NOMINATE.                                               *)
 (***************************************************************************)
 GoesOnCanvassing(i) ==
     /\ At(member[i], "CANVASS") /\ ~BoundTerm(i, member[i].candidateTermId + 1)
@@ -51,8 +51,8 @@ GoesOnCanvassing(i) ==
            Loses(Transmit(channel, i, o.sends), channel')
 
 (***************************************************************************)
-(* In MCFrom messages that are lost may come first in a channel when one   *)
-(* arrives.  Cluster loses them before (Lose), without reading them.       *)
+(* In MCFrom lost messages may be before an arriving message in its        *)
+(* channel.  Cluster loses them first (Lose), without reading them.        *)
 (***************************************************************************)
 LossyArrival(i, j) == DOMAIN channel[i][j]
 

@@ -1,19 +1,20 @@
 -------------------------- MODULE MCStepsOfCluster --------------------------
 (***************************************************************************)
-(* Is each step of the reduced cluster of MCTwoElections one of Cluster?   *)
+(* Each step of the reduced cluster of MCTwoElections is a step of         *)
+(* Cluster.                                                                *)
 (*                                                                         *)
-(* The behaviours are those of MCTwoElections.  Of each of their steps     *)
-(* StepsOfCluster says: in Cluster, within the same bounds on terms,       *)
+(* The behaviours are those of MCTwoElections.  StepsOfCluster says of     *)
+(* each of their steps: in Cluster, within the same bounds on terms,       *)
 (* positions, crashes and errors, and with any input that Cluster allows,  *)
-(* somebody takes an action after which members, logs and history are the  *)
-(* same, and the network too once messages have been lost: LossyTake.      *)
-(* There the channels have room for whatever is sent.  With room for one   *)
-(* message Cluster would keep the first of two to the same member, and     *)
-(* here it may be the second.  GoesOnCanvassing is the one exception.  So  *)
-(* whatever MCTwoElections and its variants find, but for that, Cluster    *)
-(* can do.                                                                 *)
+(* some member takes an action after which members, logs and history are   *)
+(* the same, and, after a loss of messages, the network, too (LossyTake).  *)
+(* Its channels have room for any number of messages: with room for one,   *)
+(* Cluster would keep the first of two messages to the same member, while  *)
+(* the reduction may keep the second.  GoesOnCanvassing is the only        *)
+(* exception.  So Cluster can do everything else that MCTwoElections and   *)
+(* its variants find.                                                      *)
 (*                                                                         *)
-(* That the reduction leaves out nothing is not said here.                 *)
+(* This does not show that the reduction leaves out nothing.               *)
 (***************************************************************************)
 EXTENDS MCReduction
 
@@ -25,9 +26,9 @@ Unreduced ==
 StepsOfCluster == [][Unreduced!Next]_vars
 
 (***************************************************************************)
-(* Mistakes in a reduction, each of which StepsOfCluster must find: a      *)
-(* leader writes two entries in one step; a message gets under way twice.  *)
-(* A third model takes GoesOnCanvassing out (Never).                       *)
+(* Mistakes in a reduction that StepsOfCluster must find: a leader writes  *)
+(* two entries in one step; a message gets under way twice.  A third model *)
+(* takes out GoesOnCanvassing (Never).                                     *)
 (***************************************************************************)
 WritesTwo(i) ==
     LET k == member[i].publicationPosition + 2

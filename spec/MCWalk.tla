@@ -1,27 +1,28 @@
 ------------------------------- MODULE MCWalk --------------------------------
 (***************************************************************************)
-(* Three members at random, from their first start, in any revision: what  *)
-(* the search finds by itself.                                             *)
+(* Three members at random, from their first start, in any revision: the   *)
+(* hazards that random walks find.                                         *)
 (*                                                                         *)
-(* Each step is drawn: a member, and what it tries.  A member may be cut   *)
-(* off for a while: nothing from or to it arrives, and nobody hears of it. *)
-(* What is under way then is late, and what does not fit is lost.  Members *)
-(* lose their leaders, restart, fail in elections, take snapshots and      *)
-(* terminate; leaders hear of any set of members.  Each step is one of     *)
-(* Cluster.tla.  Nothing bounds terms; leaders write up to MaxPosition.    *)
-(* TLC follows all Walks at once, Length steps far, as one search.  What   *)
-(* is drawn follows from Seed and the number of the walk (Drawn): a walk   *)
-(* is the same on every machine, with every TLC.                           *)
+(* Each step is drawn: a member and an action.  A member may be cut off    *)
+(* for a while: no message from it or to it arrives, and no member hears   *)
+(* of it.  Messages that are under way then are late, and messages beyond  *)
+(* the capacity are lost.  Members lose their leaders, restart, fail in    *)
+(* elections, take snapshots and terminate; leaders hear of any set of     *)
+(* members.  Each step is a step of Cluster.tla.  Terms have no bound;     *)
+(* leaders write up to MaxPosition.  TLC follows all Walks at once, each   *)
+(* with Length steps, as one search.  The draws follow from Seed and the   *)
+(* number of the walk (Drawn): a walk is the same on every machine, with   *)
+(* every version of TLC.                                                   *)
 (*                                                                         *)
-(* A walk notes what it has come upon (Sightings) and prints it once.  A   *)
+(* A walk notes its sightings (Sightings) and prints each once.  A         *)
 (* sighting of a hazard is the step that its page in docs/findings         *)
 (* describes, whether or not a committed entry is lost later.  "Lost" and  *)
-(* "Replaced" are the ends that matter.  The others are goals: situations  *)
-(* that walks must reach to mean something where no hazard is found.       *)
+(* "Replaced" are losses of committed entries.  The other sightings are    *)
+(* goals: situations that walks must reach, or else finding no hazard      *)
+(* would mean nothing.                                                     *)
 (*                                                                         *)
-(* What few walks come upon is searched in stages (Course): goals on the   *)
-(* way are noted as well, and the next stage begins where a walk has come  *)
-(* upon one.                                                               *)
+(* Rare sightings are searched in stages (Course): goals on the way are    *)
+(* noted as well, and the next stage begins where a walk has reached one.  *)
 (***************************************************************************)
 EXTENDS MCHazard5
 
@@ -41,9 +42,9 @@ VARIABLES
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Drawn(k, n): the k-th draw of a step, one of 0 .. n - 1, by the sum of  *)
-(* three small generators (Wichmann and Hill, Applied Statistics 31, 1982, *)
-(* algorithm AS 183), all of whose numbers fit into TLC's.                 *)
+(* Drawn(k, n): the k-th draw of a step, one of 0 .. n - 1, from the sum   *)
+(* of three small generators (Wichmann and Hill, Applied Statistics 31,    *)
+(* 1982, algorithm AS 183).  All their numbers fit into TLC's integers.    *)
 (***************************************************************************)
 MODULI == <<30269, 30307, 30323>>
 FACTORS == <<171, 172, 170>>
@@ -72,8 +73,8 @@ DrawnSet(k) == LET n == Drawn(k, 2 ^ MemberCount) IN {j \in Members : (n \div (2
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* What member i tries, after rolls of the dice: nothing, or an action     *)
-(* with its input and the network without what it consumes.                *)
+(* The drawn action of member i, with its input and the network without    *)
+(* the received message; or nothing.                                       *)
 (***************************************************************************)
 Nothing == [action |-> "", x |-> NoInput, channel |-> channel]
 
@@ -98,7 +99,7 @@ Logs(i, flip) ==
                  THEN "OnReplayNewLeadershipTermEvent" ELSE "ConsumeLog", Consume1(Now, i))
 
 (***************************************************************************)
-(* A stream connects only as Cluster.tla says.                             *)
+(* A stream connects under the condition of Cluster.tla.                   *)
 (***************************************************************************)
 Connected(i) ==
     LET s == member[i]
@@ -129,8 +130,8 @@ Ticks(i, flip, late, a) ==
                                         THEN k ELSE NULL_POSITION])
 
 (***************************************************************************)
-(* A member that is cut off loses its leader, and so does one that the     *)
-(* leader is cut off from.  Terminations and snapshots are rare.           *)
+(* A member that is cut off loses its leader, and so does a member whose   *)
+(* leader is cut off.  Terminations and snapshots are rare.                *)
 (***************************************************************************)
 LosesLeader(i) ==
     IF member[i].electionState # "CLOSED" THEN Nothing
@@ -155,7 +156,7 @@ Tried(i, j, roll, dice, flip, late, a) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Sightings.  Each is about the step that member i has just taken.        *)
+(* Sightings.  Each is about the last step of member i.                    *)
 (***************************************************************************)
 LastEntryOf(i) == log[i][Len(log[i])]
 
@@ -186,8 +187,8 @@ TerminatesLater(i, try) ==
 
 (***************************************************************************)
 (* Raft's figure 8: a leader has brought an entry of an older term to a    *)
-(* quorum and has not opened its own term there, while another member,     *)
-(* without the entry, has opened a term between the two and would win.     *)
+(* quorum and has not opened its own term there.  Another member, without  *)
+(* the entry, has opened a term between the two and would win.             *)
 (***************************************************************************)
 IsFigure8 ==
     \E i, j \in Members :
@@ -202,8 +203,8 @@ IsFigure8 ==
                    /\ LastTerm(member'[j].recordingLog) < s.leadershipTermId
 
 (***************************************************************************)
-(* A leader holds a report of a log that is not its own: hazard HZ1, were  *)
-(* the report counted.                                                     *)
+(* A leader has a report of another log than its own: hazard HZ1, if the   *)
+(* report were counted.                                                    *)
 (***************************************************************************)
 HoldsOtherReport(i) ==
     LET s == member'[i]
@@ -233,11 +234,12 @@ Sightings(i, try) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Goals on the way to a sighting, each harder to reach than those before. *)
+(* Goals on the way to a sighting, each harder to reach than the previous  *)
+(* ones.                                                                   *)
 (*                                                                         *)
-(* Towards figure 8: a member has an entry that no quorum has; another,    *)
-(* without it, has opened a later term of which the rest knows nothing;    *)
-(* the first is a candidate after that; it has won.                        *)
+(* Towards figure 8: a member has an entry that no quorum has; another     *)
+(* member, without it, has opened a later term that no other member has;   *)
+(* the first member is a candidate after that; it has won.                 *)
 (***************************************************************************)
 Goals(i) == {}    \* redefined by configurations
 
@@ -261,8 +263,8 @@ TowardsFigure8(step) ==
 
 (***************************************************************************)
 (* Towards HZ6: an entry is committed; a log has entries of two terms; its *)
-(* member is to replay all of them; its replay will end before the last    *)
-(* term begins, or its log term is lowered while the replay goes on.       *)
+(* member replays all of them; its replay will end before the base of the  *)
+(* last term, or its log term is lowered during the replay.                *)
 (***************************************************************************)
 TowardsHZ6(step) ==
     LET two     == {i \in Members : \E k \in DOMAIN log'[i] : log'[i][k] # log'[i][1]}
@@ -294,8 +296,8 @@ TowardsHZ8(step) ==
         \cup (IF \E i \in late : At(member'[i], "CANVASS") THEN {"CanvassesLate"} ELSE {})
 
 (***************************************************************************)
-(* Towards HZ9: a member that elects takes note of a termination; it has   *)
-(* that note as a closed follower of a newer term.                         *)
+(* Towards HZ9: a member in an election notes a termination; it still has  *)
+(* the note as a closed follower of a newer term.                          *)
 (***************************************************************************)
 TowardsHZ9(step) ==
     LET noted == {i \in Members : /\ member'[i].terminationPosition # NULL_POSITION
@@ -305,9 +307,9 @@ TowardsHZ9(step) ==
         \cup (IF \E i \in kept : member'[i].electionState = "CLOSED" THEN {"Kept"} ELSE {})
 
 (***************************************************************************)
-(* Walks begin at the first start, or where a script ends.  NearFigure8:   *)
-(* before figure 8, when a leader has opened its term and no other member  *)
-(* knows of it (MCHazard5).                                                *)
+(* Walks begin at the first start, or at the end of a script.              *)
+(* NearFigure8: before figure 8, when a leader has opened its term and no  *)
+(* other member has it (MCHazard5).                                        *)
 (***************************************************************************)
 Opening(n) == <<>>    \* redefined by configurations
 
@@ -316,8 +318,9 @@ NoCourse == <<>>
 NearFigure8(n) == MCBefore(0) \o Wins \o Opens \o Silence
 
 (***************************************************************************)
-(* Rolling(step, walk): whose dice may be rolled after that step, the walk *)
-(* being the one whose were.  A course ends in all walks.                  *)
+(* Rolling(step, walk): the walks whose dice may be rolled after that      *)
+(* step, if the dice of walk were rolled before.  A course ends in all     *)
+(* walks.                                                                  *)
 (***************************************************************************)
 Rolling(step, walk) ==
     LET ended == {k \in DOMAIN Course : Course[k][2] <= step}
@@ -333,7 +336,7 @@ WalkInit ==
     /\ auxWalk \in Rolling(0, 0) /\ auxDice = FirstDice(auxWalk) /\ auxStep = 0 /\ auxCut = -1 /\ auxSeen = {}
 
 (***************************************************************************)
-(* Each choice is bound once.                                              *)
+(* Each choice is evaluated once.                                          *)
 (***************************************************************************)
 WalkNext ==
     /\ auxStep < Length /\ auxStep' = auxStep + 1 /\ auxWalk' \in Rolling(auxStep', auxWalk)
@@ -355,7 +358,7 @@ WalkNext ==
                               /\ \A n \in new : PrintT(<<"sighting", n, auxWalk, auxStep>>)
 
 (***************************************************************************)
-(* Courses that a search in stages has found, and what each comes upon, as *)
+(* Courses that a search in stages has found, and the sighting of each as  *)
 (* a counterexample.                                                       *)
 (***************************************************************************)
 CourseToFigure8 == <<<<52, 73>>, <<61, 173>>, <<3, 219>>, <<96, 237>>, <<41, 300>>>>

@@ -3,16 +3,15 @@
 (* A member as an automaton: the table of its actions.                     *)
 (*                                                                         *)
 (* Step(i, s, action, x) is the set of outcomes that the protocol allows   *)
-(* member i in state s when it takes the named action on input x.  The     *)
-(* same operator serves Cluster.tla (N members and a network),             *)
-(* MemberGraph.tla (one member in any well-formed environment) and         *)
-(* StepOracle.tla (given steps).                                           *)
+(* if member i in state s takes the named action on input x.  Cluster.tla  *)
+(* (N members and a network), MemberGraph.tla (one member in any           *)
+(* well-formed environment) and StepOracle.tla (given steps) all use it.   *)
 (*                                                                         *)
-(* The name of an action is the same here, in the Python core (snake case) *)
-(* and in traces.  Here is the one list of them, in the order of their     *)
-(* codes.  TLA+ knows no operator by its name, so Step has to spell the    *)
-(* list out; and TLC names a step by the operator that Next names, so      *)
-(* Cluster.tla does.                                                       *)
+(* An action has the same name here, in the Python core (in snake case)    *)
+(* and in traces.  This module has the only list of actions, in the order  *)
+(* of their codes.  TLA+ has no operator by name, so Step spells the list  *)
+(* out; and TLC names a step by the operator in Next, so Cluster.tla does  *)
+(* the same.                                                               *)
 (***************************************************************************)
 EXTENDS Replication
 
@@ -22,7 +21,7 @@ MessageTable ==
       "OnTerminationAck">>
 
 (***************************************************************************)
-(* One for each state of an election, in the order of ElectionStateTable.  *)
+(* One action for each election state, in the order of ElectionStateTable. *)
 (***************************************************************************)
 ElectionTable ==
     <<"ElectionInit", "Canvass", "Nominate", "CandidateBallot", "FollowerBallot",

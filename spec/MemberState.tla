@@ -1,19 +1,19 @@
 ---------------------------- MODULE MemberState -----------------------------
 (***************************************************************************)
-(* The protocol state of one member, the inputs that drive it, and what is *)
-(* common to all its steps: entering an election state, the predicates on  *)
-(* member records, and the NewLeadershipTerm that a leader sends.          *)
+(* The protocol state of one member, its inputs, and the operators that    *)
+(* all its steps share: entering an election state, the predicates on      *)
+(* member records, and the NewLeadershipTerm of a leader.                  *)
 (*                                                                         *)
 (* A step is a pure operator Action(i, s, x): member i in state s consumes *)
-(* input x; the value is the SET of outcomes [next, sends] that the        *)
-(* protocol allows, empty if the action is not enabled.  Time, transport   *)
-(* and archive enter as facts in the input (a deadline has passed, these   *)
-(* members were heard of lately), so that a step has at most one outcome.  *)
+(* input x.  The value is the SET of outcomes [next, sends] that the       *)
+(* protocol allows; it is empty if the action is not enabled.  The input   *)
+(* has the facts about time, transport and archive: a deadline has passed, *)
+(* these members are active.  So a step has at most one outcome.           *)
 (*                                                                         *)
-(* Variables that nothing reads any more are set to null: an election's    *)
-(* when it closes (Aeron drops the object too), a follower's member        *)
-(* records (the next CANVASS resets them unread).  That keeps the state    *)
-(* graph small and changes no behaviour.                                   *)
+(* Variables that nothing reads any more are set to null: the variables of *)
+(* an election when it closes (Aeron drops the object, too), and the       *)
+(* member records of a follower (the next CANVASS resets them before they  *)
+(* are read).  This keeps the state graph small and changes no behaviour.  *)
 (*                                                                         *)
 (* Start reading at Election.tla; Member.tla lists all actions.            *)
 (***************************************************************************)
@@ -28,8 +28,8 @@ CONSTANTS
 NoAppointedLeader == NULL_VALUE    \* a name for configuration files, which take no negative number
 
 (***************************************************************************)
-(* The hazards that can be hardened against.  docs/findings/ has a page    *)
-(* for each.  HZ4 costs hopeless candidacies only and has no fix here.     *)
+(* The hazards that have a hardening. docs/findings/ has a page for each.  *)
+(* HZ4 has none: it only costs candidacies that must fail.                 *)
 (***************************************************************************)
 Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10"}
 
@@ -57,8 +57,8 @@ NamesIn(table) == {table[k] : k \in DOMAIN table}
 ElectionStates == NamesIn(ElectionStateTable)
 
 (***************************************************************************)
-(* The states in which a vote may be granted, and those in which the       *)
-(* member's picture of the others matters.                                 *)
+(* The states in which a member may grant a vote, and the states in which  *)
+(* it reads its records of the other members.                              *)
 (***************************************************************************)
 BallotOpen == {"CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"}
 
@@ -66,8 +66,8 @@ RecordsRead == {"CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "LEADER_LOG_REPLICATI
                 "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
 
 (***************************************************************************)
-(* The input of a step.  An action reads the fields named in Member.tla's  *)
-(* table; the others keep these values.                                    *)
+(* The input of a step.  An action reads the fields that Member.tla's      *)
+(* table names for it; the other fields have these values.                 *)
 (***************************************************************************)
 NoInput ==
     [message                |-> NoMessage,  \* the message received
@@ -86,8 +86,9 @@ Outcome(next, sends) == {[next |-> next, sends |-> sends]}
 Ignore(s) == Outcome(s, <<>>)
 
 (***************************************************************************)
-(* Member records: what a member believes of each member, itself included. *)
-(* They are caches and may be stale; hazard HZ1 lives in them.             *)
+(* Member records: a member has one for each member, itself included.      *)
+(* They are caches and may be stale; hazard HZ1 is in them.                *)
+(* Source:  ClusterMember.java.                                            *)
 (* Source: ClusterMember.java.                                             *)
 (***************************************************************************)
 NoRecord ==
@@ -107,9 +108,9 @@ UpdateMemberLogPosition(records, j, term, position) ==
     [records EXCEPT ![j].leadershipTermId = term, ![j].logPosition = position]
 
 (***************************************************************************)
-(* The state of a process that has just been started on what is on disk,   *)
-(* before its election begins.  With nothing on disk it is the first start *)
-(* of all.                                                                 *)
+(* The state of a process that has just started on its disk, before its    *)
+(* election begins.  With an empty disk it is the first start of the       *)
+(* member.                                                                 *)
 (***************************************************************************)
 Persistent(candidateTerm, recordingLog, recorded, snapshotTerm, snapshotBase, snapshotPosition) ==
     [\* What survives a restart.
@@ -150,16 +151,16 @@ Persistent(candidateTerm, recordingLog, recorded, snapshotTerm, snapshotBase, sn
 NewMember == Persistent(NULL_VALUE, <<>>, 0, NULL_VALUE, 0, 0)
 
 (***************************************************************************)
-(* Disk(s): what a restart finds.                                          *)
+(* Disk(s): the state that a restart finds.                                *)
 (***************************************************************************)
 Disk(s) == Persistent(s.persistedCandidateTermId, s.recordingLog, s.recordedPosition,
                       s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                       s.snapshotLogPosition)
 
 (***************************************************************************)
-(* Where a member is. A module that is not active takes no part in         *)
-(* anything; outside elections the election's state is CLOSED, and the     *)
-(* role says what the member does.                                         *)
+(* The phase of a member.  A module that is not active does nothing.       *)
+(* Outside elections the election state is CLOSED, and the role says what  *)
+(* the member does.                                                        *)
 (***************************************************************************)
 InElection(s) == s.moduleState = "ACTIVE" /\ s.electionState # "CLOSED"
 
@@ -172,14 +173,14 @@ Closed(s, role) == OutsideElections(s) /\ s.role = role
 At(s, electionState) == s.moduleState = "ACTIVE" /\ s.electionState = electionState
 
 (***************************************************************************)
-(* Whether the member has a log stream of its own, which ends at           *)
+(* Whether the member has its own log stream, which ends at                *)
 (* publicationPosition.                                                    *)
 (***************************************************************************)
 IsPublisher(s) ==
     s.role = "LEADER" /\ s.moduleState = "ACTIVE" /\ s.publicationPosition # NULL_POSITION
 
 (***************************************************************************)
-(* Outside elections: whether what a leader sends is from the leader that  *)
+(* Outside elections: whether a leader's message is from the leader that   *)
 (* this member follows, or from a newer term.                              *)
 (***************************************************************************)
 IsFromLeader(s, m) ==
@@ -190,18 +191,21 @@ IsFromLeader(s, m) ==
 IsFromNewerTerm(s, m) == OutsideElections(s) /\ m.leadershipTermId > s.moduleLeadershipTermId
 
 (***************************************************************************)
-(* Entering an election state.  The one place where entry actions are.     *)
+(* Entering an election state.  All entry actions are here.                *)
 (*                                                                         *)
-(* CANVASS forgets what was known of the others and fills the own record   *)
-(* with leadershipTermId, not logLeadershipTermId: peers report log terms, *)
-(* so a member compares unlike quantities when it asks whether to stand    *)
-(* (HZ4).  Voters compare again, so this costs hopeless candidacies only.  *)
+(* CANVASS resets the records of the other members, and sets the member's  *)
+(* own record to leadershipTermId, not to logLeadershipTermId.  Peers      *)
+(* report log terms, so a member compares different quantities when it     *)
+(* decides whether to run for election (HZ4).  The voters compare again,   *)
+(* so this only costs candidacies that must fail.                          *)
 (*                                                                         *)
-(* FOLLOWER_BALLOT leaves the role alone: a candidate that grants a vote   *)
-(* keeps role CANDIDATE until it canvasses, replicates or replays.         *)
+(* FOLLOWER_BALLOT does not change the role: a candidate that grants a     *)
+(* vote keeps the role CANDIDATE until it canvasses, replicates or         *)
+(* replays.                                                                *)
 (*                                                                         *)
-(* Hardening HZ5: whoever wins a term opens it in its recording log at     *)
-(* once, where its log ends, and counts itself as standing there in it.    *)
+(* Hardening HZ5: the winner of a term opens it in its recording log at    *)
+(* once, at the end of its log, and counts itself at that position in the  *)
+(* term.                                                                   *)
 (* Source: Election.state.                                                 *)
 (***************************************************************************)
 OpenTerm(s, term, base) ==
@@ -242,9 +246,9 @@ EnterFollowerState(s, electionState) ==
               !.members = ForgetRecords(s.members)]
 
 (***************************************************************************)
-(* Any non-terminal error ends the step and sends the election back to     *)
-(* INIT; the INIT step runs in the next duty cycle, and what arrives in    *)
-(* between is lost.  The role is given up there, not here.                 *)
+(* A non-terminal error ends the step and returns the election to INIT.    *)
+(* The INIT step is in the next duty cycle; messages that arrive before it *)
+(* are lost.  The role changes in the INIT step, not here.                 *)
 (* Source: ConsensusModuleAgent.doWork, Election.handleError.              *)
 (***************************************************************************)
 EnterInit(s) ==
@@ -270,8 +274,8 @@ WillVoteFor(voter, candidate) ==
                   candidate.leadershipTermId, candidate.logPosition) <= 0
 
 (***************************************************************************)
-(* The gracefully closed leader is left out of "all", but not out of the   *)
-(* number that makes a quorum.                                             *)
+(* The gracefully closed leader does not count among "all" members, but it *)
+(* counts for the size of a quorum.                                        *)
 (***************************************************************************)
 IsUnanimousCandidate(i, s) ==
     LET others == Members \ {s.gracefulClosedLeaderId}
@@ -293,9 +297,8 @@ IsQuorumLeader(s) ==
         /\ Cardinality({j \in ballot : s.members[j].vote = 1}) >= Quorum
 
 (***************************************************************************)
-(* The k-th largest position of the members heard of, for k a quorum;      *)
-(* members that are missing count as 0.  Terms are not looked at: that is  *)
-(* hazard HZ1.                                                             *)
+(* The k-th largest position of the active members, where k is the size of *)
+(* a quorum; other members count as 0.  Terms are ignored: hazard HZ1.     *)
 (***************************************************************************)
 QuorumPosition(position, active) ==
     LET reached(p) == Cardinality({j \in active : position[j] >= p}) >= Quorum
@@ -304,9 +307,9 @@ QuorumPosition(position, active) ==
     IN  CHOOSE p \in reachable : \A q \in reachable : q <= p
 
 (***************************************************************************)
-(* Hardening HZ1.  A report counts for as much of it as is surely this     *)
-(* leader's log: all of it if it was made in this leader's term, else not  *)
-(* beyond the end that the leader's own log has for the reported term.     *)
+(* Hardening HZ1.  A report counts only as far as it is certainly about    *)
+(* this leader's log: in full if it was made in this leader's term; else   *)
+(* at most up to the end of the reported term in the leader's own log.     *)
 (***************************************************************************)
 SharedPosition(s, term, own, record) ==
     IF record.leadershipTermId = term THEN record.logPosition
@@ -320,11 +323,10 @@ CountedPosition(s, term, own, record) ==
 
 (***************************************************************************)
 (* The bounded quorum position of a leader in term whose own log is        *)
-(* recorded up to own.  What the leader knows of itself counts in full.    *)
-(* UpstreamFix: a report counts only if it was made in this term, the      *)
-(* leader's own included.                                                  *)
-(* 1.49 counts members however long silent, and does not bound the         *)
-(* position in elections.                                                  *)
+(* recorded up to own.  The leader's own record counts in full.            *)
+(* UpstreamFix: a report counts only if it was made in this term, also the *)
+(* leader's own. 1.49 counts members however long they have been silent,   *)
+(* and does not bound the position in elections.                           *)
 (***************************************************************************)
 BoundedQuorumPosition(s, term, own, active) ==
     LET position == [j \in Members |-> IF j = s.leaderMemberId THEN s.members[j].logPosition
@@ -336,22 +338,22 @@ BoundedQuorumPosition(s, term, own, active) ==
 
 (***************************************************************************)
 (* The quorum position that a leader publishes in its election.  Hardening *)
-(* HZ5: nothing new counts as committed before a quorum has opened the     *)
-(* term, which is when the leader leaves LEADER_LOG_REPLICATION.           *)
+(* HZ5: nothing more counts as committed before a quorum has opened the    *)
+(* term, that is, before the leader leaves LEADER_LOG_REPLICATION.         *)
 (***************************************************************************)
 ElectionQuorumPosition(s, active) ==
     IF Hardened("HZ5") /\ s.electionState = "LEADER_LOG_REPLICATION" THEN s.commitPosition
     ELSE BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active)
 
 (***************************************************************************)
-(* What a leader in its election, or outside it, publishes as committed    *)
-(* and takes for committed.  From 1.50 the quorum is computed first and    *)
-(* the own record renewed afterwards, so that the leader counts with the   *)
-(* position that it had at its previous duty cycle, and only if it has     *)
-(* been heard of in time itself.  1.49 renews its record first.            *)
+(* The position that a leader, in its election or outside, publishes as    *)
+(* committed and commits itself.  From 1.50 on, the quorum position is     *)
+(* computed first, and the leader's own record is updated afterwards.  So  *)
+(* the leader counts with its position of the previous duty cycle, and     *)
+(* only if it is itself active. 1.49 updates its record first.             *)
 (*                                                                         *)
-(* The quorum position can fall, when a member is no longer heard of, and  *)
-(* is sent as it is; the commit position only rises (1.49: is set).        *)
+(* The quorum position can fall when a member is no longer active, and it  *)
+(* is sent as it is.  The commit position only rises; in 1.49 it is set.   *)
 (* Source: ConsensusModuleAgent.updateLeaderPosition.                      *)
 (***************************************************************************)
 NoteOwnPosition(i, s, own) == [s EXCEPT !.members[i].logPosition = own]
@@ -384,14 +386,14 @@ HasVotersAtPosition(s, term, position) ==
             /\ s.members[j].logPosition >= position
 
 (***************************************************************************)
-(* The NewLeadershipTerm that a leader sends, about what follows logTerm   *)
-(* in its log.  In an election the term that this leader is about to open  *)
-(* stands in where its recording log has no next term yet.                 *)
+(* The NewLeadershipTerm of a leader about the term that follows logTerm   *)
+(* in its log.  If the recording log has no next term in an election, the  *)
+(* term that the leader is about to open takes its place.                  *)
 (*                                                                         *)
-(* In LEADER_READY the message is about the new term itself, and names     *)
-(* that same term as the next one, which begins at its base.  To a member  *)
-(* whose log has grown in the term meanwhile it says: cut that off.  That  *)
-(* is hazard HZ8; hardened, nothing follows the leader's own term.         *)
+(* In LEADER_READY the message is about the new term itself, and names the *)
+(* same term as the next one, which begins at its base.  A member whose    *)
+(* log has grown in the term in the meantime truncates it there: hazard    *)
+(* HZ8.  Hardened, no term follows the leader's own.                       *)
 (* Source: Election.publishNewLeadershipTerm,                              *)
 (* ConsensusModuleAgent.onCanvassPosition.                                 *)
 (***************************************************************************)

@@ -2,15 +2,15 @@
 (***************************************************************************)
 (* The consensus messages of Aeron Cluster, one record set each.           *)
 (*                                                                         *)
-(* Field names are those of Aeron's SBE schema (id 111).  Left out,        *)
-(* because no rule of the protocol reads them: protocolVersion,            *)
-(* appVersion, timestamp, logSessionId, leaderRecordingId, isStartup and   *)
-(* catchupEndpoint.                                                        *)
+(* The field names are the ones of Aeron's SBE schema (id 111).  No rule   *)
+(* of the protocol reads these fields, so they are left out:               *)
+(* protocolVersion, appVersion, timestamp, logSessionId,                   *)
+(* leaderRecordingId, isStartup and catchupEndpoint.                       *)
 (*                                                                         *)
-(* Terms and positions are integers, and -1 means none.  The rules use     *)
-(* them by comparison, min, max, the k-th largest, "+1" on terms and the   *)
-(* constants -1 and 0, and in no other way: that is what lets a step of a  *)
-(* production log, with 64-bit positions, be checked on small numbers.     *)
+(* Terms and positions are integers; -1 is null.  The rules use them only  *)
+(* by comparison, min, max, the k-th largest, "+1" on terms, and the       *)
+(* constants -1 and 0.  Therefore a step of a production log with 64-bit   *)
+(* positions can be checked on small numbers.                              *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets
 
@@ -29,7 +29,7 @@ Min(a, b) == IF a <= b THEN a ELSE b
 NoMessage == [type |-> "None"]
 
 (***************************************************************************)
-(* Constructors.  The arguments stand in the order of the SBE fields.      *)
+(* Constructors.  The arguments are in the order of the SBE fields.        *)
 (***************************************************************************)
 CanvassPosition(logTerm, logPosition, term, follower) ==
     [type |-> "CanvassPosition", logLeadershipTermId |-> logTerm, logPosition |-> logPosition,
@@ -73,8 +73,8 @@ TerminationAck(term, logPosition, member) ==
      memberId |-> member]
 
 (***************************************************************************)
-(* Sends.  A step's sends are a sequence of [to, message], in the order in *)
-(* which they leave.  A broadcast goes to the other members in ascending   *)
+(* Sends.  The sends of a step are a sequence of [to, message] in the      *)
+(* order of sending.  A broadcast goes to the other members in ascending   *)
 (* order of their ids.                                                     *)
 (***************************************************************************)
 Send(j, m) == <<[to |-> j, message |-> m]>>
@@ -89,8 +89,8 @@ SendToEach(i, set, m) ==
 Broadcast(i, m) == SendToEach(i, Members, m)
 
 (***************************************************************************)
-(* Types, for bounded sets of terms and positions (-1 included by the      *)
-(* caller where the field may be null).                                    *)
+(* Types, for bounded sets of terms and positions.  The caller includes -1 *)
+(* if a field may be null.                                                 *)
 (***************************************************************************)
 ShortMessageOf(Terms, Positions) ==
     LET T == Terms \cup {NULL_VALUE}

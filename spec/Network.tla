@@ -1,16 +1,17 @@
 ------------------------------ MODULE Network -------------------------------
 (***************************************************************************)
-(* The consensus channels: one for each ordered pair of members, first in, *)
-(* first out, that may lose messages but never repeats or reorders them.   *)
+(* The consensus channels: one first-in, first-out queue for each ordered  *)
+(* pair of members.  It may lose messages, but never repeats or reorders   *)
+(* them.                                                                   *)
 (*                                                                         *)
-(* That is what one Aeron publication for each pair gives while it is      *)
-(* connected.  A message is lost when the transport refuses it, when an    *)
-(* image times out, and mostly when its receiver restarts.                 *)
+(* An Aeron publication for each pair behaves so while it is connected.  A *)
+(* message is lost if the transport refuses it, if an image times out, and *)
+(* mostly if its receiver restarts.                                        *)
 (*                                                                         *)
-(* A channel holds at most ChannelCapacity messages, all together at most  *)
-(* NetworkCapacity, and a send beyond that is lost.  Every message may be  *)
-(* lost anyway, so this bounds how much is under way at once, and nothing  *)
-(* else.                                                                   *)
+(* A channel holds at most ChannelCapacity messages, and all channels      *)
+(* together at most NetworkCapacity.  A message beyond that is lost.  Any  *)
+(* message may be lost anyway, so this only bounds how many messages are   *)
+(* under way at once.                                                      *)
 (***************************************************************************)
 EXTENDS Member
 
@@ -26,7 +27,7 @@ InFlight(channel) ==
           MemberCount - 1)
 
 (***************************************************************************)
-(* Transmit(channel, i, sends): what member i sends enters its channels.   *)
+(* Transmit(channel, i, sends): the sends of member i enter its channels.  *)
 (***************************************************************************)
 RECURSIVE Transmit(_, _, _)
 Transmit(channel, i, sends) ==
@@ -40,15 +41,16 @@ Transmit(channel, i, sends) ==
                       i, Tail(sends))
 
 (***************************************************************************)
-(* Receive(channel, i, j, k): what is left when the message in place k of  *)
-(* a channel has arrived.  Messages before it are lost.                    *)
+(* Receive(channel, i, j, k): the network after the message in place k of  *)
+(* a channel has arrived.  The messages before it are lost.                *)
 (***************************************************************************)
 Receive(channel, i, j, k) == [channel EXCEPT ![i][j] = SubSeq(@, k + 1, Len(@))]
 
 (***************************************************************************)
-(* Of what was on its way to a member that restarts all may be lost, or    *)
-(* nothing: what its sender had not put on the wire yet comes to the new   *)
-(* process.  What it had sent itself may still arrive.                     *)
+(* When a member restarts, either all messages under way to it are lost,   *)
+(* or none: messages that a sender had not yet put on the wire reach the   *)
+(* new process.  Messages that the member itself has sent may still        *)
+(* arrive.                                                                 *)
 (***************************************************************************)
 LoseAllTo(channel, j) == [i \in Members |-> [channel[i] EXCEPT ![j] = <<>>]]
 =============================================================================

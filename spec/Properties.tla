@@ -1,10 +1,10 @@
 ----------------------------- MODULE Properties -----------------------------
 (***************************************************************************)
-(* What the protocol promises, stated over Cluster.tla.                    *)
+(* The properties of the protocol, stated over Cluster.tla.                *)
 (*                                                                         *)
-(* Each property has a box: its name, what it means to a user, and what    *)
-(* could break it.  The safety monitors of the trace checker bear the same *)
-(* names.                                                                  *)
+(* Each property has a box: its name, its meaning for a user, and mistakes *)
+(* that would break it.  The safety monitors of the trace checker have the *)
+(* same names.                                                             *)
 (***************************************************************************)
 EXTENDS Cluster, WellFormed
 
@@ -30,9 +30,9 @@ TypeOK ==
 
 (***************************************************************************)
 (* INV: MessagesAreWellFormed.  Every message under way is one that        *)
-(* MemberGraph.tla lets its member receive.  This discharges what that     *)
-(* module assumes of its environment, and with it all that rests on the    *)
-(* graph of one member: the checks of the core and of traces.              *)
+(* MemberGraph.tla lets its member receive.  This discharges the           *)
+(* assumption of that module about its environment.  The graph of one      *)
+(* member rests on it, and so do the checks of the core and of traces.     *)
 (***************************************************************************)
 AreWellFormed(channels) ==
     \A i, j \in Members :
@@ -41,27 +41,28 @@ AreWellFormed(channels) ==
 MessagesAreWellFormed == AreWellFormed(channel)
 
 (***************************************************************************)
-(* INV: ElectionSafety (S1).  No term ever has two leaders.  Rests on one  *)
-(* vote for each member and term, and on quorums that overlap.             *)
+(* INV: ElectionSafety (S1).  No term ever has two leaders.  It rests on   *)
+(* one vote for each member and term, and on overlapping quorums.          *)
 (***************************************************************************)
 ElectionSafety == \A a, b \in hist.leaders : a[1] = b[1] => a[2] = b[2]
 
 (***************************************************************************)
 (* INV: OneVotePerTerm (S2).  No member votes for two candidates in one    *)
-(* term, restarts included.  Broken if the candidate term is not on disk   *)
-(* when the vote leaves.                                                   *)
+(* term, even if it restarts.  Broken if the candidate term is not on disk *)
+(* when the vote is sent.                                                  *)
 (***************************************************************************)
 OneVotePerTerm == \A a, b \in hist.votes : a[1] = b[1] /\ a[2] = b[2] => a[3] = b[3]
 
 (***************************************************************************)
-(* INV: TermOwnership (S4).  A term is written by its one leader and       *)
-(* begins at one position.  Whoever may write in a term has won it; where  *)
-(* a term's first entry stands in one log it stands in every log, and the  *)
-(* recording log says so.  Broken if a member cuts less than it should, or *)
-(* writes a term down with a base that is not the leader's.                *)
+(* INV: TermOwnership (S4).  Only the leader of a term writes in it, and   *)
+(* the term begins at one position: a member that may write in a term has  *)
+(* won it; the first entry of a term is at the same position in every log  *)
+(* that has it, and the recording log has that base.  Broken if a member   *)
+(* truncates too little, or records a term with another base than the      *)
+(* leader's.                                                               *)
 (*                                                                         *)
-(* That nobody else writes is not said here: AppendEntry and LeaderReady   *)
-(* are the only actions that do, and both are a leader's.                  *)
+(* The property does not say that other members write nothing: only        *)
+(* AppendEntry and LeaderReady write, and both are steps of a leader.      *)
 (***************************************************************************)
 TermOwnership ==
     LET begins(i) == {k \in DOMAIN log[i] : IsTermEvent(Now, i, k)}
@@ -76,9 +77,9 @@ TermOwnership ==
                 /\ \A j \in Members : \A n \in begins(j) : log[j][n] = log[i][k] => n = k
 
 (***************************************************************************)
-(* INV: LogMatching (S5).  Where two logs have an entry of the same term   *)
-(* at the same position, they are equal up to there.  Broken if a member   *)
-(* follows a leader whose log its own is not a part of.                    *)
+(* INV: LogMatching (S5).  If two logs have an entry of the same term at   *)
+(* the same position, they are equal up to there.  Broken if a member      *)
+(* follows a leader although its own log is not a prefix of the leader's.  *)
 (***************************************************************************)
 LogMatching ==
     \A i, j \in Members :
@@ -86,7 +87,7 @@ LogMatching ==
             log[i][k] = log[j][k] => SubSeq(log[i], 1, k) = SubSeq(log[j], 1, k)
 
 (***************************************************************************)
-(* INV: LeaderCompleteness (S6).  Whoever leads a closed election has      *)
+(* INV: LeaderCompleteness (S6).  The leader of a closed election has      *)
 (* every entry that was committed in an earlier term.  Broken if a member  *)
 (* votes for a log that is older than its own.                             *)
 (***************************************************************************)
@@ -98,17 +99,17 @@ LeaderCompleteness ==
             IN  \A k \in older : k <= Len(log[i]) /\ log[i][k] = hist.committed[k]
 
 (***************************************************************************)
-(* INV: StateMachineSafety (S7).  No two members ever apply different      *)
-(* entries at one position, nor one member before and after a restart.     *)
-(* What was committed first is remembered for ever (Remember), so the two  *)
-(* moments may lie any number of restarts apart.  Broken if a committed    *)
-(* entry is cut off and another takes its place.                           *)
+(* INV: StateMachineSafety (S7).  Two members never apply different        *)
+(* entries at one position; nor does one member before and after a         *)
+(* restart.  The history keeps the first committed entry of each position  *)
+(* for ever (Remember), so any number of restarts may be between the two   *)
+(* moments.  Broken if a committed entry is truncated and replaced.        *)
 (***************************************************************************)
 StateMachineSafety == \A i \in Members : IsPrefix(CommittedPrefix(i), hist.committed)
 
 (***************************************************************************)
-(* Refines (S7 as a whole).  What the cluster does is what AbstractLog.tla *)
-(* does, or changes nothing there.                                         *)
+(* Refines (S7 as a whole).  Each step of the cluster is a step of         *)
+(* AbstractLog.tla, or changes nothing there.                              *)
 (***************************************************************************)
 Abstract == INSTANCE AbstractLog WITH
     Appliers  <- Members,
@@ -119,11 +120,11 @@ Refines == Abstract!LogSpec
 
 (***************************************************************************)
 (* INV: SnapshotAgreement (S17, the part that the log decides).  A         *)
-(* snapshot holds committed entries alone, and names the term that they    *)
-(* end with and where that term begins.  Two snapshots at one position     *)
-(* are then of the same log.  A term that has no entry yet begins at the   *)
-(* snapshot's position.  Broken if a member takes a snapshot of what is    *)
-(* not committed, or of a term that its recording log has elsewhere.       *)
+(* snapshot has only committed entries, and names their last term and its  *)
+(* base.  So two snapshots at one position are of the same log.  A term    *)
+(* without an entry begins at the position of the snapshot.  Broken if a   *)
+(* member takes a snapshot of uncommitted entries, or of a term that its   *)
+(* recording log has at another base.                                      *)
 (***************************************************************************)
 SnapshotAgreement ==
     \A i \in Members :
@@ -137,30 +138,31 @@ SnapshotAgreement ==
 
 (***************************************************************************)
 (* INV: CommittedIsDurable.  Each committed entry is recorded by a quorum. *)
-(* What a client was answered holds after any minority is lost for ever.   *)
+(* An answer to a client stays true if any minority is lost for ever.      *)
 (***************************************************************************)
 CommittedIsDurable ==
     Cardinality({i \in Members : IsPrefix(hist.committed, log[i])}) >= Quorum
 
 (***************************************************************************)
-(* INV: CommitBounded (S9).  Nobody commits what it has not recorded: what *)
-(* a member applies it can replay after a crash.  Broken if a leader       *)
-(* counts for itself what its archive has not got yet.                     *)
+(* INV: CommitBounded (S9).  No member commits an entry that it has not    *)
+(* recorded: a member can replay the entries that it applies after a       *)
+(* crash.  Broken if a leader counts entries for itself that its archive   *)
+(* does not have yet.                                                      *)
 (***************************************************************************)
 CommitBounded == \A i \in Members : member[i].commitPosition <= member[i].recordedPosition
 
 (***************************************************************************)
-(* INV: RecordingLogCoherent (S12).  On no disk do two terms overlap or    *)
-(* leave a gap, and only the last one is open (IsCoherent).  Broken if a   *)
-(* term is written down without closing the one before.                    *)
+(* INV: RecordingLogCoherent (S12).  In no recording log do two terms      *)
+(* overlap or leave a gap, and only the last term is open (IsCoherent).    *)
+(* Broken if a term is written without closing the previous one.           *)
 (***************************************************************************)
 RecordingLogCoherent == \A i \in Members : IsCoherent(member[i].recordingLog)
 
 (***************************************************************************)
-(* INV: RecordedTermIsKnown (S11, as far as one state shows it).  What     *)
-(* AckedIsDurable says of a restart rests on it.  The term that            *)
-(* the recording log says the log ends with is the term of its last entry, *)
-(* or a later one that was opened at the end of it.                        *)
+(* INV: RecordedTermIsKnown (S11, as far as one state shows it).  The last *)
+(* term of the recording log is the term of the last entry of the log, or  *)
+(* a later one that was opened at the end of the log.  AckedIsDurable      *)
+(* rests on this after a restart.                                          *)
 (***************************************************************************)
 RecordedTermIsKnown ==
     \A i \in Members :
@@ -168,18 +170,18 @@ RecordedTermIsKnown ==
 
 (***************************************************************************)
 (* INV: TermOpenedByQuorum (S13).  An entry of a term is recorded only     *)
-(* once a quorum has that term, or a later one, in its recording log.      *)
+(* after a quorum has that term, or a later one, in its recording log.     *)
 (* Then no quorum can elect a log that ends in an older term.  The         *)
-(* protocol as it is breaks it: hazard HZ7.                                *)
+(* protocol without hardening breaks it: hazard HZ7.                       *)
 (***************************************************************************)
 TermOpenedByQuorum ==
     \A i \in Members : \A k \in DOMAIN log[i] :
         Cardinality({j \in Members : LastTerm(member[j].recordingLog) >= log[i][k]}) >= Quorum
 
 (***************************************************************************)
-(* INV: QuorumIsHeardOf.  A leader that has heard of fewer members than a  *)
-(* quorum lately commits nothing, whatever those that are silent have      *)
-(* reported before.  1.49 counts members however long they are silent.     *)
+(* INV: QuorumIsHeardOf.  A leader with fewer active members than a quorum *)
+(* commits nothing, whatever the silent members have reported before. 1.49 *)
+(* counts members however long they are silent.                            *)
 (***************************************************************************)
 QuorumIsHeardOf ==
     \A i \in Members, few \in {a \in SUBSET Members : Cardinality(a) < Quorum} :
@@ -188,23 +190,24 @@ QuorumIsHeardOf ==
                 o.next.commitPosition = member[i].commitPosition
 
 (***************************************************************************)
-(* Action properties.  CommitMonotonic (S8): within one process life the   *)
-(* commit position never falls; in 1.49 a leader's may, which is set to    *)
-(* the quorum position.  CandidateTermMonotonic (S3): on disk the          *)
-(* candidate term never falls.  NoTruncationBelowCommit (S10): no member   *)
-(* cuts its log below its own commit position.  QuorumCountsSameLog (S14): *)
-(* when a leader commits by counting, each member that it counts has the   *)
-(* leader's own log up to there.  Broken by reports of a log that is not   *)
-(* the leader's: hazard HZ1.  AckedIsDurable (S11): a member that restarts *)
-(* has all that it had recorded and may have reported, and reports it with *)
-(* the same log term or a newer one.  Broken if entries are recorded that  *)
-(* the recording log does not know of: hazard HZ2.                         *)
+(* Action properties.  CommitMonotonic (S8): within one process            *)
+(* incarnation the commit position never falls.  In 1.49 the commit        *)
+(* position of a leader may fall, because it is set to the quorum          *)
+(* position.  CandidateTermMonotonic (S3): the candidate term on disk      *)
+(* never falls.  NoTruncationBelowCommit (S10): no member truncates its    *)
+(* log below its own commit position.  QuorumCountsSameLog (S14): when a   *)
+(* leader commits by counting, each counted member has the leader's own    *)
+(* log up to there.  Reports of another log break it: hazard HZ1.          *)
+(* AckedIsDurable (S11): a member that restarts has every entry that it    *)
+(* had recorded and may have reported, and reports it with the same log    *)
+(* term or a newer one.  Broken if entries are recorded whose term the     *)
+(* recording log lacks: hazard HZ2.                                        *)
 (*                                                                         *)
-(* ServiceBehindCommit (S15): services process the log without a gap, from *)
-(* the snapshot on, and at a follower never beyond what its leader has     *)
-(* said is committed.  Where services are is no variable: they may be      *)
-(* anywhere up to the commit position.  1.49 replays in an election what   *)
-(* it has recorded, committed or not.                                      *)
+(* ServiceBehindCommit (S15): services process the log from the snapshot   *)
+(* on, without a gap.  At a follower they never pass the commit position   *)
+(* that its leader has sent.  The positions of services are not variables: *)
+(* a service may be anywhere up to the commit position.  In an election,   *)
+(* 1.49 replays everything that it has recorded, committed or not.         *)
 (***************************************************************************)
 Restarted(i) ==
     \E o \in Restart(i, member[i], NoInput) : member'[i] = o.next
@@ -265,38 +268,39 @@ AckedIsDurable == [][RestartsKeepTheLog]_vars
 ServiceBehindCommit == [][ServicesFollow]_vars
 
 (***************************************************************************)
-(* Lemmas: invariants that no property needs.  Each says why a guard that  *)
-(* a member's rule has is never needed in a cluster.  The box names the    *)
-(* guard; what breaks the lemma is in mutants/.                            *)
+(* Lemmas: invariants that no property needs.  Each is the reason why a    *)
+(* guard in a member's rule is never needed in a cluster.  The box names   *)
+(* the guard; a model in mutants/ breaks the lemma.                        *)
 (***************************************************************************)
 UnderWay(i, j) == {channel[i][j][k] : k \in DOMAIN channel[i][j]}
 
 Serves(s) == s.moduleState = "ACTIVE" /\ s.electionState = "CLOSED"
 
 (***************************************************************************)
-(* INV: VotesReachTheirCandidate.  A vote is on its way to the candidate   *)
-(* that it names and to nobody else.                                       *)
-(* Guard: OnVote asks for whom the vote is.                                *)
+(* INV: VotesReachTheirCandidate.  A vote is under way only to the         *)
+(* candidate that it names.                                                *)
+(* Guard: OnVote compares the candidate of the vote with the member.       *)
 (***************************************************************************)
 VotesReachTheirCandidate ==
     \A i, j \in Members :
         \A m \in UnderWay(i, j) : m.type = "Vote" => m.candidateMemberId = j
 
 (***************************************************************************)
-(* INV: NomineesHaveNoVotes.  Who is about to open a ballot has noted no   *)
-(* vote of anybody: votes are noted in CANDIDATE_BALLOT alone, and the way *)
-(* back from there leads through CANVASS, which forgets them.              *)
-(* Guard: BecomeCandidate forgets what the others have voted before.       *)
+(* INV: NomineesHaveNoVotes.  A member that is about to open a ballot has  *)
+(* no vote in its records: votes are noted only in CANDIDATE_BALLOT, and   *)
+(* CANVASS, which comes after it, resets them.                             *)
+(* Guard: BecomeCandidate resets the votes of the other members.           *)
 (***************************************************************************)
 NomineesHaveNoVotes ==
     \A i \in Members :
         At(member[i], "NOMINATE") => \A j \in Members : member[i].members[j].vote = NULL_VALUE
 
 (***************************************************************************)
-(* INV: PromisesAreKnown.  In an election that has begun no candidate term *)
-(* on disk is above the one in memory: an election begins with the greater *)
-(* of what is on disk and the own term, and what raises the one raises the *)
-(* other.  A request that is above the one in memory is above both.        *)
+(* INV: PromisesAreKnown.  During an election the candidate term on disk   *)
+(* is never above the one in memory.  An election begins with the greater  *)
+(* of the term on disk and the member's own term, and each step that       *)
+(* raises the one on disk raises the other.  A request above the one in    *)
+(* memory is above both.                                                   *)
 (* Guard: OnRequestVote keeps the greater term on disk.                    *)
 (***************************************************************************)
 PromisesAreKnown ==
@@ -306,10 +310,10 @@ PromisesAreKnown ==
                 => s.persistedCandidateTermId <= s.candidateTermId
 
 (***************************************************************************)
-(* INV: OwnTermIsAnnouncedByItsLeader.  A member that serves hears its own *)
-(* term announced by the leader that it follows and by nobody else, and a  *)
-(* leader never does: a term has one leader, which does not announce it to *)
-(* itself.                                                                 *)
+(* INV: OwnTermIsAnnouncedByItsLeader.  Outside elections a follower       *)
+(* receives an announcement of its own term only from the leader that it   *)
+(* follows, and a leader receives none: a term has one leader, and a       *)
+(* leader does not send the announcement to itself.                        *)
 (* Guard: OnNewLeadershipTerm starts an election only for a newer term.    *)
 (***************************************************************************)
 OwnTermIsAnnouncedByItsLeader ==
@@ -321,10 +325,10 @@ OwnTermIsAnnouncedByItsLeader ==
                 => s.role = "FOLLOWER" /\ m.leaderMemberId = s.leaderMemberId
 
 (***************************************************************************)
-(* INV: NoNewerTermIsReported.  Nobody reports to a closed leader in a     *)
-(* term above the leader's own: a report goes to the leader of the term    *)
-(* that is followed, in that term or in an older one, and a member that    *)
-(* has led a term leads no older one again.                                *)
+(* INV: NoNewerTermIsReported.  A closed leader receives no report in a    *)
+(* term above its own.  A report goes to the leader of the followed term,  *)
+(* in that term or an older one, and a member that has led a term leads no *)
+(* older term later.                                                       *)
 (* Guard: OnAppendPosition compares the terms outside elections.           *)
 (***************************************************************************)
 NoNewerTermIsReported ==
@@ -335,9 +339,10 @@ NoNewerTermIsReported ==
                     => m.leadershipTermId <= s.moduleLeadershipTermId
 
 (***************************************************************************)
-(* INV: OnlyTheRecordedIsProcessed.  What a consensus module may process   *)
-(* next is in its own archive: the log that it reads is the recorded one.  *)
-(* Guard: ConsumeBound of a follower ends at what is recorded.             *)
+(* INV: OnlyTheRecordedIsProcessed.  The next entry that a consensus       *)
+(* module may process is in its own archive, because it reads the recorded *)
+(* log.                                                                    *)
+(* Guard: ConsumeBound of a follower ends at the end of its recording.     *)
 (***************************************************************************)
 OnlyTheRecordedIsProcessed ==
     \A i \in Members :
@@ -345,9 +350,9 @@ OnlyTheRecordedIsProcessed ==
             => Consume1(Now, i).position <= member[i].recordedPosition
 
 (***************************************************************************)
-(* INV: OnlyTheWrittenIsRecorded.  What the archive of a leader may record *)
-(* next the leader has written.                                            *)
-(* Guard: RecordLog of a leader ends at what it has written.               *)
+(* INV: OnlyTheWrittenIsRecorded.  The leader has written the next entry   *)
+(* that its archive may record.                                            *)
+(* Guard: RecordLog of a leader ends at the end of its writing.            *)
 (***************************************************************************)
 OnlyTheWrittenIsRecorded ==
     \A i \in Members :
@@ -359,17 +364,17 @@ OnlyTheWrittenIsRecorded ==
 (* Liveness, under the fairness that a model states (MCLive): members and  *)
 (* links that are up stay up, and messages are faster than deadlines.      *)
 (*                                                                         *)
-(* EventuallyLed (V1): some member leads a closed election, and a quorum   *)
-(* is closed and follows it.  EventuallyClosed (V2): no member waits for   *)
-(* ever.  EventuallyApplied (V3): what the leader has written, all apply.  *)
-(* BallotsEndWell (V4): a ballot, whoever wins or loses it, is followed by *)
-(* a closed election.                                                      *)
+(* EventuallyLed (V1): a member leads a closed election, and a quorum is   *)
+(* closed and follows it.  EventuallyClosed (V2): no member waits for      *)
+(* ever.  EventuallyApplied (V3): all members apply every entry that the   *)
+(* leader has written.  BallotsEndWell (V4): after each ballot, won or     *)
+(* lost, comes a closed election.                                          *)
 (*                                                                         *)
-(* Not stated: V5, that a shut-down ends within its deadlines, because     *)
-(* there are no deadlines here, and without one a leader may wait for ever *)
-(* for the acknowledgement of a member that it did not ask.  V6, that a    *)
-(* catch-up merges under continuous load, because the models bound what is *)
-(* written; EventuallyClosed says it for a load that ends.                 *)
+(* Not stated:  V5, that a shut-down ends within its deadlines.  The spec  *)
+(* has no deadlines, and without one a leader may wait for ever for an     *)
+(* acknowledgement of a member that it did not ask.  V6, that a catch-up   *)
+(* merges under continuous load.  The models bound the log;                *)
+(* EventuallyClosed says the same for a load that ends.                    *)
 (***************************************************************************)
 FollowsClosed(i, j) ==
     /\ Closed(member[i], "FOLLOWER") /\ Closed(member[j], "LEADER")
@@ -394,8 +399,8 @@ EventuallyApplied ==
 BallotsEndWell == (\E i \in Members : At(member[i], "CANDIDATE_BALLOT")) ~> Led
 
 (***************************************************************************)
-(* Goals.  Not properties: each is the negation of something that must be  *)
-(* reachable, so that its "violation" is a witness.                        *)
+(* Goals are not properties: each is the negation of a reachable           *)
+(* situation, so a "violation" of it is a witness.                         *)
 (***************************************************************************)
 ClosedLeader == \E i \in Members : Closed(member[i], "LEADER")
 

@@ -1,23 +1,23 @@
 ---------------------------- MODULE RecordingLog ----------------------------
 (***************************************************************************)
-(* The TERM entries of Aeron's recording log: which leadership terms the   *)
-(* log holds, and where each begins and ends.                              *)
+(* The TERM entries of Aeron's recording log: the leadership terms of the  *)
+(* log, each with its base and its end.                                    *)
 (*                                                                         *)
-(* It is a sequence of [leadershipTermId, termBaseLogPosition,             *)
-(* logPosition] with rising terms; logPosition is the end of the term, -1  *)
-(* while the term is open.                                                 *)
+(* A recording log is a sequence of [leadershipTermId,                     *)
+(* termBaseLogPosition, logPosition] with rising terms. logPosition is the *)
+(* end of the term; it is -1 while the term is open.                       *)
 (*                                                                         *)
 (* Aeron fills a gap between two terms with empty terms at the base of the *)
-(* later one.  Here they are implied: a term that no entry names, and that *)
-(* lies below the last entry, is empty at the base of the next entry.  So  *)
-(* a member that has seen five hundred terms fail is no larger a state     *)
-(* than one that has seen one fail.                                        *)
+(* later one.  Here these are implied: a term below the last entry that no *)
+(* entry names is empty, at the base of the next entry.  So the state of a *)
+(* member after five hundred failed terms is as small as after one.        *)
 (*                                                                         *)
-(* It is kept apart from the bytes of the log on purpose: the two can      *)
-(* disagree, and hazards HZ2 and HZ6 live in that difference.              *)
+(* The recording log and the bytes of the log are separate variables,      *)
+(* because they can disagree: hazards HZ2 and HZ6.                         *)
 (*                                                                         *)
-(* Source: RecordingLog.java; left out: SNAPSHOT entries (the member state *)
-(* has the latest snapshot), timestamps, recording ids, invalid entries.   *)
+(* Source:  RecordingLog.java.  Left out:  SNAPSHOT entries (the member    *)
+(* state has the latest snapshot), timestamps, recording ids, invalid      *)
+(* entries.                                                                *)
 (***************************************************************************)
 EXTENDS Messages
 
@@ -31,8 +31,8 @@ LastEntry(rl) == IF rl = <<>> THEN NoTermEntry ELSE rl[Len(rl)]
 LastTerm(rl) == LastEntry(rl).leadershipTermId
 
 (***************************************************************************)
-(* FindTermEntry(rl, term): the entry of that term, an implied one         *)
-(* included, or NoTermEntry.                                               *)
+(* FindTermEntry(rl, term): the entry of the term, which may be implied;   *)
+(* else NoTermEntry.                                                       *)
 (***************************************************************************)
 FindTermEntry(rl, term) ==
     IF term < 0 \/ term > LastTerm(rl) THEN NoTermEntry
@@ -43,8 +43,8 @@ FindTermEntry(rl, term) ==
              ELSE TermEntry(term, rl[k].termBaseLogPosition, rl[k].termBaseLogPosition)
 
 (***************************************************************************)
-(* CommitLogPosition(rl, term, end): set the end of a term that an entry   *)
-(* names.  Entries of later terms, if any, stay as they are.               *)
+(* CommitLogPosition(rl, term, end): set the end of a term that has an     *)
+(* entry.  Entries of later terms do not change.                           *)
 (* Source: RecordingLog.commitLogPosition.                                 *)
 (***************************************************************************)
 CommitLogPosition(rl, term, end) ==
@@ -52,9 +52,10 @@ CommitLogPosition(rl, term, end) ==
                          THEN [rl[k] EXCEPT !.logPosition = end] ELSE rl[k]]
 
 (***************************************************************************)
-(* CutTerms(rl, position): a log that ends at position, without the terms  *)
-(* that begin beyond it.  Only a log that hardening HZ5 has opened a term  *)
-(* in too early can be cut below the base of its last term.                *)
+(* CutTerms(rl, position): the recording log of a log that ends at         *)
+(* position, without the terms that begin beyond it.  A log can be         *)
+(* truncated below the base of its last term only if hardening HZ5 has     *)
+(* opened that term too early.                                             *)
 (***************************************************************************)
 CutTerms(rl, position) ==
     LET kept == SelectSeq(rl, LAMBDA entry : entry.termBaseLogPosition <= position)
@@ -62,18 +63,18 @@ CutTerms(rl, position) ==
 
 (***************************************************************************)
 (* EnsureCoherent(rl, initialTerm, initialBase, term, base, end): make     *)
-(* term the last one, unless it is there or below.                         *)
+(* term the last one, unless the recording log has it or a later one.      *)
 (*                                                                         *)
-(* An open last term is closed at base; the new term begins where the last *)
-(* one ends, so base itself is not used when the last one was closed.  If  *)
-(* term is there already only its end is set, and only if one is given.    *)
-(* The first entry of a log that begins at a snapshot stands at the        *)
-(* snapshot's term and its base.                                           *)
+(* An open last term is closed at base.  The new term begins where the     *)
+(* last one ends, so base itself is not used if the last one was closed.   *)
+(* If the recording log has term already, only its end is set, and only if *)
+(* end is given.  The first entry of a log that begins at a snapshot is    *)
+(* for the term of the snapshot, at its base.                              *)
 (*                                                                         *)
-(* Where no base is given Aeron takes the base of the term that the        *)
-(* election found last in the recording log.  A member that is closed in a *)
-(* term whose first entry it has consumed outside elections has no entry   *)
-(* of that term, and closes the term before where that term began.         *)
+(* If no base is given, Aeron takes the base of the last term that the     *)
+(* election found in the recording log.  A member may be closed in a term  *)
+(* whose first entry it consumed outside elections.  It has no entry of    *)
+(* that term, and closes the term before the base of the term.             *)
 (* Source: RecordingLog.ensureCoherent,                                    *)
 (* Election.ensureRecordingLogCoherent.                                    *)
 (***************************************************************************)
@@ -92,8 +93,8 @@ EnsureCoherent(rl, initialTerm, initialBase, term, base, end) ==
     ELSE rl
 
 (***************************************************************************)
-(* INV: RecordingLogCoherent.  Terms rise, each begins where the one       *)
-(* before it ended, and only the last is open.                             *)
+(* INV: RecordingLogCoherent.  Terms rise, each begins at the end of the   *)
+(* previous one, and only the last is open.                                *)
 (***************************************************************************)
 IsCoherent(rl) ==
     \A k \in DOMAIN rl :

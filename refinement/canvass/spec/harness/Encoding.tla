@@ -3,14 +3,14 @@
 (* States, inputs, messages and outcomes as tuples of small integers, and  *)
 (* back.  This is the form in which TLC prints edges and reads steps.      *)
 (*                                                                         *)
-(* The order of the fields is that of the Python classes of the same       *)
-(* names, without the two lists of a state, which follow at the end.  A    *)
-(* name is the number of its place, from 0, in one of the tables; a        *)
-(* truth value is 0 or 1; a set of members is the sum of 2^j for each      *)
-(* member j in it; null is -1, as everywhere.                              *)
+(* The fields have the order of the Python classes with the same names,    *)
+(* except the two lists of a state, which are at the end.  A name is the   *)
+(* number of its place, from 0, in one of the tables.  A truth value is 0  *)
+(* or 1.  A set of members is the sum of 2^j for its members j.  Null is   *)
+(* -1.                                                                     *)
 (*                                                                         *)
-(* Left out: numbers out of range and names that are not in the tables;    *)
-(* sound because Decode is used on tuples that have been validated.        *)
+(* Left out: numbers out of range, and names that are not in the tables.   *)
+(* This is sound, because Decode only reads validated tuples.              *)
 (***************************************************************************)
 EXTENDS Member
 
@@ -33,7 +33,8 @@ MaskCode == Codes(MaskTable)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* A message is the number of its type and then its fields; -1 is none.    *)
+(* A message is the number of its type and then its fields; -1 is no       *)
+(* message.                                                                *)
 (***************************************************************************)
 EncodeMessage(m) ==
     CASE m.type = "None" -> <<-1>>
@@ -71,7 +72,7 @@ DecodeMessage(r, k) ==
       [] r[k] = 9 -> TerminationAck(r[k + 1], r[k + 2], r[k + 3])
 
 (***************************************************************************)
-(* How many integers a message of each type takes, by its number.          *)
+(* The number of integers of a message, by the number of its type.         *)
 (***************************************************************************)
 MessageWidths == <<5, 5, 7, 10, 5, 4, 4, 3, 3, 4>>
 
@@ -186,17 +187,17 @@ DecodeState(r, k) ==
         TermEntry(r[LogStart(k) + 3 * n - 2], r[LogStart(k) + 3 * n - 1], r[LogStart(k) + 3 * n])]]
 
 (***************************************************************************)
-(* The place after the state that begins at k.                             *)
+(* The place after a state that begins at place k.                         *)
 (***************************************************************************)
 AfterState(r, k) == LogStart(k) + 3 * r[LogStart(k)] + 1
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Tuples of integers as strings.  The parser of TLA+ takes its time over  *)
-(* each number of a literal, and none over a string.                       *)
+(* Tuples of integers as strings.  The parser of TLA+ is slow for each     *)
+(* number of a literal, and fast for a string.                             *)
 (*                                                                         *)
-(* The first digit says how many digits each number has: one, for numbers  *)
-(* from -8, or six.  Digits stand with the highest first.                  *)
+(* The first digit is the number of digits of each number: one, for        *)
+(* numbers from -8, or six.  The highest digit comes first.                *)
 (***************************************************************************)
 DigitTable == "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
 

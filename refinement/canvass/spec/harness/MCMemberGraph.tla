@@ -1,20 +1,20 @@
 --------------------------- MODULE MCMemberGraph ----------------------------
 (***************************************************************************)
-(* MemberGraph.tla for TLC: where the search begins, and how the graph is  *)
-(* printed.                                                                *)
+(* MemberGraph.tla for TLC: the roots of the search, and the printing of   *)
+(* the graph.                                                              *)
 (*                                                                         *)
-(* All reachable states are too many, since what a member believes of its  *)
-(* peers multiplies with what is on its disk.  So the models of two and    *)
-(* three members begin in every state of some typical lives, which between *)
-(* them pass through all election states, and go a few steps from there.   *)
-(* With one member the whole graph is small.                               *)
+(* There are too many reachable states, because the possible records of    *)
+(* peers multiply the possible disks.  So the models of two and three      *)
+(* members begin in every state of some typical lives, which together have *)
+(* all election states, and go a few steps from there.  With one member    *)
+(* the whole graph is small.                                               *)
 (***************************************************************************)
 EXTENDS MemberGraph
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* A life is a sequence of steps.  A step that is not enabled ends it; the *)
-(* assumption below says that there is none.                               *)
+(* A life is a sequence of steps.  It ends at a step that is not enabled;  *)
+(* the assumption below says that every step of every life is enabled.     *)
 (***************************************************************************)
 Does(action) == <<action, NoInput>>
 DoesBy(action, position) == <<action, [NoInput EXCEPT !.position = position]>>
@@ -41,10 +41,11 @@ OpenedBy(from, term, position) ==
     IF Hardened("HZ5") THEN <<Receives(AppendPosition(term, position, from, 0))>> ELSE <<>>
 
 (***************************************************************************)
-(* A leader's life.  Elected by all in term 0 it writes two entries, takes *)
-(* a snapshot after the first and helps a follower to catch up.  It loses  *)
-(* its followers, and member 1 wins term 1 without the second entry, which *)
-(* is cut off.  Then it catches up, follows, terminates and starts again.  *)
+(* A leader's life.  Elected by all in term 0, it writes two entries,      *)
+(* takes a snapshot after the first, and helps a follower to catch up.  It *)
+(* loses its followers, and member 1 wins term 1 without the second entry, *)
+(* which is truncated.  Then it catches up, follows, terminates and        *)
+(* restarts.                                                               *)
 (***************************************************************************)
 LifeOfLeader ==
     <<Does("Restart"),
@@ -117,11 +118,11 @@ LifeOfFollower ==
       Does("FollowerReady")>>
 
 (***************************************************************************)
-(* A new leader's life.  It follows member 1 in term 0 until that one      *)
-(* closes in good order, with one entry that is not known to be committed. *)
-(* Member 2 has less, votes for it, and must copy the rest before it may   *)
-(* lead.  In another life its election fails when the first entry of its   *)
-(* term is written.                                                        *)
+(* A new leader's life.  It follows member 1 in term 0 until that member   *)
+(* closes gracefully, with one entry that is not known to be committed.    *)
+(* Member 2 has a shorter log, votes for it, and must copy the rest before *)
+(* it may lead.  In another life its election fails when the first entry   *)
+(* of its term is written.                                                 *)
 (***************************************************************************)
 JoinsNewTerm ==
     <<Does("Restart"),
@@ -165,9 +166,9 @@ LifeOfFailed ==
 
 (***************************************************************************)
 (* Two hopeful lives.  The member begins to catch up in the first term and *)
-(* stands before that term is in its recording log: after a restart, when  *)
-(* it has forgotten the term and what it has recorded, or after an error,  *)
-(* when it has not.                                                        *)
+(* runs for election before that term is in its recording log: after a     *)
+(* restart, when it has forgotten the term and its recording, or after an  *)
+(* error, when it has not.                                                 *)
 (***************************************************************************)
 BeginsToCatchUp ==
     <<Does("Restart"),
@@ -191,8 +192,8 @@ LifeOfInterrupted ==
     BeginsToCatchUp \o <<Does("ElectionError"), Does("ElectionInit")>> \o Stands(NULL_VALUE, 1)
 
 (***************************************************************************)
-(* A leader of the second ballot: the first comes to nothing, so that no   *)
-(* log ever holds term 0.                                                  *)
+(* A leader of the second ballot: the first ballot fails, so no log ever   *)
+(* has term 0.                                                             *)
 (***************************************************************************)
 HearsBoth ==
     <<Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 1)),
@@ -227,9 +228,9 @@ LifeOfUnlucky ==
       Does("ElectionInit")>>
 
 (***************************************************************************)
-(* A stray life: it follows member 2 into term 1 though its log reaches    *)
-(* beyond the base of that term: the leader's recording log disagrees with *)
-(* its log (hazards HZ2 and HZ6).                                          *)
+(* A stray life: the member follows member 2 into term 1 though its log is *)
+(* longer than the base of that term: the leader's recording log disagrees *)
+(* with its log (hazards HZ2 and HZ6).                                     *)
 (***************************************************************************)
 LifeOfStray ==
     JoinsNewTerm \o
@@ -243,8 +244,9 @@ LifeOfStray ==
       Does("FollowerCatchupAwait")>>
 
 (***************************************************************************)
-(* A latecomer's life: it has caught up with all that the leader had when  *)
-(* it began, and may hear of more before it leaves the catch-up.           *)
+(* A latecomer's life: it has caught up to the end that the leader's log   *)
+(* had when the catch-up began, and may hear of more before it leaves the  *)
+(* catch-up.                                                               *)
 (***************************************************************************)
 LifeOfLatecomer ==
     <<Does("Restart"),
@@ -258,8 +260,8 @@ LifeOfLatecomer ==
       Receives(StopCatchup(0, Self))>>
 
 (***************************************************************************)
-(* A life in which the request to terminate outlives the term in which it  *)
-(* was made: nobody waits for the acknowledgement any more.                *)
+(* A life in which a termination request survives its term: no member      *)
+(* waits for the acknowledgement any more.                                 *)
 (***************************************************************************)
 LifeOfReminded ==
     JoinsNewTerm \o
@@ -273,7 +275,7 @@ LifeOfReminded ==
 
 (***************************************************************************)
 (* A life in which the leader's archive is lost while a term is copied     *)
-(* from it: the copy ends short (hazard HZ10).                             *)
+(* from it: the copy is short (hazard HZ10).                               *)
 (***************************************************************************)
 CopiesShort ==
     <<Does("Restart"),
@@ -286,8 +288,8 @@ CopiesShort ==
 LifeOfShortCopy == CopiesShort \o <<Does("Restart")>>
 
 (***************************************************************************)
-(* A hasty life: the live log is recorded before it is joined, and then    *)
-(* the election fails (hazard HZ2).                                        *)
+(* A hasty life: the live log is recorded before the member joins it, and  *)
+(* then the election fails (hazard HZ2).                                   *)
 (***************************************************************************)
 LifeOfHasty ==
     IF Hardened("HZ2") THEN <<>>
@@ -301,7 +303,7 @@ LifeOfHasty ==
            Does("ElectionInit")>>
 
 (***************************************************************************)
-(* A life in a cluster of two, whose leader closes in good order.          *)
+(* A life in a cluster of two, whose leader closes gracefully.             *)
 (***************************************************************************)
 LifeOfOther ==
     JoinsNewTerm \o
@@ -320,9 +322,9 @@ LifeOfOther ==
       OpensLog(2)>>
 
 (***************************************************************************)
-(* Lives of three terms, for models in which they are within the bounds:   *)
-(* there terms may differ by more than one, and a log may hold more terms  *)
-(* than a message tells of.                                                *)
+(* Lives of three terms, for models whose bounds allow them: there terms   *)
+(* may differ by more than one, and a log may have more terms than a       *)
+(* message describes.                                                      *)
 (*                                                                         *)
 (* A veteran's life: it follows member 1 in term 0, member 2 in term 1,    *)
 (* and leads term 2.                                                       *)
@@ -404,8 +406,8 @@ LifeOfSkipper ==
       Does("Restart")>>
 
 (***************************************************************************)
-(* A stubborn member's life: it refuses a candidate of term 1 whose log is *)
-(* shorter, which uses that term up, and wins term 2 on top of term 0.     *)
+(* A stubborn member's life: it refuses a candidate of term 1 with a       *)
+(* shorter log, which uses that term up, and wins term 2 on top of term 0. *)
 (***************************************************************************)
 LifeOfStubborn ==
     JoinsNewTerm \o
@@ -426,8 +428,8 @@ LifeOfStubborn ==
       OpensLog(2)>>
 
 (***************************************************************************)
-(* A misled member's life: its copy of term 0 ended short, and it wins     *)
-(* term 2 on top of that.                                                  *)
+(* A misled member's life: its copy of term 0 was short, and it wins term  *)
+(* 2 on top of that.                                                       *)
 (***************************************************************************)
 LifeOfMisled ==
     CopiesShort \o
@@ -448,9 +450,9 @@ LifeOfMisled ==
       Receives(CanvassPosition(0, 2, 0, 1))>>
 
 (***************************************************************************)
-(* A leader's life in a cluster of five.  Member 4 is never heard of, and  *)
+(* A leader's life in a cluster of five.  Member 4 is always silent, and   *)
 (* the votes of members 1 and 2 make a quorum when the ballot ends.  Two   *)
-(* followers have the first entry, and one the second.                     *)
+(* followers have the first entry, and one has the second.                 *)
 (***************************************************************************)
 LifeOfLeaderOfFive ==
     <<Does("Restart"),
@@ -513,9 +515,10 @@ ASSUME MemberCount = 3 /\ MaxTerm >= 2 => \A life \in LongLives : IsLived(NewMem
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* The assumption about the environment, discharged: whoever receives      *)
-(* well-formed messages sends well-formed messages.  TLC stops at a step   *)
-(* that breaks it, in the model (an action constraint) and when it prints. *)
+(* The assumption about the environment is discharged: a member that       *)
+(* receives well-formed messages sends well-formed messages.  TLC stops at *)
+(* a step that breaks it, in the model (an action constraint) and when it  *)
+(* prints.                                                                 *)
 (***************************************************************************)
 AreWellFormed(sends) ==
     \A k \in DOMAIN sends :
@@ -526,9 +529,9 @@ SendsAreWellFormed == AreWellFormed(auxStep'.sends)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Printing.  Each line is a string that holds one tuple of integers,      *)
-(* which is one write to the output; a tuple itself TLC would break over   *)
-(* many lines.  Input k of action a is named by its place in InputTable.   *)
+(* Printing.  Each line is a string with one tuple of integers, and one    *)
+(* write to the output.  TLC would break a tuple over many lines.  Input k *)
+(* of action a is the k-th entry of InputTable.                            *)
 (*                                                                         *)
 (*   <<0, a, k, input>>     an input                                       *)
 (*   <<1, state>>           a state that is expanded; what follows is of   *)
@@ -540,7 +543,7 @@ SendsAreWellFormed == AreWellFormed(auxStep'.sends)
 (*   <<4, k, state, sends>> the outcome of input k of the line of kind 2   *)
 (*                          before                                         *)
 (*                                                                         *)
-(* Run with one worker: the lines of two would mix.                        *)
+(* Use one worker: the lines of two would mix.                             *)
 (***************************************************************************)
 PrintLine(tuple) == PrintT(ToString(tuple))
 
@@ -552,7 +555,7 @@ SequenceOf(set) ==
 InputTable == [a \in DOMAIN ActionTable |-> SequenceOf(Inputs[ActionTable[a]])]
 
 (***************************************************************************)
-(* TLC evaluates an operator at each use, but for what is kept in one of   *)
+(* TLC evaluates an operator at each use, except values that are kept in   *)
 (* its registers.                                                          *)
 (***************************************************************************)
 TABLE == 1
@@ -568,8 +571,7 @@ CHANGE == 2
 NOT_ASKED == 3
 
 (***************************************************************************)
-(* What comes of one input: the kind of result, and the outcome if there   *)
-(* is one.                                                                 *)
+(* The result of one input: its kind, and the outcome if there is one.     *)
 (***************************************************************************)
 ResultOf(action, x) ==
     IF ~Asked(member, action, x) THEN <<NOT_ASKED>>
@@ -591,9 +593,10 @@ PrintResults(a, results) ==
                                    EncodeSends(results[k][2].sends)>>)
 
 (***************************************************************************)
-(* Next, with printing: it leads to the same states.  Each action's inputs *)
-(* are tried once.  The quantifiers over sets of one element are there     *)
-(* because TLC evaluates a LET in an action at each use.                   *)
+(* Next with printing; it leads to the same states.  The inputs of each    *)
+(* action are tried once.  The quantifiers over sets of one element make   *)
+(* TLC evaluate an expression once; it would evaluate a LET in an action   *)
+(* at each use.                                                            *)
 (***************************************************************************)
 PrintingNext ==
     /\ Expanded

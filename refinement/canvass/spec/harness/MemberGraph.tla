@@ -3,19 +3,20 @@
 (* One member in any well-formed environment, within bounds.               *)
 (*                                                                         *)
 (* At every step the environment chooses an action and an input: any       *)
-(* well-formed message of any peer, any facts of clock, transport, archive *)
-(* and log.  So every step that a member can make in a cluster is a step   *)
-(* here, if it begins in a state that is expanded and its numbers are      *)
-(* within the bounds.  Which bytes the log holds, and whether a message    *)
-(* was ever sent, is not asked.                                            *)
+(* well-formed message of any peer, and any facts of clock, transport,     *)
+(* archive and log.  So every step of a member in a cluster is a step      *)
+(* here, if it begins in an expanded state and its numbers are within the  *)
+(* bounds.  The contents of the log, and whether a message was ever sent,  *)
+(* are not checked.                                                        *)
 (*                                                                         *)
-(* The states that TLC finds, and the outcomes of all steps of those that  *)
-(* it expands, are the member state graph.  MCMemberGraph.tla prints it.   *)
+(* The member state graph is the set of states that TLC finds, and the     *)
+(* outcomes of all steps from the expanded states.  MCMemberGraph.tla      *)
+(* prints it.                                                              *)
 (*                                                                         *)
-(* Left out: NewLeadershipTerms that describe terms in disorder (Orderly), *)
-(* and all but a few of the messages that a state does not look into       *)
-(* (LooksInto); sound because a step that the graph does not have is put   *)
-(* to StepOracle.tla.                                                      *)
+(* Left out:  NewLeadershipTerms whose terms do not follow each other      *)
+(* (Orderly), and most messages with contents that a state does not read   *)
+(* (LooksInto).  This is sound, because StepOracle.tla checks each step    *)
+(* that the graph does not have.                                           *)
 (*                                                                         *)
 (* Start reading at Next.                                                  *)
 (***************************************************************************)
@@ -36,17 +37,17 @@ Self == 0
 Peers == Members \ {Self}
 
 (***************************************************************************)
-(* The states in which the search begins.  A model may have more of them   *)
-(* than the first start of all, so that a few steps from there are many    *)
-(* steps into a member's life.                                             *)
+(* The roots of the search.  A model may have more roots than the first    *)
+(* start, so that few steps from a root are many steps into a member's     *)
+(* life.                                                                   *)
 (***************************************************************************)
 Roots == {NewMember}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* The state of the member, and the step that led to it.  The step is for  *)
-(* the reader of a behaviour: VIEW hides it, so that it does not multiply  *)
-(* the states.                                                             *)
+(* readers of a behaviour:  VIEW hides it, so it does not multiply the     *)
+(* states.                                                                 *)
 (***************************************************************************)
 VARIABLES
     member,
@@ -58,8 +59,8 @@ StateView == member
 
 (***************************************************************************)
 (* The inputs.  An action reads the fields of its input that are named     *)
-(* here, and, if it bears the name of a message, that message.  What it    *)
-(* does not read has the value of NoInput.                                 *)
+(* here and, if it has the name of a message, that message.  The other     *)
+(* fields have the values of NoInput.                                      *)
 (***************************************************************************)
 FieldsReadBy(action) ==
     CASE action \in {"Canvass", "Nominate"} -> {"interval", "timeout"}
@@ -81,9 +82,9 @@ Terms == 0 .. MaxTerm
 Positions == 0 .. MaxPosition
 
 (***************************************************************************)
-(* Orderly(m): the terms that a NewLeadershipTerm describes follow each    *)
-(* other, as they do while no hazard has struck.  Others are well-formed,  *)
-(* but they are many.                                                      *)
+(* Orderly(m): the terms of a NewLeadershipTerm follow each other, which   *)
+(* is true unless a hazard has occurred.  Other messages are well-formed,  *)
+(* but there are too many.                                                 *)
 (***************************************************************************)
 Orderly(m) ==
     (m.type = "NewLeadershipTerm" /\ m.nextLeadershipTermId # NULL_VALUE) =>
@@ -94,9 +95,8 @@ Orderly(m) ==
              /\ m.nextLogPosition <= m.termBaseLogPosition
 
 (***************************************************************************)
-(* The NewLeadershipTerms are built part by part, since the set of all     *)
-(* their combinations is too large to be sifted.  commitPosition is what   *)
-(* 1.49 does not have.                                                     *)
+(* The NewLeadershipTerms are built part by part, because the set of all   *)
+(* their combinations is too large to filter. 1.49 has no commitPosition.  *)
 (***************************************************************************)
 NewLeadershipTerms(from) ==
     UNION {
@@ -115,8 +115,8 @@ Messages(from) ==
 Inbox == UNION {Messages(from) : from \in Peers}
 
 (***************************************************************************)
-(* LooksInto(s, action): whether the outcome of this message depends on    *)
-(* what is in it.  If not, only the messages of Sample are delivered: they *)
+(* LooksInto(s, action): whether the outcome depends on the contents of    *)
+(* the message.  If not, only the messages of Sample are delivered: they   *)
 (* have the greatest terms and positions, which would do the most harm.    *)
 (***************************************************************************)
 LooksInto(s, action) ==
@@ -132,12 +132,12 @@ Sample(m) ==
     /\ "termBaseLogPosition" \in DOMAIN m => m.termBaseLogPosition = MaxPosition
 
 (***************************************************************************)
-(* Who was heard of lately matters to a leader that answers a message of   *)
-(* its election, and in duty cycles.  A leader that has been slow need not *)
-(* have heard of itself, where it does not renew its own record first.     *)
+(* The set of active members matters to a leader that answers a message in *)
+(* its election, and in duty cycles.  A slow leader may not be active      *)
+(* itself, unless it updates its own record first.                         *)
 (*                                                                         *)
-(* Left out: that a leader that answers a RequestVote has heard of nobody. *)
-(* The sender of a CanvassPosition has always been heard of.               *)
+(* Left out: that no member is active when a leader answers a RequestVote. *)
+(* The sender of a CanvassPosition is always active.                       *)
 (***************************************************************************)
 RenewsItself == {"LeaderLogReplication", "OnRequestVote"}
 
@@ -157,8 +157,9 @@ IsActiveAsked(s, action, x) ==
     ELSE x.active # {}
 
 (***************************************************************************)
-(* A cycle fails to close an election only where it would close it; of     *)
-(* other errors, and of a follower's, the rest of the input says nothing.  *)
+(* A cycle can fail to close an election only where it would close it.     *)
+(* For other errors, and for a follower's errors, the other fields of the  *)
+(* input have no meaning.                                                  *)
 (***************************************************************************)
 IsFailureAsked(s, x) ==
     LET idle == /\ ~x.interval /\ ~x.commitInterval /\ ~x.timeout
@@ -197,18 +198,18 @@ Inputs == [action \in Actions |-> InputsOf(action)]
 (***************************************************************************)
 (* The numbering of the peers.                                             *)
 (*                                                                         *)
-(* No rule of the protocol compares members' ids or prefers one to         *)
-(* another: they are looked up, counted and sent to.  The environment      *)
-(* treats peers alike, too.  So renaming the peers in a state and in all   *)
-(* that can happen to it changes nothing but the order in which copies of  *)
-(* one message leave for different peers, which nobody can see.  Of the    *)
-(* states that are equal but for such a renaming, Representative chooses   *)
-(* the one that has its peers in the order of PeerKey.  PeerKey holds all  *)
-(* that a state says of a peer, so peers with equal keys may be exchanged  *)
-(* and the choice is unique.                                               *)
+(* No rule of the protocol compares members' ids or prefers one member:    *)
+(* members are looked up, counted and sent to.  The environment treats     *)
+(* peers alike, too.  So a renaming of the peers in a state and in all     *)
+(* later steps changes only the order in which copies of one message leave *)
+(* for different peers, which no member can observe.  Among states that    *)
+(* are equal up to a renaming, Representative chooses the one with its     *)
+(* peers in the order of PeerKey.  PeerKey has all fields of a state about *)
+(* a peer, so peers with equal keys may be exchanged, and the choice is    *)
+(* unique.                                                                 *)
 (*                                                                         *)
-(* The outcome of a step is printed as it is; only the state from which    *)
-(* the search goes on is exchanged for its representative.                 *)
+(* The outcome of a step is printed without a renaming; only the state     *)
+(* from which the search continues is replaced by its representative.      *)
 (***************************************************************************)
 KeyBase == Max(MaxTerm, MaxPosition) + 3
 
@@ -235,12 +236,11 @@ Representative(s) ==
     IN  IF ~PeersAlike \/ \A j \in Members : place[j] = j THEN s ELSE Renamed(s, place)
 
 (***************************************************************************)
-(* What leaves the bounds.  Positions come from inputs only, and so do all *)
-(* terms but one: opening a ballot raises the candidate term by one.  A    *)
-(* step that raises it beyond MaxTerm is an edge of the graph, but the     *)
-(* state that it leads to is not expanded.  Nor is one in which the        *)
-(* recording log has fallen into disorder, which only hazards and a lying  *)
-(* environment bring about.                                                *)
+(* Steps that leave the bounds.  All positions come from inputs, and so do *)
+(* all terms except one: opening a ballot raises the candidate term by     *)
+(* one.  A step that raises it beyond MaxTerm is an edge of the graph, but *)
+(* its target is not expanded.  Neither is a state with an incoherent      *)
+(* recording log, which only hazards and a wrong environment cause.        *)
 (***************************************************************************)
 Expanded == MaxSteps = -1 \/ TLCGet("level") <= MaxSteps + 1
 

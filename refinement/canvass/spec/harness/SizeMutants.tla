@@ -1,15 +1,15 @@
 ----------------------------- MODULE SizeMutants ------------------------------
 (***************************************************************************)
-(* Where mistakes about the size of numbers are found.  The rules compare  *)
-(* and copy positions and never compute with them, so that a step stays    *)
-(* one when all its positions are renamed in order (docs/theory/           *)
-(* order-abstraction.md).  A rule that knew a number would break that, and *)
-(* with it every verdict on large positions that was found on small ones.  *)
+(* Tests for mistakes about the size of numbers.  The rules compare and    *)
+(* copy positions and never compute with them.  So a step stays a step if  *)
+(* all its positions are renamed in order (docs/theory/                    *)
+(* order-abstraction.md).  A rule that knew a number would break this, and *)
+(* with it every verdict on large positions that rests on small ones.      *)
 (*                                                                         *)
-(* All steps are tried that MemberGraph.tla tries in the states of a       *)
-(* member's lives and one step around them, each also with its positions   *)
-(* drawn apart.  Left out: terms and members, which random steps rename    *)
-(* (tests/unit/graph/test_equivariance.py).                                *)
+(* The model tries all steps of MemberGraph.tla in the states of a         *)
+(* member's lives and one step around them, each also with positions that  *)
+(* are further apart.  Left out: terms and members, which random steps     *)
+(* rename (tests/unit/graph/test_equivariance.py).                         *)
 (***************************************************************************)
 EXTENDS MCMemberGraph
 
@@ -36,9 +36,9 @@ ApartOutcome(o) ==
      sends |-> [k \in DOMAIN o.sends |-> [o.sends[k] EXCEPT !.message = Apart(o.sends[k].message)]]]
 
 (***************************************************************************)
-(* INV: the steps of a state are those of the state with its positions     *)
-(* drawn apart.  What it means: a step of production size may be looked up *)
-(* by its small form.                                                      *)
+(* INV: the steps of a state are the steps of the state with its positions *)
+(* further apart.  So a step of production size may be looked up by its    *)
+(* small form.                                                             *)
 (***************************************************************************)
 OrderAbstraction ==
     LET apart == ApartState(member)

@@ -1,12 +1,12 @@
 ----------------------------- MODULE StepOracle -----------------------------
 (***************************************************************************)
-(* Says of given steps whether the spec allows them.                       *)
+(* Tells for given steps whether the spec allows them.                     *)
 (*                                                                         *)
-(* There is no behaviour here, only an assumption that is evaluated: for   *)
-(* each step it prints its number, how many outcomes the spec allows for   *)
-(* state, action and input (none or one), and 1 if what was observed is    *)
-(* among them.  Where it is not, the spec's own outcomes follow, so that a *)
-(* report can say what would have been right.                              *)
+(* There is no behaviour here, only an assumption that TLC evaluates.  For *)
+(* each step it prints the step's number, the number of outcomes that the  *)
+(* spec allows for state, action and input (none or one), and 1 if the     *)
+(* observed outcome is among them.  If it is not, the spec's own outcomes  *)
+(* follow, for reports.                                                    *)
 (*                                                                         *)
 (* A step is a string that IntegersOf reads: member, action, state, state  *)
 (* after, input, sends, each part as in Encoding.tla.                      *)
@@ -16,8 +16,8 @@ EXTENDS Encoding, TLC
 CONSTANT Steps    \* a sequence of strings
 
 (***************************************************************************)
-(* What is sent to different members travels in different channels, so     *)
-(* only the order of what one member is sent is compared.                  *)
+(* Messages to different members are in different channels, so only the    *)
+(* order of the messages to one member is compared.                        *)
 (***************************************************************************)
 SentTo(sends, j) == SelectSeq(sends, LAMBDA e : e.to = j)
 
@@ -26,7 +26,7 @@ SameSends(a, b) ==
     /\ \A j \in Members : SentTo(a, j) = SentTo(b, j)
 
 (***************************************************************************)
-(* Where the parts of a step begin.                                        *)
+(* The places at which the parts of a step begin.                          *)
 (***************************************************************************)
 BEFORE == 3
 After(r) == AfterState(r, BEFORE)
@@ -50,7 +50,8 @@ Answer(n, text) ==
                  ELSE {<<EncodeState(o.next), EncodeSends(o.sends)>> : o \in allowed}>>)
 
 (***************************************************************************)
-(* The sequence is bound once: TLC would evaluate it anew at each use.     *)
+(* The sequence is bound once, because TLC would evaluate it again at each *)
+(* use.                                                                    *)
 (***************************************************************************)
 ASSUME LET steps == Steps IN \A n \in DOMAIN steps : Answer(n, steps[n])
 =============================================================================

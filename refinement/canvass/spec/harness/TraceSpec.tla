@@ -1,17 +1,18 @@
 ----------------------------- MODULE TraceSpec ------------------------------
 (***************************************************************************)
-(* A recorded run as a specification: is it a behaviour of Cluster.tla?    *)
+(* A recorded run as a specification: it conforms if it is a behaviour of  *)
+(* Cluster.tla.                                                            *)
 (*                                                                         *)
-(* What was recorded is one stream of events for each member.  TLC looks   *)
-(* for an interleaving of the streams in which every event is a step of    *)
-(* its member that leads to the recorded state with the recorded sends,    *)
-(* every message received is under way, every byte recorded is written,    *)
-(* and no safety property of Properties.tla is ever violated.  The run     *)
-(* conforms if and only if the end of all streams can be reached.          *)
+(* A run has one stream of events for each member.  TLC searches for an    *)
+(* interleaving of the streams in which every event is a step of its       *)
+(* member that leads to the recorded state with the recorded sends, every  *)
+(* received message is under way, every recorded byte is written, and no   *)
+(* safety property of Properties.tla is ever violated.  The run conforms   *)
+(* if and only if the end of all streams is reachable.                     *)
 (*                                                                         *)
 (* Not all interleavings are tried: see Critical.                          *)
 (*                                                                         *)
-(* Differences to Cluster.tla, each a matter of what is under way:         *)
+(* Differences from Cluster.tla, all about messages and data under way:    *)
 (*                                                                         *)
 (*   - messages bear the ids they were recorded with, so that a message    *)
 (*     is not mistaken for one with equal contents; those that nobody      *)
@@ -22,8 +23,8 @@
 (*   - what a leader has written, and a catch-up that it has once granted, *)
 (*     does not end with its leadership: data may still arrive.            *)
 (*                                                                         *)
-(* Of a run of which steps are missing only some of the log's contents are *)
-(* known, and the safety properties that compare logs are not asked.       *)
+(* If steps of a run are missing, the logs are known only in part, and the *)
+(* safety properties that compare logs are not checked.                    *)
 (*                                                                         *)
 (* Start reading at Next.                                                  *)
 (***************************************************************************)
@@ -40,8 +41,8 @@ VARIABLES
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Numbers(text): the integers in a string.  Those of IntegersOf take one  *)
-(* digit or six; "2" announces two digits for each, from -8.               *)
+(* Numbers(text): the integers in a string.  The numbers of IntegersOf     *)
+(* have one digit or six; "2" announces two digits for each, from -8.      *)
 (***************************************************************************)
 Numbers(text) ==
     LET d(k) == Digit[SubSeq(text, k, k)]
@@ -50,11 +51,11 @@ Numbers(text) ==
                          d(2 * k) * 64 + d(2 * k + 1) - SHORT_OFFSET])
 
 (***************************************************************************)
-(* An event is a string: how it is to be taken, action, sender and id of   *)
-(* the message, state after, input, sends, checksums.                      *)
+(* An event is a string: its kind, action, sender and id of the message,   *)
+(* state after, input, sends, checksums.                                   *)
 (*                                                                         *)
-(* A send has its receiver and its id; a message that nobody receives has  *)
-(* no id.                                                                  *)
+(* A send has its receiver and its id; a message that no member receives   *)
+(* has no id.                                                              *)
 (***************************************************************************)
 ORDINARY == 0
 AFTER_GAP == 1      \* the state before is not known
@@ -80,15 +81,15 @@ SentTo(sends, j) == SelectSeq(sends, LAMBDA e : e.to = j)
 Plain(sends) == [k \in DOMAIN sends |-> [to |-> sends[k].to, message |-> sends[k].message]]
 
 (***************************************************************************)
-(* What is sent to different members travels in different channels.        *)
+(* Messages to different members are in different channels.                *)
 (***************************************************************************)
 SameSends(a, b) == Len(a) = Len(b) /\ \A j \in Members : SentTo(a, j) = SentTo(b, j)
 
 (***************************************************************************)
 (* Decoded(i, text, before): an event of member i, which was in state      *)
-(* before; allowed says whether its step is one of Member.tla.  After a    *)
-(* gap the step is not known, but that a restart led to the state can be   *)
-(* asked: what a restart finds on disk is still in the state after it.     *)
+(* before; allowed says whether its step is a step of Member.tla.  After a *)
+(* gap the step is unknown.  But TLC can check whether a restart leads to  *)
+(* the state, because the state after a restart has the whole disk.        *)
 (***************************************************************************)
 Allowed(i, how, before, action, input, state, sends) ==
     \/ how = AFTER_GAP /\ action # "Restart"
@@ -122,8 +123,9 @@ NoEvent == [some |-> FALSE]
 (***************************************************************************)
 (* Load(n, i, k, before): event k of member i in run n.                    *)
 (*                                                                         *)
-(* whole says that no step of the run is missing, missing of which members *)
-(* some are, and empty that it is recorded from the first start on.        *)
+(* whole says that no step of the run is missing, missing names the        *)
+(* members with missing steps, and empty says that the run is recorded     *)
+(* from the first start.                                                   *)
 (***************************************************************************)
 Load(n, i, k, before) ==
     LET stream == Runs[n].streams[i + 1]
@@ -133,8 +135,8 @@ Whole == Runs[run].whole
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Messages.  The one received is wherever it is in its channel; what was  *)
-(* before it has been lost.                                                *)
+(* Messages.  The received message may be at any place in its channel; the *)
+(* messages before it are lost.                                            *)
 (***************************************************************************)
 PlaceOf(queue, id) ==
     IF \E k \in DOMAIN queue : queue[k].id = id
@@ -159,17 +161,17 @@ ChannelAfter(i) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Logs.  A leadership's stream is the log that the leader had when it     *)
-(* began, and above it entries of its own term.                            *)
+(* Logs.  The stream of a leadership is the log that the leader had when   *)
+(* the leadership began, and entries of its own term after it.             *)
 (*                                                                         *)
-(* Where steps are missing an entry may be UNKNOWN.                        *)
+(* If steps are missing, an entry may be UNKNOWN.                          *)
 (***************************************************************************)
 UNKNOWN == -3
 
 Missing(i) == i \in Runs[run].missing
 
 (***************************************************************************)
-(* Unseen(i): the member may have done what is not recorded.               *)
+(* Unseen(i): the member may have taken steps that are not recorded.       *)
 (***************************************************************************)
 Unseen(i) == Missing(i) \/ ~Runs[run].empty
 
@@ -211,17 +213,16 @@ LogAfterEvent(i) ==
         ELSE log[i] \o [k \in 1 .. (to - from) |-> SourceEntry(i, from + k)]
 
 (***************************************************************************)
-(* OnTopOfItself(i): what member i records goes on where its log ends in   *)
-(* the stream too.                                                         *)
+(* OnTopOfItself(i): the stream continues the log of member i at its end.  *)
 (***************************************************************************)
 OnTopOfItself(i) ==
     \/ IsPublisher(member[i])
     \/ \A k \in DOMAIN log[i] : log[i][k] = EntryOf(led[Followed(i)], Followed(i)[2], k)
 
 (***************************************************************************)
-(* LogIsThere(i): the event records what is written and consumes what is   *)
-(* recorded; it says of the first entry of a term, and of no other         *)
-(* entry, that it is one.                                                  *)
+(* LogIsThere(i): the event records written entries and consumes recorded  *)
+(* entries; it names the first entry of a term, and no other entry, as the *)
+(* first one.                                                              *)
 (***************************************************************************)
 IsKnown(i, from, to) == \A k \in Max(from, 1) .. to : log[i][k] # UNKNOWN
 
@@ -251,10 +252,10 @@ LogIsThere(i) ==
                 \/ SourceIsThere(i, e.state.recordedPosition)
 
 (***************************************************************************)
-(* Checksums.  A checksum is of a prefix of a log; its length and its last *)
-(* term name the prefix (LogMatching).  A member has a checksum only of    *)
-(* what it has recorded.  Where steps are missing, what is committed must  *)
-(* be the same everywhere even if the log is not known.                    *)
+(* Checksums.  A checksum is of a prefix of a log; the length and the last *)
+(* term of the prefix identify it (LogMatching).  A member has a checksum  *)
+(* only of recorded entries.  If steps are missing, committed entries must *)
+(* be equal in all logs even if the log is unknown.                        *)
 (***************************************************************************)
 COMMITTED == -4
 
@@ -282,15 +283,15 @@ AppliedAgree == \A a, b \in sums : a[2] = COMMITTED => ~Conflicts(a, b)
 Explained(i) == next[i].some /\ next[i].allowed /\ MessageIsThere(i) /\ LogIsThere(i)
 
 (***************************************************************************)
-(* Critical(i): taking the next event of member i now may spoil something  *)
-(* that goes well if others act first.                                     *)
+(* Critical(i): to take the next event of member i now may prevent events  *)
+(* that are possible if other members act first.                           *)
 (*                                                                         *)
-(* Every other event may be taken as soon as it is explained: it enables   *)
-(* others and disables none, since channels and streams only grow by it,   *)
-(* and it makes no safety property harder to keep.  What can spoil         *)
-(* something: to commit before a quorum has recorded; to cut a log before  *)
-(* others have what is cut; to close an election as leader; to record on   *)
-(* top of another log.                                                     *)
+(* Every other event may be taken as soon as it is explained.  It enables  *)
+(* other events and disables none, because it only extends channels and    *)
+(* streams, and it makes no safety property harder to satisfy.  Critical   *)
+(* steps are: to commit before a quorum has recorded; to truncate a log    *)
+(* before other members have the truncated entries; to close an election   *)
+(* as leader; to record on top of another log.                             *)
 (***************************************************************************)
 Critical(i) ==
     LET e == next[i]
@@ -302,8 +303,8 @@ Critical(i) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Broken(i): the safety properties that do not hold after the step that   *)
-(* the primed variables tell of, which is member i's.                      *)
+(* Broken(i): the safety properties that do not hold after the step of     *)
+(* member i, in the primed variables.                                      *)
 (***************************************************************************)
 Broken(i) ==
     LET known    == ~next[i].gap
@@ -349,10 +350,10 @@ Take1(i) ==
         /\ next'    = [next EXCEPT ![i] = Load(run, i, at[i] + 2, e.state)]
 
 (***************************************************************************)
-(* Printed of a state in which no event is explained: for each member      *)
-(* whether there is an event, a step, a message and log contents for it,   *)
-(* and its leader; and for a step that is none where the spec's own        *)
-(* outcomes differ.                                                        *)
+(* Printed for a state in which no event is explained: for each member,    *)
+(* whether it has a next event, whether this event has a step, a message   *)
+(* and log contents, and the member's leader.  If the event has no step,   *)
+(* the differences from the spec's outcomes follow.                        *)
 (***************************************************************************)
 Standing(i) ==
     IF ~next[i].some THEN <<0, 0, 0, 0, NULL_VALUE>>
@@ -376,7 +377,7 @@ Stuck ==
 AtEnd == \A i \in Members : ~next[i].some
 
 (***************************************************************************)
-(* The search of a run ends when its end is reached once.                  *)
+(* The search of a run ends when its end is reached for the first time.    *)
 (***************************************************************************)
 Found == TLCGet(run)
 
@@ -397,7 +398,8 @@ TraceInit ==
     /\ next    = [i \in Members |-> Load(run, i, 1, NewMember)]
 
 (***************************************************************************)
-(* Next: the first event that is not critical, or any of those that are.   *)
+(* Next: the first event that is not critical; if all are critical, any of *)
+(* them.                                                                   *)
 (***************************************************************************)
 TraceNext ==
     /\ ~Found
@@ -409,7 +411,7 @@ TraceNext ==
            ELSE \E i \in chosen : Take1(i)
 
 (***************************************************************************)
-(* Everything else in a state follows from these.                          *)
+(* The other variables of a state follow from these.                       *)
 (***************************************************************************)
 TraceView ==
     <<run, at, [i \in Members |-> [j \in Members |->
