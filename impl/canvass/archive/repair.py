@@ -1,8 +1,8 @@
-"""Repair of a recording whose bits have rotted, from another member's recording of the same log.
+"""Repair of a damaged recording, and of a lost disk, from the disks of other members.
 
-Every frame bears a checksum of the whole log up to its end. So the first sound frame after the
-damage tells whether what was put in its place is what was there: nothing is guessed, and what
-cannot be proved is left as it is. Small files are not repaired: no other member has the same.
+Each frame has a checksum of the whole log up to its end. So the first sound frame after the damage
+proves that the entries put back are the original ones. Entries without this proof are not put back.
+Small files are not repaired, because they differ from member to member.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import (
     SEGMENT_LENGTH,
     Frame,
+    Recording,
     chained,
     decode_frame,
     encode_frame,
     segment_name,
     segment_starts,
 )
-from canvass.archive.storage import ArchiveError, Storage
+from canvass.archive.storage import ArchiveError, DamageError, Storage
 from canvass.cluster.member import Member
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.rules import Rules
@@ -34,26 +35,31 @@ def restore(
     timestamp: int,
     segment_length: int = SEGMENT_LENGTH,
 ) -> int:
-    """Fill an empty disk for a member that has lost its own; say which of the others was copied.
+    """Fill an empty disk for a member that has lost its disk, from the newest other disk.
 
     Parameters
     ----------
     storage
-        The new disk. If this fails, what is on it must not be started, but be removed.
+        The new disk. After an error it must be emptied before the member starts.
     others
-        The disks of all other members, whose processes do not write meanwhile. They are only read.
+        The disks of all other members. They are only read. No process may write to them meanwhile.
     rules
-        Of the cluster.
+        The rules of the cluster.
     timestamp
-        In milliseconds.
+        The time in milliseconds.
     segment_length
         See `canvass.archive.recording.SEGMENT_LENGTH`.
+
+    Returns
+    -------
+    int
+        The index of the disk that was copied.
 
     Raises
     ------
     ArchiveError
-        If one of the other members is missing, or what it has is damaged: it may be the only one
-        that has what the lost member acknowledged.
+        If another member's disk is missing or damaged. It may be the only disk with the entries
+        that the lost member acknowledged.
     """
     if storage.names():
         raise ArchiveError("the disk to restore a member on is not empty")
@@ -61,7 +67,7 @@ def restore(
         raise ArchiveError(f"{len(others)} of {rules.member_count - 1} other members are there")
     found = [_found(source, rules, segment_length) for source in others]
     newest = max(range(len(found)), key=lambda k: (_log_term(found[k]), found[k].recorded_position))
-    _copy(others[newest], storage, NODE_STATE)
+    _copy(others[newest], storage, [n for n in others[newest].names() if n != NODE_STATE])
     promised = max(max(s.persisted_candidate_term_id, _log_term(s)) for s in found)
     change = Change(candidate_term_id=promised)
     Archive(storage, segment_length).change(change, timestamp)
@@ -69,30 +75,71 @@ def restore(
 
 
 def _log_term(found: Member) -> int:
-    """The term that a log ends with, as a restart sees it."""
+    """The log term of a member after a restart."""
     log = found.recording_log
     return last_term(log) if log else found.snapshot_leadership_term_id
 
 
 def _found(source: Storage, rules: Rules, segment_length: int) -> Member:
-    """What a restart would find, which may repair its disk: on a copy."""
+    """The state that a restart finds. It reads a copy, because a restart may change the disk."""
     scratch = MemoryStorage()
-    _copy(source, scratch)
+    _copy(source, scratch, source.names())
     return Archive(scratch, segment_length).found(rules)
 
 
-def _copy(source: Storage, target: Storage, without: str = "") -> None:
-    for name in source.names():
-        if name != without:
-            target.create(name)
-            target.append(name, source.read(name, 0, source.size(name)))
-            target.sync(name)
+def _copy(source: Storage, target: Storage, names: Sequence[str]) -> None:
+    for name in names:
+        target.create(name)
+        target.append(name, source.read(name, 0, source.size(name)))
+        target.sync(name)
     target.sync_folder()
+
+
+def repair(storage: Storage, source: Storage) -> int:
+    """Put back the damaged entries of a recording. Return the number of entries.
+
+    Parameters
+    ----------
+    storage
+        The disk of the damaged recording. No process may have it open.
+    source
+        The disk of another member with a recording of the same log. It is only read.
+
+    Raises
+    ------
+    ArchiveError
+        If there is no damage, or if no entry could be put back: the other recording lacks an entry,
+        or no sound entry follows that proves it. The message names the file and the offset.
+
+    Notes
+    -----
+    Damage may remain; see `find_damage`.
+    """
+    if not segment_starts(storage):
+        raise ArchiveError("there is no recording of the log to repair")
+    damage = find_damage(storage)
+    if damage is None:
+        raise ArchiveError("the recording of the log has no damage; other files are not repaired")
+    count = _put_back(storage, source)
+    if not count:
+        raise ArchiveError(f"{damage}; the other recording cannot repair this")
+    return count
+
+
+def find_damage(storage: Storage) -> DamageError | None:
+    """The damage that keeps a member from starting on a recording, or None."""
+    scratch = MemoryStorage()
+    _copy(storage, scratch, [segment_name(start) for start in segment_starts(storage)])
+    try:
+        Recording(scratch)
+    except DamageError as error:
+        return error
+    return None
 
 
 @dataclass
 class _Segment:
-    """One file, with what is put into it."""
+    """A segment file while it is repaired: its data, and its data with proved entries only."""
 
     name: str
     data: bytearray
@@ -101,35 +148,14 @@ class _Segment:
     def __post_init__(self) -> None:
         self.proved = bytearray(self.data)
 
-    def prove(self) -> None:
-        self.proved[:] = self.data
 
-
-def repair(storage: Storage, source: Storage) -> int:
-    """Put back what is damaged in a recording; say how many entries.
-
-    Parameters
-    ----------
-    storage
-        Where the damaged recording is. No process may have it open.
-    source
-        Where another member's recording of the same log is; only read.
-
-    Raises
-    ------
-    ArchiveError
-        If nothing could be put back: there is no damage, the other has not what is missing, or
-        nothing after it proves it.
-    """
-    starts, damaged = segment_starts(storage), False
-    if not starts:
-        raise ArchiveError("there is no recording of the log to repair")
+def _put_back(storage: Storage, source: Storage) -> int:
+    """Replace damaged entries by entries of the other recording as far as these are proved."""
     supply = _Supply(source)
     position = checksum = proved = unproved = 0
     changed: list[_Segment] = []
-    for start in starts:
+    for start in segment_starts(storage):
         if start != position:
-            damaged = True
             break
         name = segment_name(start)
         segment = _Segment(name, bytearray(storage.read(name, 0, storage.size(name))))
@@ -141,9 +167,8 @@ def repair(storage: Storage, source: Storage) -> int:
                 if unproved:
                     proved, unproved = proved + unproved, 0
                     for one in changed:
-                        one.prove()
+                        one.proved[:] = one.data
             else:
-                damaged = True
                 frame = supply.frame_at(position, checksum)
                 if frame is None or frame.end - start > len(segment.data):
                     break
@@ -151,9 +176,6 @@ def repair(storage: Storage, source: Storage) -> int:
                 segment.data[offset : offset + len(data)] = data
                 unproved += 1
             position, checksum = frame.end, frame.checksum
-    if not proved:
-        reason = "the other recording cannot repair the damage"
-        raise ArchiveError(reason if damaged else "the recording of the log has no damage")
     for segment in changed:
         if storage.read(segment.name, 0, storage.size(segment.name)) != segment.proved:
             replace_file(storage, segment.name, bytes(segment.proved))
@@ -168,7 +190,7 @@ class _Supply:
         self._next: Frame | None = next(self._frames, None)
 
     def frame_at(self, position: int, checksum: int) -> Frame | None:
-        """The entry that begins at a position, chained to what stands before it here."""
+        """The entry at a position, with its checksum after a log with ``checksum``."""
         while self._next is not None and self._next.position < position:
             self._next = next(self._frames, None)
         found = self._next
@@ -178,7 +200,7 @@ class _Supply:
 
 
 def sound_frames(storage: Storage) -> Iterator[Frame]:
-    """Read the entries of a recording in their order, up to the first that is not sound."""
+    """The entries of a recording in order, up to the first damaged one."""
     position = checksum = 0
     for start in segment_starts(storage):
         name = segment_name(start)
