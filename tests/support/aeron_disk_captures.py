@@ -1,4 +1,4 @@
-"""Captured disks of real members, wherever they are, and what else was written down about them."""
+"""Captured disks of real members, and the output of Aeron's tools about them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def recording_log_entries(capture: Path, member: int) -> list[dict[str, str]]:
 
 
 def write_acknowledgements(capture: Path, path: Path) -> dict[int, int]:
-    """Write what the client was answered for `canvass disks --client`; value and timestamp each."""
+    """Write the client's answers for `canvass disks --client`. Return timestamps by value."""
     session, found, lines = -1, {}, []
     with gzip.open(capture / "client.log.gz", "rt") as file:
         for line in file:

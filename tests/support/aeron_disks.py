@@ -1,4 +1,4 @@
-"""Disks of Aeron members, written as Aeron writes them, of any history that a test wants."""
+"""Synthetic disks of Aeron members with any history, in Aeron's formats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MARK_FILE_BLOCK_LENGTH = 128
 
 @dataclass(frozen=True)
 class Term:
-    """A term of a log: who led it, and the payloads that its leader appended."""
+    """A term of a log: its leader, and the payloads that the leader appended."""
 
     term: int
     leader: int
@@ -51,7 +51,7 @@ class Snapshot:
 
 @dataclass
 class Disk:
-    """What a member's disk holds. ``entries`` are TERM entries (term, base, end)."""
+    """The content of a member's disk. ``entries`` are TERM entries (term, base, end)."""
 
     member: int
     log: bytes = b""
@@ -65,7 +65,7 @@ class Disk:
 
 
 def written(layout: Layout, values: dict[str, int], strings: dict[str, str] | None = None) -> bytes:
-    """The bytes of those values in a layout; a field that is not named is -1."""
+    """The bytes of values in a layout; a field without a value is -1."""
     block = struct.pack(layout.codes, *(values.get(name, NULL_VALUE) for name, _ in layout.fields))
     for name in layout.strings:
         data = (strings or {}).get(name, "").encode("latin-1")

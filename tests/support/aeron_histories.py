@@ -1,7 +1,7 @@
 """Histories of clusters that a seed chooses: elections, tails, kills, lost disks; then their disks.
 
-The members run the protocol core in a world without timing. What was committed is known there, so
-that what the disks say can be compared with it.
+The members run the protocol core in a world without timing. The world knows the committed entries,
+and tests compare the verdict on the disks with them.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from canvass.simulation.world import World
 from support.aeron_disks import TIME, Disk, Term, with_message, write_log
 
 MESSAGE = EVENT_LENGTH
-"""Bytes of each session message in the log, as many as of a term's first entry."""
+"""The length of each session message in the log; a term's first entry has the same length."""
 ROUNDS = 60
 
 
 @dataclass
 class History:
-    """A world at its end, all processes ended, and what was committed in it."""
+    """A world after the end of all processes, and the entries that were committed in it."""
 
     world: World
     committed: Log
     wiped: bool
 
     def disk(self, i: int) -> Disk:
-        """What is on the disk of a member."""
+        """The disk of a member."""
         state = self.world.members[i]
         entries = tuple(
             (one.leadership_term_id, one.term_base_log_position, one.log_position)
@@ -47,7 +47,7 @@ class History:
         )
 
     def acknowledged(self) -> list[dict[str, object]]:
-        """What clients were answered for: every session message that was committed."""
+        """The acknowledged entries: every session message that was committed."""
         found: list[dict[str, object]] = []
         for segment in self.committed:
             first = segment.start + (EVENT_LENGTH if segment.start == segment.base else 0)
@@ -62,7 +62,7 @@ class History:
         return found
 
     def holders(self, position: int, term: int) -> int:
-        """How many disks hold the message of a term at a position."""
+        """The number of disks that hold the message of a term at a position."""
         return sum(
             any(
                 one.term == term and one.start <= position and position + MESSAGE <= one.end
@@ -73,7 +73,7 @@ class History:
 
 
 def payload(term: int, position: int) -> bytes:
-    """What is in the message of a term at a position, and nowhere else."""
+    """The unique payload of the message of a term at a position."""
     return term.to_bytes(2, "little") + position.to_bytes(6, "little") + bytes(range(24))
 
 
@@ -82,14 +82,14 @@ def log_bytes(log: Log) -> bytes:
     data = b""
     for segment in log:
         if segment.start == segment.base:
-            data = write_log([Term(segment.term, 0)], data)
+            data = write_log([Term(segment.term, NULL_VALUE)], data)  # The world keeps no leaders.
         while len(data) < segment.end:
             data = with_message(data, segment.term, payload(segment.term, len(data)))
     return data
 
 
 def filled(entries: tuple[tuple[int, int, int], ...]) -> tuple[tuple[int, int, int], ...]:
-    """The TERM entries with those that the model implies: empty terms before each entry."""
+    """The TERM entries, with the empty terms that the model implies before each entry."""
     found: list[tuple[int, int, int]] = []
     for term, base, end in entries:
         first = found[-1][0] + 1 if found else 0
@@ -175,7 +175,7 @@ def history(seed: int) -> History:
 
 
 def restarted(history_: History, members: list[int], candidate: int) -> tuple[World, bool]:
-    """Start some members of a history again, in a world of their own; whether a member wins."""
+    """Start some members of a history again in a new world. Return it, and whether one wins."""
     world = World(history_.world.rules)
     world.safety.watched.clear()
     for i in range(3):

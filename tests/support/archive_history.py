@@ -1,4 +1,4 @@
-"""A short history of one archive: what is done, and what that makes of its disk."""
+"""A short history of one archive: its actions, and the disk after each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from canvass.cluster.member import TermEntry
 
 SMALL_SEGMENT = 256
 IMAGES = 64
-"""Disks of each folder at each boundary that are tried."""
+"""The number of disks that are tried for each folder at each boundary."""
 
 
 @dataclass(frozen=True)
 class Disk:
-    """What an archive holds."""
+    """The content of an archive."""
 
     payloads: tuple[bytes, ...] = ()
     candidate_term_id: int = -1
@@ -26,7 +26,7 @@ class Disk:
 
 
 Operation = tuple[Callable[[Archive], None], Callable[[Disk], Disk]]
-"""What is done, and what that makes of the disk."""
+"""A change of an archive, and the same change of the expected disk."""
 
 
 def record(*payloads: bytes) -> Operation:
@@ -39,7 +39,7 @@ def record(*payloads: bytes) -> Operation:
 
 
 def change(keep: int = -1, candidate: int = -1, *terms: TermEntry) -> Operation:
-    """A step that cuts the log after so many entries, votes, and writes the recording log."""
+    """Truncate the log after ``keep`` entries, vote, and write the recording log."""
 
     def do(archive: Archive) -> None:
         ends = [0, *(frame.end for frame in archive.recording.replay(0, archive.recording.end))]

@@ -1,4 +1,4 @@
-"""A cluster, as a service sees it, that keeps what is sent to its one client."""
+"""A cluster for a service under test; it keeps the messages to its client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SESSION = ClientSession(4, 1, "client:1", b"")
 
 
 class Sink:
-    """A cluster that keeps what is sent to clients."""
+    """A cluster that keeps the messages to clients."""
 
     member_id, role, log_position = 0, Role.LEADER, 0
 

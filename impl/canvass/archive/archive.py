@@ -2,8 +2,8 @@
 
 A step of the protocol may change several files, all of them or none. If more than one file changes,
 the archive first writes the changes into a file (the *intent*). A recovery that finds the intent
-carries it out again. The formats of recording log and node state are here.
-`canvass.cluster.recording_log` says what the entries mean.
+carries it out again. This module has the formats of recording log and node state.
+`canvass.cluster.recording_log` has the meaning of the entries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 
 _HEADER: Final = struct.Struct("<8sII")
-"""Magic, length, CRC of what follows."""
+"""Magic, and the length and the CRC of the data after the header."""
 _ASIDE: Final = ".new"
 
 
@@ -48,7 +48,7 @@ def read_sealed(storage: Storage, name: str, magic: bytes) -> bytes | None:
     Raises
     ------
     DamageError
-        If the data are not those that were written.
+        If the data has changed since it was written.
     """
     if name not in storage.names():
         return None
@@ -84,7 +84,7 @@ class EntryType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One entry of the recording log, with the fields that Aeron's has."""
+    """One entry of the recording log, with Aeron's fields."""
 
     recording_id: int
     leadership_term_id: int
@@ -214,7 +214,7 @@ class Snapshot:
     term_base_log_position: int
     log_position: int
     parts: Mapping[int, bytes]
-    """The parts by service id; that of the consensus module is -1."""
+    """The parts by service id; the consensus module has -1."""
 
 
 class Archive:
@@ -230,7 +230,7 @@ class Archive:
     Raises
     ------
     DamageError
-        If data on disk are not those that were written.
+        If data on disk has changed since it was written.
     """
 
     def __init__(self, storage: Storage, segment_length: int = SEGMENT_LENGTH) -> None:

@@ -1,6 +1,6 @@
 """The storage of an archive in a folder of the file system.
 
-The other modules of the package open no files. Durable data are forced to disk with ``fsync``.
+The other modules of the package open no files. ``fsync`` makes data durable.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class FileStorage:
             raise ArchiveError(f"{folder} is in use by another process") from None
 
     def names(self) -> list[str]:
-        """See `canvass.archive.storage.Storage`; hidden files are passed over."""
+        """See `canvass.archive.storage.Storage`; hidden files are left out."""
         return sorted(p.name for p in self.folder.iterdir() if not p.name.startswith("."))
 
     def size(self, name: str) -> int:

@@ -34,14 +34,14 @@ class Frame:
     """One entry of a recording."""
 
     position: int
-    """Where it begins."""
+    """The position at which the entry begins."""
     end: int
-    """Where it ends, with padding."""
+    """The position at which the entry ends, with padding."""
     payload: bytes
     checksum: int
-    """Of the recording up to the end."""
+    """The checksum of the recording up to ``end``."""
     unsynced: int = 0
-    """The number of bytes before it that were not synced when it was written."""
+    """The number of bytes before the entry that were not synced when it was written."""
 
 
 def aligned(length: int) -> int:
@@ -98,7 +98,7 @@ def decode_frame(data: bytes | bytearray, offset: int, position: int) -> Frame |
 
 
 SEGMENT_LENGTH: Final = 16 << 20
-"""A segment with so many bytes is followed by a new one."""
+"""The number of bytes after which a segment is followed by a new one."""
 REPLAY_BYTES: Final = 256 << 10
 """The number of bytes that a replay reads at a time by default."""
 _SEGMENT: Final = re.compile(r"0-(\d+)\.rec")
@@ -133,7 +133,7 @@ class Recording:
     Raises
     ------
     DamageError
-        If synced data are not those that were written.
+        If synced data has changed since it was written.
     """
 
     def __init__(self, storage: Storage, segment_length: int = SEGMENT_LENGTH) -> None:
@@ -195,7 +195,7 @@ class Recording:
         Raises
         ------
         ArchiveError
-            If the bytes are not such frames.
+            If ``data`` does not consist of frames from the end of this recording on.
         """
         offset = count = 0
         while offset < len(data):
@@ -225,14 +225,14 @@ class Recording:
         ArchiveError
             If no entry ends there.
         DamageError
-            If the last entries that stay are damaged. Only the part to be removed shows that they
+            If the last entries that stay are damaged. Only the removed part would show that they
             were synced.
         """
         if position >= self.end:
             return
         if not self.is_boundary(position):
             raise ArchiveError(f"no entry ends at {position}: the log cannot be truncated there")
-        self._look_at_tail(position)
+        self._check_tail(position)
         removed = False
         while self._starts and self._starts[-1] >= position:
             self._storage.remove(segment_name(self._starts.pop()))
@@ -248,7 +248,7 @@ class Recording:
         del self._ends[keep:], self._checksums[keep:]
         self.synced_position = self.end
 
-    def _look_at_tail(self, position: int) -> None:
+    def _check_tail(self, position: int) -> None:
         """Check the entries that a recovery could take for a torn write if they were the last."""
         last = bisect_right(self._ends, position) - 1
         if last < 0:
@@ -316,7 +316,9 @@ class Recording:
         frame = decode_frame(data, offset, position)
         if frame is None or frame.checksum != self.checksum(frame.end):
             start = self._starts[bisect_right(self._starts, position) - 1]
-            raise DamageError(segment_name(start), position - start, "an entry does not read back")
+            raise DamageError(
+                segment_name(start), position - start, "the entry has changed since it was written"
+            )
         return frame
 
     def _begin_segment(self, position: int) -> None:
@@ -349,7 +351,7 @@ class Recording:
                 return
             before = self._checksums[-1] if self._checksums else 0
             if frame.checksum != chained(before, frame.position, frame.payload):
-                raise DamageError(name, offset, "the entry does not follow what stands before it")
+                raise DamageError(name, offset, "the entry does not follow the entry before it")
             self._ends.append(frame.end)
             self._checksums.append(frame.checksum)
             offset = frame.end - start

@@ -18,7 +18,7 @@ class ArchiveError(Exception):
 
 
 class DamageError(ArchiveError):
-    """Data on disk are not those that were written."""
+    """Data on disk has changed since it was written."""
 
     def __init__(self, name: str, offset: int, reason: str) -> None:
         super().__init__(f"{name} is damaged at offset {offset}: {reason}")
@@ -37,7 +37,7 @@ class Storage(Protocol):
         ...
 
     def size(self, name: str) -> int:
-        """How many bytes a file has."""
+        """The size of a file in bytes."""
         ...
 
     def read(self, name: str, offset: int, length: int) -> bytes:
@@ -45,7 +45,7 @@ class Storage(Protocol):
         ...
 
     def create(self, name: str) -> None:
-        """Create an empty file, or empty the file of that name."""
+        """Create an empty file. An existing file of this name is emptied."""
         ...
 
     def append(self, name: str, data: bytes) -> None:

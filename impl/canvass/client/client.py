@@ -1,8 +1,8 @@
-"""A client of a cluster, stepped: finds the leader, opens a session, offers requests exactly once.
+"""A client of a cluster: it finds the leader, opens a session and offers requests.
 
-Time is given, what is to be sent is handed to the caller, and what has arrived is handed in. The
-client offers a request again until it is answered, to whoever leads; together with
-`canvass.services.applications` each is applied once, in order.
+The caller gives times and received messages, and sends the client's messages. The client offers a
+request to the current leader until it is answered. `canvass.services.applications` applies each
+request once, in order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from canvass.transport.messages import (
 
 
 class ClientState(str, Enum):
-    """How far a client has come."""
+    """The state of a client's session."""
 
     CONNECTING = "CONNECTING"
     OPEN = "OPEN"
@@ -46,21 +46,21 @@ class ClientState(str, Enum):
 class ClientSettings:
     """The settings of a client; they do not change.
 
-    The times are those of Aeron's defaults, in milliseconds.
+    The defaults are Aeron's, in milliseconds.
     """
 
     client_id: int
-    """Tells this client from all others, for ever."""
+    """The id of this client, which no other client ever has."""
     response_channel: str
-    """Where the cluster reaches it."""
+    """The endpoint to which the cluster sends its answers."""
     credentials: bytes = b""
     connect_retry_ms: int = 500
-    """Until it tries the next member."""
+    """The time until the client tries the next member."""
     offer_retry_ms: int = 500
-    """Until it offers again what is not answered."""
+    """The time until the client offers an unanswered request again."""
     keep_alive_ms: int = 1_000
     silence_ms: int = 5_000
-    """Until it takes its session for lost, if nothing is answered."""
+    """The time without an answer after which the client opens a new session."""
 
 
 class ClusterClient:
@@ -69,18 +69,18 @@ class ClusterClient:
     Parameters
     ----------
     settings
-        Of the client.
+        The settings of the client.
     endpoints
         The ingress endpoints of the members.
     send
-        Sends a message to an endpoint; it may be lost.
+        A function that sends a message to an endpoint. The message may be lost.
     answer_challenge
-        Gives the answer to a challenge, or None if there is none.
+        A function that returns the answer to a challenge, or None.
 
     Attributes
     ----------
     closed_reason
-        Why the client is closed.
+        The reason why the client is closed.
     """
 
     def __init__(
@@ -106,26 +106,26 @@ class ClusterClient:
         self._heard_ms = 0
         self._number = 0
         self._unanswered: OrderedDict[int, tuple[bytes, int]] = OrderedDict()
-        """Payload of each request, and when it is to be offered again."""
+        """The payload of each request, and the time at which it is offered again."""
         self.answers: OrderedDict[int, bytes] = OrderedDict()
-        """Of the requests, by number; taken by the caller."""
+        """The answers by the number of the request. The caller removes them."""
         self._admin_correlation_id = 0
         self.admin_responses: OrderedDict[int, AdminResponse] = OrderedDict()
-        """By correlation id; taken by the caller."""
+        """The responses by correlation id. The caller removes them."""
 
     @property
     def unanswered_count(self) -> int:
-        """How many requests wait for an answer."""
+        """The number of requests without an answer."""
         return len(self._unanswered)
 
     def offer(self, body: bytes, service_id: int = ALL_SERVICES) -> int:
-        """Offer a request to a service; give its number, or -1 if an answer has to come first."""
+        """Offer a request to a service. Return its number, or -1 if there is no room for it."""
         if self.state is ClientState.CLOSED:
             return -1
         if not self._unanswered:
             self._heard_ms = self.now_ms
         elif self._number >= next(iter(self._unanswered)) + WINDOW - 1:
-            return -1  # The cluster would forget the answer that is missing.
+            return -1  # The cluster would forget the missing answer.
         self._number += 1
         address = address_of(self._number, service_id)
         payload = REQUEST.pack(self._settings.client_id, address) + body
@@ -133,10 +133,10 @@ class ClusterClient:
         self._offer_due()
         return self._number
 
-    def ask_for_snapshot(self) -> int:
-        """Ask the cluster for a snapshot, once; give the correlation id, or -1 if nobody is asked.
+    def request_snapshot(self) -> int:
+        """Request a snapshot of the cluster. Return the correlation id, or -1 without a session.
 
-        What is lost is not repeated: nobody knows whether it was.
+        The request is sent once: the client cannot know whether it was lost.
         """
         if self.state is not ClientState.OPEN:
             return -1
@@ -155,7 +155,7 @@ class ClusterClient:
         self._close("closed by the client")
 
     def work(self, now_ms: int) -> None:
-        """Send what is due."""
+        """Send the messages that are due."""
         self.now_ms = now_ms
         if self.state is ClientState.CONNECTING:
             if now_ms >= self._deadline_ms:
@@ -170,7 +170,7 @@ class ClusterClient:
                 self._to_leader(SessionKeepAlive(self.leadership_term_id, self.session_id))
 
     def on_egress(self, message: Egress | ClientMessage) -> None:
-        """Take something that the cluster has sent."""
+        """Receive a message of the cluster."""
         match message:
             case SessionEvent():
                 self._on_session_event(message)
@@ -234,7 +234,7 @@ class ClusterClient:
             case EventCode.AUTHENTICATION_REJECTED:
                 self._close(event.detail)
             case EventCode.ERROR:
-                self.closed_reason = event.detail  # It may be otherwise at the next attempt.
+                self.closed_reason = event.detail  # The next attempt may succeed.
             case EventCode.CLOSED:
                 pass
 
@@ -257,7 +257,7 @@ class ClusterClient:
             return
 
     def _follow(self, term: int, leader: int) -> None:
-        """Offer everything again to a leader."""
+        """Offer all unanswered requests to a new leader."""
         self.leadership_term_id, self.leader_member_id = term, leader
         self._heard_ms = self.now_ms
         self._keep_alive_due_ms = self.now_ms + self._settings.keep_alive_ms

@@ -3,7 +3,7 @@
     async with await Connection.open({0: "127.0.0.1:9000"}) as cluster:
         print(await cluster.request(b"add 1"))
 
-Sockets and clocks are here; the rules of a client are in `canvass.client.client`.
+This module has sockets and clocks; `canvass.client.client` has the rules of a client.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, Self
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
 from canvass.services.applications import ALL_SERVICES
-from canvass.transport.links import HOST, Door, Link
+from canvass.transport.links import HOST, Link, Listener
 from canvass.transport.messages import (
     CLIENT_MESSAGES,
     AdminResponse,
@@ -25,7 +25,7 @@ from canvass.transport.messages import (
 )
 
 PERIOD_S: Final = 0.01
-"""The interval at which a client does its work."""
+"""The interval of a client's work."""
 
 
 class ClosedError(Exception):
@@ -33,12 +33,12 @@ class ClosedError(Exception):
 
 
 class Connection:
-    """A client with its sockets. Made by `open`."""
+    """A client with its sockets; `open` creates it."""
 
     client: ClusterClient
 
     def __init__(self) -> None:
-        self._door = Door(lambda: self._on_message)
+        self._listener = Listener(lambda: self._on_message)
         self._waiting: dict[int, asyncio.Future[bytes]] = {}
         self._asking: dict[int, asyncio.Future[AdminResponse]] = {}
         self._room = asyncio.Event()
@@ -49,7 +49,7 @@ class Connection:
     async def open(
         cls, endpoints: Mapping[int, str], *, name: str = "", secret: str = "", clock: int = 1
     ) -> Self:
-        """Make a client, which looks for the leader.
+        """Create a client, which then looks for the leader.
 
         Parameters
         ----------
@@ -61,10 +61,10 @@ class Connection:
             The divisor of Aeron's durations in the cluster.
         """
         connection, principal = cls(), name.encode()
-        await connection._door.open()
+        await connection._listener.open()
         settings = ClientSettings(
             secrets.randbits(62),
-            f"{HOST}:{connection._door.port}",
+            f"{HOST}:{connection._listener.port}",
             principal,
             connect_retry_ms=max(50, 1_000 // clock),
             offer_retry_ms=max(50, 1_000 // clock),
@@ -110,14 +110,14 @@ class Connection:
         return found
 
     async def snapshot(self) -> AdminResponse:
-        """Ask the cluster once for a snapshot, and wait for the answer.
+        """Request a snapshot of the cluster once, and wait for the answer.
 
         Raises
         ------
         ClosedError
             If the client is closed before the answer arrives.
         """
-        while (asked := self.client.ask_for_snapshot()) < 0:
+        while (asked := self.client.request_snapshot()) < 0:
             if self.client.state is ClientState.CLOSED:
                 raise ClosedError(self.client.closed_reason)
             await asyncio.sleep(PERIOD_S)
@@ -130,13 +130,13 @@ class Connection:
         self.client.close()
         await asyncio.sleep(PERIOD_S)  # The last messages leave.
         self._task.cancel()
-        self._settle()
+        self._deliver_answers()
         for link in self._links.values():
             link.close()
-        self._door.close()
+        self._listener.close()
 
     async def __aenter__(self) -> Self:
-        """Give the client."""
+        """Return the client."""
         return self
 
     async def __aexit__(self, *_error: object) -> None:
@@ -147,11 +147,11 @@ class Connection:
         while self.client.state is not ClientState.CLOSED:
             self.client.work(_now_ms())
             await asyncio.sleep(PERIOD_S)
-        self._settle()
+        self._deliver_answers()
 
     def _on_message(self, data: bytes) -> None:
         self.client.on_egress(CLIENT_MESSAGES.decode(data))
-        self._settle()
+        self._deliver_answers()
 
     def _send(self, endpoint: str, message: Ingress) -> None:
         link = self._links.get(endpoint)
@@ -159,8 +159,8 @@ class Connection:
             link = self._links[endpoint] = Link(endpoint, None, once=True)
         link.send(CLIENT_MESSAGES.encode(message))
 
-    def _settle(self) -> None:
-        """Give the answers to the callers that wait for them."""
+    def _deliver_answers(self) -> None:
+        """Deliver the answers to the waiting callers."""
         client = self.client
         while client.answers:
             number, answer = client.answers.popitem(last=False)

@@ -1,7 +1,8 @@
 """A codec of dataclasses by the rules of Simple Binary Encoding (SBE), which Aeron uses.
 
-Little endian; a header with block length, template id, schema id and version; then the fixed fields
-in the order of the class without gaps; then each field of variable length after its length.
+Numbers are little endian. A message has a header with block length, template id, schema id and
+version; then the fixed fields in the order of the class, without gaps; then the fields of variable
+length, each after its length.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ HEADER_LENGTH: Final = MESSAGE_HEADER.size
 _LENGTH: Final = struct.Struct("<I")
 
 REST: Final = "payload"
-"""A last field of this name has no length before it: it takes the rest of the message."""
+"""The name of a last field without a length before it: it has the rest of the message."""
 
 T = TypeVar("T")
 
@@ -27,10 +28,10 @@ class LayoutError(ValueError):
 
 
 class _Layout:
-    """One class: how its fixed fields are packed, and which fields follow them.
+    """The layout of one class: its fixed fields, and the variable fields after them.
 
-    An enumeration takes four bytes, as a bool does; an integer eight, unless its name is among
-    those that take four.
+    An enumeration or a bool has four bytes. An integer has eight bytes, or four if its name is in
+    ``short``.
     """
 
     def __init__(self, template_id: int, kind: type[Any], short: frozenset[str]) -> None:
@@ -57,11 +58,11 @@ class Codec(Generic[T]):
     Parameters
     ----------
     schema_id
-        Tells schemas apart.
+        The id of the schema.
     templates
-        Template id and class of each message.
+        The template id and the class of each message.
     short
-        Names of integer fields that take four bytes, as ids of members and streams do.
+        The names of integer fields of four bytes, such as ids of members and streams.
     """
 
     def __init__(

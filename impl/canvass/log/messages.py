@@ -1,7 +1,7 @@
 """The six messages of the log, with all their fields, and their bytes.
 
-A leader appends them; followers and services read them. The classes and fields bear the names of
-Aeron's SBE schema, and so do the template ids. `canvass.node.module_state` handles the messages in
+A leader appends them; followers and services read them. Classes, fields and template ids are those
+of Aeron's SBE schema. `canvass.node.module_state` handles the messages in
 the consensus module, `canvass.services.agent` in services.
 """
 
@@ -15,15 +15,15 @@ from typing import Final, TypeAlias
 from canvass.log.layout import HEADER_LENGTH, Codec
 
 FRAME_HEADER_LENGTH: Final = 32
-"""Bytes before each entry in a recording, see `canvass.archive.recording`."""
+"""The length of the header before each entry of a recording, see `canvass.archive.recording`."""
 FRAME_ALIGNMENT: Final = 32
 SCHEMA_ID: Final = 111
-"""That of Aeron Cluster."""
+"""The schema id of Aeron Cluster."""
 _FIRST_FIELD: Final = struct.Struct("<q")
 
 
 class CloseReason(IntEnum):
-    """Why a session was closed."""
+    """The reason why a session was closed."""
 
     CLIENT_ACTION = 0
     SERVICE_ACTION = 1
@@ -31,7 +31,7 @@ class CloseReason(IntEnum):
 
 
 class ClusterAction(IntEnum):
-    """What a ClusterActionRequest asks of all members."""
+    """The action of all members that a ClusterActionRequest requests."""
 
     SUSPEND = 0
     RESUME = 1
@@ -52,7 +52,7 @@ STANDBY_FLAG: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class SessionMessageHeader:
-    """What a client or, with a negative session id, a service has sent (SBE id 1)."""
+    """A message of a client or, with a negative session id, of a service (SBE id 1)."""
 
     leadership_term_id: int
     cluster_session_id: int
@@ -94,11 +94,11 @@ class SessionCloseEvent:
 
 @dataclass(frozen=True, slots=True)
 class ClusterActionRequest:
-    """All members do something at this place of the log (SBE id 23)."""
+    """All members carry out an action at this position of the log (SBE id 23)."""
 
     leadership_term_id: int
     log_position: int
-    """Where this entry ends: the position at which a snapshot is taken."""
+    """The position at which this entry ends, and a snapshot is taken."""
     timestamp: int
     action: ClusterAction
     flags: int
@@ -110,7 +110,7 @@ class NewLeadershipTermEvent:
 
     leadership_term_id: int
     log_position: int
-    """Where this entry ends."""
+    """The position at which this entry ends."""
     timestamp: int
     term_base_log_position: int
     leader_member_id: int
@@ -147,17 +147,17 @@ LOG_MESSAGES: Final[Codec[LogMessage]] = Codec(
     ),
     short=("response_stream_id", "flags", "leader_member_id", "log_session_id", "app_version"),
 )
-"""Encodes and decodes log messages. The payload of a session message is what follows its block."""
+"""The codec of log messages. The payload of a session message follows its block."""
 
 
 def aligned_length(payload_length: int) -> int:
-    """How many bytes of the log an entry takes, with its frame header and padding."""
+    """The length of an entry in the log, with its frame header and padding."""
     length = FRAME_HEADER_LENGTH + payload_length
     return (length + FRAME_ALIGNMENT - 1) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
 
 
 def leadership_term_of(data: bytes) -> int:
-    """The term in which an encoded log message was written: their first field."""
+    """The leadership term of an encoded log message, which is its first field."""
     found: int = _FIRST_FIELD.unpack_from(data, HEADER_LENGTH)[0]
     return found
 
@@ -167,8 +167,8 @@ def opens_term(data: bytes) -> bool:
     return LOG_MESSAGES.template_id(data) == NEW_LEADERSHIP_TERM_ID
 
 
-def asks_for_snapshot(data: bytes) -> bool:
-    """Whether an encoded log message asks the members of the cluster for a snapshot."""
+def requests_snapshot(data: bytes) -> bool:
+    """Whether an encoded log message requests a snapshot of the members."""
     if LOG_MESSAGES.template_id(data) != CLUSTER_ACTION_ID:
         return False
     message = LOG_MESSAGES.decode(data)

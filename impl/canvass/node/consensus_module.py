@@ -84,9 +84,9 @@ class ConsensusModule:
     services
         New applications. They begin with the last snapshot.
     send
-        Sends a message to an egress channel; it may be lost.
+        A function that sends a message to an egress channel. The message may be lost.
     authenticator
-        Decides about clients.
+        The authenticator of clients.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class ConsensusModule:
                     f"the snapshot at {position} is of services {known}, and {len(services)} run"
                 )
         self.commit_position = position
-        """The module has processed the log up to here, and the services may do so."""
+        """The position up to which the module has processed the log, and the services may."""
         try:
             if snapshot is not None:
                 self.state.restore(parts[MODULE_SERVICE_ID])
@@ -133,16 +133,16 @@ class ConsensusModule:
             self.state.sessions,
             authenticator or AcceptEveryone(),
             send,
-            self._administer,
+            self._request_snapshot,
         )
         self.counters: Counter[str] = Counter()
         self.time_ms = 0
         self._next: LogMessage | None = None
         self._action: ControlToggle | None = None
         self._written_from = MAX_POSITION
-        """This leader acted on the messages from here on when it appended them."""
+        """The position from which on this leader acted on messages when it appended them."""
         self._is_startup = True
-        self.termination_is_asked_for = False
+        self.termination_is_requested = False
 
     # Appending.
 
@@ -198,7 +198,7 @@ class ConsensusModule:
         return None
 
     def written(self, position: int) -> None:
-        """Act on the polled message, which is in the log now and ends at a position."""
+        """Act on the polled message, which the leader has appended and which ends at a position."""
         message, self._next = self._next, None
         assert message is not None
         closed = None
@@ -213,7 +213,7 @@ class ConsensusModule:
             toggle, self._action = self._action, None
             self.counters["actions appended"] += 1
             if toggle is ControlToggle.SHUTDOWN:
-                self.termination_is_asked_for = True
+                self.termination_is_requested = True
             elif toggle is ControlToggle.STANDBY_SNAPSHOT:
                 self.state.control.toggle = ControlToggle.NEUTRAL
 
@@ -239,7 +239,7 @@ class ConsensusModule:
             self._event(session, EventCode.CLOSED, "election")
         self.ingress.clear()
         self._next = self._action = None
-        self.termination_is_asked_for = False
+        self.termination_is_requested = False
         self._written_from = MAX_POSITION
 
     def elected(self, role: Role, term: int, leader: int) -> None:
@@ -263,7 +263,7 @@ class ConsensusModule:
         self._join(JoinLog(position, MAX_POSITION, self._settings.member_id, False, role))
 
     def replay(self, position: int, stop_position: int) -> None:
-        """Let the services follow a replay of the own recording."""
+        """Let the services follow a replay of this member's recording."""
         member_id = self._settings.member_id
         self._join(JoinLog(position, stop_position, member_id, True, Role.FOLLOWER))
 
@@ -327,12 +327,12 @@ class ConsensusModule:
 
     def slow_tick(self) -> None:
         """Answer the refused clients. Carry out the toggles. A leader also checks the sessions."""
-        self.ingress.tell_refused()
+        self.ingress.notify_refused()
         if self.ingress.leads:
             self._check_toggle()
             if self.state.control.state is ModuleControlState.ACTIVE:
                 self._check_sessions()
-        if self.state.control.take_node_toggle() is NodeToggle.REPLICATE_STANDBY_SNAPSHOT:
+        if self.state.control.reset_node_toggle() is NodeToggle.REPLICATE_STANDBY_SNAPSHOT:
             # A standby member reports its snapshots; there is no standby member, so no report.
             self.counters["standby snapshots not found"] += 1
 
@@ -363,7 +363,7 @@ class ConsensusModule:
         if control.toggle is ControlToggle.ABORT:
             if control.state is ModuleControlState.ACTIVE:
                 control.state = ModuleControlState.TERMINATING
-                self.termination_is_asked_for = True
+                self.termination_is_requested = True
             return
         resumes = control.toggle is ControlToggle.RESUME and self._action is None
         if resumes and control.state is ModuleControlState.ACTIVE:
@@ -372,8 +372,8 @@ class ConsensusModule:
         if found is not None and control.state is found[0] and self._next is None:
             self._action = control.toggle
 
-    def _administer(self) -> tuple[AdminResponseCode, str]:
-        """Ask for a snapshot on behalf of a client, and answer the client."""
+    def _request_snapshot(self) -> tuple[AdminResponseCode, str]:
+        """Request a snapshot for a client. Return the answer to the client."""
         if self.state.control.set_toggle(ControlToggle.SNAPSHOT):
             return AdminResponseCode.OK, ""
         return AdminResponseCode.ERROR, f"the control toggle is {self.state.control.toggle.name}"

@@ -1,10 +1,10 @@
-"""What the consensus module makes of log messages: sessions, timers, service messages, control.
+"""The replicated state of the consensus module: sessions, timers, service messages, control.
 
-A leader acts on a message when it appends it (`ModuleState.on_append`), any other member when it
-reads it from the log (`ModuleState.on_replay`). Both come to the same state, and what a leader did
-too early is undone (`ModuleState.roll_back`) when it leads no more.
+A leader acts on a message when it appends the message (`ModuleState.on_append`). Any other member
+acts on it when it reads the log (`ModuleState.on_replay`). Both reach the same state. When a leader
+loses its leadership, it undoes its uncommitted actions (`ModuleState.roll_back`).
 
-The switches by which an operator controls a cluster and a member have Aeron's names.
+The toggles by which an operator controls a cluster and a member have Aeron's names.
 `canvass.node.consensus_module` polls them and appends to the log.
 """
 
@@ -35,7 +35,7 @@ from canvass.services.service import ScheduleTimer, ServiceMessage
 
 
 class ModuleControlState(IntEnum):
-    """What the consensus module is about, in Aeron's codes."""
+    """The state of the consensus module, in Aeron's codes."""
 
     ACTIVE = 1
     SUSPENDED = 2
@@ -44,7 +44,7 @@ class ModuleControlState(IntEnum):
 
 
 class ControlToggle(IntEnum):
-    """The switch of the whole cluster, in Aeron's codes."""
+    """The control toggle of the whole cluster, in Aeron's codes."""
 
     INACTIVE = 0
     NEUTRAL = 1
@@ -57,7 +57,7 @@ class ControlToggle(IntEnum):
 
 
 class NodeToggle(IntEnum):
-    """The switch of one member, whatever its role, in Aeron's codes."""
+    """The control toggle of one member in any role, in Aeron's codes."""
 
     INACTIVE = 0
     NEUTRAL = 1
@@ -71,7 +71,7 @@ ACTION_OF: Final = {
     ControlToggle.SHUTDOWN: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
     ControlToggle.STANDBY_SNAPSHOT: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
 }
-"""The state in which a switch takes effect, and what is appended then."""
+"""The state in which a toggle takes effect, and the action that the leader then appends."""
 _STATE_AFTER: Final = {
     ClusterAction.SUSPEND: ModuleControlState.SUSPENDED,
     ClusterAction.RESUME: ModuleControlState.ACTIVE,
@@ -80,17 +80,17 @@ _STATE_AFTER: Final = {
 
 
 class Control:
-    """The switches and the state of one member."""
+    """The toggles and the state of one member."""
 
     def __init__(self) -> None:
         self.toggle = ControlToggle.INACTIVE
         self.node_toggle = NodeToggle.INACTIVE
         self.state = ModuleControlState.ACTIVE
         self._previous: list[tuple[int, ModuleControlState]] = []
-        """Position of each appended action that is not committed, and the state before it."""
+        """The position of each uncommitted action of this leader, and the state before it."""
 
     def set_toggle(self, toggle: ControlToggle) -> bool:
-        """Set the switch; false if it is not ready for that."""
+        """Set the toggle of the cluster. Return false if it is not ready."""
         ready = self.toggle is ControlToggle.NEUTRAL or (
             toggle is ControlToggle.RESUME and self.toggle is ControlToggle.SUSPEND
         )
@@ -99,22 +99,22 @@ class Control:
         return ready
 
     def set_node_toggle(self, toggle: NodeToggle) -> bool:
-        """Set the switch of this member; false if it is not ready for that."""
+        """Set the toggle of this member. Return false if it is not ready."""
         ready = self.node_toggle is NodeToggle.NEUTRAL
         if ready:
             self.node_toggle = toggle
         return ready
 
-    def take_node_toggle(self) -> NodeToggle:
-        """Take what the switch of this member asks for, if it can be done in this state.
+    def reset_node_toggle(self) -> NodeToggle:
+        """Reset the toggle of this member in the ACTIVE state. Return its value.
 
-        It is ready for the next then; NEUTRAL if nothing is asked for.
+        Return NEUTRAL if the state is not ACTIVE or the toggle is INACTIVE.
         """
-        asked = self.node_toggle
-        if self.state is not ModuleControlState.ACTIVE or asked is NodeToggle.INACTIVE:
+        toggle = self.node_toggle
+        if self.state is not ModuleControlState.ACTIVE or toggle is NodeToggle.INACTIVE:
             return NodeToggle.NEUTRAL
         self.node_toggle = NodeToggle.NEUTRAL
-        return asked
+        return toggle
 
     def on_append(self, position: int, action: ClusterAction) -> None:
         """Note that this leader has appended an action."""
@@ -124,11 +124,11 @@ class Control:
             self.toggle = ControlToggle.NEUTRAL
 
     def on_replay(self, action: ClusterAction) -> None:
-        """The log holds an action."""
+        """Act on an action in the log."""
         self.state = _STATE_AFTER[action]
 
     def on_snapshot_taken(self) -> None:
-        """The snapshot that was asked for is there."""
+        """Note that the requested snapshot is complete."""
         if self.state is ModuleControlState.SNAPSHOT:
             ends = self.toggle is ControlToggle.SHUTDOWN
             self.state = ModuleControlState.TERMINATING if ends else ModuleControlState.ACTIVE
@@ -136,22 +136,22 @@ class Control:
             self.toggle = ControlToggle.NEUTRAL
 
     def sweep(self, commit_position: int) -> None:
-        """Forget what can no more be undone."""
+        """Forget how to undo the entries up to a commit position."""
         self._previous = [one for one in self._previous if one[0] > commit_position]
 
     def roll_back(self, commit_position: int) -> None:
-        """Undo the actions that may never commit."""
+        """Undo the actions that may never be committed."""
         self.sweep(commit_position)
         if self._previous:
             self.state = self._previous[0][1]
         elif self.state is ModuleControlState.TERMINATING:
-            self.state = ModuleControlState.ACTIVE  # The protocol ends the process, if anything.
+            self.state = ModuleControlState.ACTIVE  # Only the protocol ends the process.
         self._previous.clear()
         self.toggle = ControlToggle.INACTIVE
         self.node_toggle = NodeToggle.INACTIVE
 
     def on_elected(self, *, leads: bool) -> None:
-        """Let the switches be ready: that of the cluster is the leader's."""
+        """Make the toggle of the member ready, and on a leader the toggle of the cluster."""
         self.node_toggle = NodeToggle.NEUTRAL
         if not leads:
             return
@@ -160,25 +160,25 @@ class Control:
 
 
 class TimerService:
-    """The timers that are waiting."""
+    """The scheduled timers."""
 
     def __init__(self) -> None:
         self._deadlines: dict[int, int] = {}
         self._heap: list[tuple[int, int]] = []
         self._expired: Counter[int] = Counter()
-        """Events that were replayed before the own service had scheduled their timers."""
+        """The events that were replayed before this member's service scheduled the timer."""
         self._uncommitted: list[tuple[int, int]] = []
-        """Position and correlation id of the events that this leader has appended."""
+        """The position and the correlation id of each uncommitted event of this leader."""
 
     def __len__(self) -> int:
         return len(self._deadlines)
 
     def pending(self) -> list[tuple[int, int]]:
-        """Correlation id and deadline of each timer, by rising id."""
+        """The correlation id and the deadline of each timer, by rising id."""
         return sorted(self._deadlines.items())
 
     def schedule(self, correlation_id: int, deadline: int) -> None:
-        """Let a timer wait, unless its event has been replayed already."""
+        """Schedule a timer, unless its event has already been replayed."""
         if self._expired[correlation_id]:
             self._expired[correlation_id] -= 1
             return
@@ -186,11 +186,11 @@ class TimerService:
         heapq.heappush(self._heap, (deadline, correlation_id))
 
     def cancel(self, correlation_id: int) -> bool:
-        """Let a timer wait no more; false if there is none."""
+        """Cancel a timer. Return false if it is not scheduled."""
         return self._deadlines.pop(correlation_id, None) is not None
 
     def expired(self, now: int) -> int:
-        """The correlation id of the timer whose deadline has passed first, or -1."""
+        """The correlation id of the expired timer with the earliest deadline, or -1."""
         while self._heap:
             deadline, correlation_id = self._heap[0]
             if self._deadlines.get(correlation_id) == deadline:
@@ -204,16 +204,16 @@ class TimerService:
         self._uncommitted.append((position, correlation_id))
 
     def on_replay(self, correlation_id: int) -> None:
-        """The event of a timer is in the log that another member wrote."""
+        """Act on an event that another leader has appended."""
         if not self.cancel(correlation_id):
             self._expired[correlation_id] += 1
 
     def sweep(self, commit_position: int) -> None:
-        """Forget what can no more be undone."""
+        """Forget how to undo the entries up to a commit position."""
         self._uncommitted = [one for one in self._uncommitted if one[0] > commit_position]
 
     def roll_back(self, commit_position: int) -> None:
-        """Let the timers wait again whose events may never commit; they are due at once."""
+        """Schedule the timers again whose events may never be committed; they expire at once."""
         for position, correlation_id in self._uncommitted:
             if position > commit_position:
                 self.schedule(correlation_id, 0)
@@ -225,79 +225,79 @@ _SERVICE_SHIFT = 56
 
 
 def first_session_id(service_id: int) -> int:
-    """The number before the first message of a service; negative, unlike a client's session."""
+    """The session id before the first message of a service: negative, unlike a client's."""
     return _SIGN + (service_id << _SERVICE_SHIFT)
 
 
 def service_of(session_id: int) -> int:
-    """The service whose message bears a negative session id."""
+    """The service whose message has a negative session id."""
     return (session_id - _SIGN) >> _SERVICE_SHIFT
 
 
 @dataclass(slots=True)
 class PendingMessage:
-    """A message that is not known to be committed."""
+    """A message of a service that is not known to be committed."""
 
     session_id: int
     payload: bytes
     appended_position: int = NULL_VALUE
-    """Where it ends in the log, if this leader has appended it."""
+    """The position at which the message ends in the log, if this leader has appended it."""
 
 
 class PendingServiceMessageTracker:
-    """The messages of one service."""
+    """The uncommitted messages of one service."""
 
     def __init__(self, service_id: int) -> None:
         self.service_id = service_id
         self.next_service_session_id = first_session_id(service_id) + 1
         self.log_service_session_id = first_session_id(service_id)
-        """The last one that is in the log for good."""
+        """The session id of the last committed message."""
         self._pending: deque[PendingMessage] = deque()
         self._appended = 0
-        """How many at the front have been appended."""
+        """The number of messages at the front that have been appended."""
 
     def enqueue(self, payload: bytes) -> None:
-        """Take what the service has offered, unless it is in the log already."""
+        """Add a message that the service has offered, unless it is committed already."""
         session_id = self.next_service_session_id
         self.next_service_session_id += 1
         if session_id > self.log_service_session_id:
             self._pending.append(PendingMessage(session_id, payload))
 
     def pending(self) -> tuple[PendingMessage, ...]:
-        """All that is not known to be committed, in order."""
+        """The messages that are not known to be committed, in order."""
         return tuple(self._pending)
 
     def next_to_append(self) -> PendingMessage | None:
-        """The first one that has not been appended."""
+        """The first message that has not been appended, or None."""
         return self._pending[self._appended] if self._appended < len(self._pending) else None
 
     def on_append(self, position: int) -> None:
-        """Note that this leader has appended the message that was next."""
+        """Note that this leader has appended the message of `next_to_append`."""
         self._pending[self._appended].appended_position = position
         self._appended += 1
 
     def on_replay(self, session_id: int) -> None:
-        """A message is in the log that another member wrote, and committed."""
+        """Act on a committed message that another leader has appended."""
         self.log_service_session_id = max(self.log_service_session_id, session_id)
         while self._pending and self._pending[0].session_id <= session_id:
             self._pending.popleft()
             self._appended = max(0, self._appended - 1)
 
     def sweep(self, commit_position: int) -> None:
-        """Forget what is in the log for good."""
+        """Forget the committed messages."""
         while self._appended and self._pending[0].appended_position <= commit_position:
             self.log_service_session_id = self._pending.popleft().session_id
             self._appended -= 1
 
     def roll_back(self, commit_position: int) -> None:
-        """Let those wait again that may never commit."""
+        """Mark the messages that may never be committed as not appended."""
         self.sweep(commit_position)
         for message in self._pending:
             message.appended_position = NULL_VALUE
         self._appended = 0
 
     def restore(self, next_id: int, log_id: int, pending: list[tuple[int, bytes]]) -> None:
-        """Take up what a snapshot says."""
+        """Restore the messages from a snapshot."""
         self.next_service_session_id, self.log_service_session_id = next_id, log_id
         self._pending = deque(PendingMessage(key, payload) for key, payload in pending)
         self._appended = 0
@@ -322,7 +322,7 @@ class ModuleState:
         self.control = Control()
 
     def on_append(self, position: int, message: LogMessage) -> None:
-        """Act on a message that this leader has appended so that it ends at a position."""
+        """Act on a message that this leader has appended, and that ends at a position."""
         match message:
             case SessionMessageHeader(cluster_session_id=session_id, timestamp=timestamp):
                 if session_id < 0:
@@ -342,7 +342,7 @@ class ModuleState:
                 pass
 
     def on_replay(self, position: int, message: LogMessage) -> None:
-        """Act on a message that the log holds up to a position."""
+        """Act on a message in the log that ends at a position."""
         match message:
             case SessionMessageHeader(cluster_session_id=session_id, timestamp=timestamp):
                 if session_id < 0:
@@ -362,7 +362,7 @@ class ModuleState:
                 pass
 
     def on_service(self, message: ScheduleTimer | ServiceMessage) -> None:
-        """Act on what a service asks for, on every member alike."""
+        """Act on a request of a service. Every member does the same."""
         match message:
             case ScheduleTimer(correlation_id=correlation_id, deadline=deadline):
                 self.timers.schedule(correlation_id, deadline)
@@ -370,7 +370,7 @@ class ModuleState:
                 self.trackers[service_id].enqueue(payload)
 
     def sweep(self, commit_position: int) -> None:
-        """Forget what can no more be undone: it is committed."""
+        """Forget how to undo the entries up to a commit position."""
         self.sessions.sweep(commit_position)
         self.timers.sweep(commit_position)
         self.control.sweep(commit_position)
@@ -378,7 +378,7 @@ class ModuleState:
             tracker.sweep(commit_position)
 
     def roll_back(self, commit_position: int) -> list[ClusterSession]:
-        """Undo what may never commit; give the sessions that are no more."""
+        """Undo the entries that may never be committed. Return the sessions that end thereby."""
         gone = self.sessions.roll_back(commit_position)
         self.timers.roll_back(commit_position)
         self.control.roll_back(commit_position)
@@ -389,7 +389,7 @@ class ModuleState:
     # Snapshots.
 
     def snapshot(self) -> bytes:
-        """Write down all that a restart needs."""
+        """The state as bytes, with all data that a restart needs."""
         sessions = [
             replace(session, is_new_leader_event_pending=False)
             for session in self.sessions.opened()
@@ -411,7 +411,7 @@ class ModuleState:
         return msgspec.msgpack.encode(written)
 
     def restore(self, snapshot: bytes) -> None:
-        """Take up what a snapshot says."""
+        """Restore the state from the bytes of `snapshot`."""
         next_id, sessions, timers, trackers = msgspec.msgpack.decode(snapshot, type=_Snapshot)
         self.sessions.restore(sessions, next_id)
         for timer in timers:

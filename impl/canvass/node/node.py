@@ -30,8 +30,8 @@ from canvass.log.messages import (
     ClusterTimeUnit,
     NewLeadershipTermEvent,
     aligned_length,
-    asks_for_snapshot,
     opens_term,
+    requests_snapshot,
 )
 from canvass.node.consensus_module import ConsensusModule, NodeSettings
 from canvass.node.module_state import ModuleControlState
@@ -60,9 +60,9 @@ class Transport(Protocol):
 
 
 class StepObserver(Protocol):
-    """Is called around every step of a member, and before each effect.
+    """An observer that is called around every step of a member, and before each effect.
 
-    A simulation checks safety here, and ends the process between two effects by an exception.
+    A simulation checks safety here. It ends the process between two effects by an exception.
     """
 
     def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
@@ -86,15 +86,15 @@ class MemberPort:
     i
         The member's id.
     archive, streams, module
-        Those of the member.
+        The archive, the log streams and the consensus module of the member.
     transport
-        That of the process.
+        The transport of the process.
     recorder
-        Records the steps, or None.
+        The recorder of the steps, or None.
     draw
-        Draws a number from 0 up to a limit, exclusive.
+        A function that draws a number from 0 up to a limit, exclusive.
     observer
-        Is called around the steps, or None.
+        The observer of the steps, or None.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class MemberPort:
                 base = event.term_base_log_position
                 return LogPart(frame.end, 1, event.leadership_term_id, base)
             end, count = frame.end, count + 1
-            if asks_for_snapshot(frame.payload):
+            if requests_snapshot(frame.payload):
                 return LogPart(end, count, snapshot=True)
             if count == limit:
                 break
@@ -171,7 +171,7 @@ class MemberPort:
         if message is None:
             return None
         data = LOG_MESSAGES.encode(message)
-        return Offer(aligned_length(len(data)), snapshot=asks_for_snapshot(data))
+        return Offer(aligned_length(len(data)), snapshot=requests_snapshot(data))
 
     def is_active(self) -> bool:
         """See `canvass.cluster.ports.Port`."""
@@ -179,8 +179,8 @@ class MemberPort:
 
     def poll_termination(self) -> bool:
         """See `canvass.cluster.ports.Port`."""
-        found = self._module.termination_is_asked_for
-        self._module.termination_is_asked_for = False
+        found = self._module.termination_is_requested
+        self._module.termination_is_requested = False
         return found
 
     def nomination_delay_ns(self, limit_ns: int) -> int:
@@ -317,7 +317,7 @@ class MemberPort:
                 pass
 
     def _open_term(self, term: int, base: int, position: int) -> None:
-        session_id = (term * 31 + self._id) & 0x7FFFFFFF  # Each term's stream has another id.
+        session_id = (term * 31 + self._id) & 0x7FFFFFFF  # The stream of each term has its own id.
         event = NewLeadershipTermEvent(
             term,
             position,
@@ -339,7 +339,7 @@ class MemberPort:
 
 
 CYCLE_THRESHOLD_NS: Final = 100 * MILLISECOND_NS
-"""A cycle that takes longer is counted (Aeron's default)."""
+"""The duration above which a cycle is counted (Aeron's default)."""
 
 
 class StallTracker:
@@ -365,25 +365,25 @@ class Node:
     Parameters
     ----------
     settings
-        Of the member.
+        The settings of the member.
     archive
-        What it finds.
+        The archive that the process finds.
     services
-        The applications, new ones.
+        New applications.
     transport
-        To the other members.
+        The transport to the other members.
     send_egress
-        To clients, by egress channel.
+        A function that sends a message to an egress channel of a client.
     draw
-        Draws a number from 0 up to a limit, exclusive.
+        A function that draws a number from 0 up to a limit, exclusive.
     recorder
-        Records the steps, or None.
+        The recorder of the steps, or None.
     authenticator
-        Decides about clients.
+        The authenticator of clients.
     step
         The protocol core.
     observer
-        Is called around the steps, or None.
+        The observer of the steps, or None.
     """
 
     def __init__(
@@ -475,8 +475,8 @@ class Node:
                 agent.terminate()
             return True
         worked = self.module.services_work() or worked
-        worked = self.streams.serve() or worked
-        return self.streams.ask() or worked
+        worked = self.streams.answer_requests() or worked
+        return self.streams.send_request() or worked
 
     def close(self) -> None:
         """Close the archive."""

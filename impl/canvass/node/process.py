@@ -27,7 +27,7 @@ from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node
 from canvass.node.sessions import Authenticator
 from canvass.services.service import ClusteredService
-from canvass.transport.links import HOST, Door, Link, port_of
+from canvass.transport.links import HOST, Link, Listener, port_of
 from canvass.transport.messages import (
     CLIENT_MESSAGES,
     STREAM_MESSAGES,
@@ -45,9 +45,9 @@ class Resumption:
     drop_last: bool
     """Whether to drop the last recorded step: the process ended before the effects of the step."""
     noted: tuple[Input, Outcome] | None
-    """A ``RecordLog`` step to record: the archive has recorded more than the last state says."""
+    """A ``RecordLog`` step to record, if the recording is longer than the last state says."""
     truncate_position: int | None
-    """The position at which to truncate the recording, as the last step asked for."""
+    """The position at which to truncate the recording, as the last step requested."""
 
     def carry_out(self, recording: Recording, recorder: StepRecorder, now_ns: int) -> None:
         """Truncate the recording, and record the ``RecordLog`` step."""
@@ -115,7 +115,7 @@ def resumption(
             return Resumption(drop, None, None)
         raise ArchiveError("the disk holds a log, and no step of its member was recorded")
     if _durable(found) != _durable(last) or found.recorded_position < last.recorded_position:
-        raise ArchiveError("what is on disk and what was recorded of the member disagree")
+        raise ArchiveError("the disk and the last recorded step of the member disagree")
     if found.recorded_position == last.recorded_position:
         return Resumption(drop, None, None)
     x = Input(position=found.recorded_position)
@@ -146,7 +146,7 @@ class ProcessSettings:
     node: NodeSettings
     cluster_id: int
     member_ports: Sequence[int]
-    """Of the members, by id."""
+    """The ports of the members, by id."""
     ingress_port: int
 
 
@@ -162,11 +162,11 @@ class MemberProcess:
     services
         New applications.
     recorder
-        Records the steps, or None.
+        The recorder of the steps, or None.
     authenticator
-        Decides about clients.
+        The authenticator of clients.
     on_cycle
-        Is called after each duty cycle.
+        A function that is called with the time after each duty cycle.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ class MemberProcess:
             link = self._egress[channel] = Link(channel, None, once=True)
         link.send(CLIENT_MESSAGES.encode(message))
 
-    # What comes in.
+    # Incoming messages.
 
     def _on_member_connection(self) -> Callable[[bytes], None]:
         sender = kind = -1
@@ -241,7 +241,7 @@ class MemberProcess:
         return on_message
 
     def _check(self, message: Message) -> None:
-        """Refuse a message that names a member which the cluster does not have."""
+        """Refuse a message that names an unknown member."""
         for name in _ID_FIELDS:
             member_id = getattr(message, name, 0)
             if not NULL_VALUE <= member_id < len(self._settings.member_ports):
@@ -249,17 +249,17 @@ class MemberProcess:
 
     def _greeted(self, data: bytes) -> tuple[int, int]:
         if len(data) != _HELLO.size:
-            raise ValueError("a connection begins with no greeting")
+            raise ValueError("the connection does not begin with a greeting")
         magic, cluster_id, sender, kind = _HELLO.unpack(data)
         known = 0 <= sender < len(self._settings.member_ports) and kind in (CONSENSUS, LOG)
         if magic != _MAGIC or cluster_id != self._settings.cluster_id or not known:
-            raise ValueError("a connection is of another cluster")
+            raise ValueError("the connection is of another cluster")
         return sender, kind
 
     def _on_client_connection(self) -> Callable[[bytes], None]:
         def on_message(data: bytes) -> None:
             message = CLIENT_MESSAGES.decode(data)
-            self.node.on_ingress(message)  # type: ignore[arg-type]  # Egress is passed over there.
+            self.node.on_ingress(message)  # type: ignore[arg-type]  # Egress is ignored there.
             self._wakeup.set()
 
         return on_message
@@ -278,8 +278,8 @@ class MemberProcess:
     async def run(self) -> None:
         """Run the member."""
         settings = self._settings
-        members = Door(self._on_member_connection)
-        clients = Door(self._on_client_connection)
+        members = Listener(self._on_member_connection)
+        clients = Listener(self._on_client_connection)
         await members.open(settings.member_ports[settings.node.member_id])
         await clients.open(settings.ingress_port)
         self._links = {

@@ -1,11 +1,11 @@
-"""The clients' side of the consensus module: their sessions, and what comes from them.
+"""The clients of the consensus module: their sessions and their messages.
 
-Each member knows the sessions. A leader changes them when it appends, other members when they read
-the log. What a leader has changed and was not committed can be undone.
+`Sessions` is replicated. A leader changes it when it appends an entry, other members when they read
+the log. A leader can undo its uncommitted changes.
 
-`Ingress` has sessions on their way to be opened, and messages on theirs to the log. A follower
-redirects to the leader. A leader lets the authenticator decide, and keeps in order what is to be
-appended. Nothing of that is replicated: an election forgets all of it.
+`ClientIngress` has the clients that connect, and the messages that wait for the log. A follower
+redirects clients to the leader. On a leader the authenticator decides about clients, and messages
+are kept in order. None of this is replicated: an election clears it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Authenticated:
 
 @dataclass(frozen=True, slots=True)
 class Challenged:
-    """The client has to answer something first."""
+    """The client has to answer a challenge first."""
 
     encoded_challenge: bytes
 
@@ -58,7 +58,7 @@ Decision: TypeAlias = Authenticated | Challenged | Rejected
 
 
 class Authenticator(Protocol):
-    """Decides about clients, on the leader."""
+    """An authenticator of clients, which runs on the leader."""
 
     def on_connect(self, session_id: int, encoded_credentials: bytes) -> Decision:
         """Decide about a client that connects."""
@@ -70,7 +70,7 @@ class Authenticator(Protocol):
 
 
 class AcceptEveryone:
-    """Lets every client in, by the name that it gives."""
+    """An authenticator that accepts every client by its name."""
 
     def on_connect(self, session_id: int, encoded_credentials: bytes) -> Decision:
         """See `Authenticator`."""
@@ -84,14 +84,14 @@ class AcceptEveryone:
 
 
 class SharedSecret:
-    """Authenticates clients that know a secret; the secret is not sent.
+    """An authenticator of clients that know a secret. The secret is not sent.
 
     Parameters
     ----------
     secret
         The secret.
     nonce
-        Gives unpredictable bytes.
+        A function that returns unpredictable bytes.
     """
 
     def __init__(self, secret: bytes, nonce: Callable[[], bytes]) -> None:
@@ -114,7 +114,7 @@ class SharedSecret:
 
 
 class SessionState(str, Enum):
-    """Of a session that is in the log. Until then a session belongs to the ingress."""
+    """The state of a session whose opening is in the log."""
 
     OPEN = "OPEN"
     CLOSING = "CLOSING"
@@ -133,7 +133,7 @@ class ClusterSession:
     state: SessionState = SessionState.OPEN
     close_reason: CloseReason = CloseReason.CLIENT_ACTION
     last_activity: int = 0
-    """In the unit of timestamps."""
+    """The time of the last activity, in the unit of timestamps."""
     is_new_leader_event_pending: bool = False
 
 
@@ -143,9 +143,9 @@ class Sessions:
     def __init__(self) -> None:
         self.by_id: dict[int, ClusterSession] = {}
         self.next_session_id = 1
-        """For the next client that connects to this leader."""
+        """The session id for the next client that connects to this leader."""
         self.next_committed_session_id = 1
-        """What a snapshot stores: ids of clients that never got into the log are used again."""
+        """The id that a snapshot stores: ids of sessions that are not in the log are used again."""
         self._uncommitted_closed: list[tuple[int, ClusterSession]] = []
         self._uncommitted_ids: list[tuple[int, int]] = []
 
@@ -159,23 +159,23 @@ class Sessions:
         return [self.by_id[key] for key in sorted(self.by_id)]
 
     def on_append_open(self, position: int, event: SessionOpenEvent) -> None:
-        """Note that this leader has appended that a session is open."""
+        """Note that this leader has appended the opening of a session."""
         self._add(position, event)
         self._uncommitted_ids.append((position, event.cluster_session_id + 1))
 
     def on_append_close(self, position: int, session_id: int) -> None:
-        """Note that this leader has appended that a session is closed."""
+        """Note that this leader has appended the end of a session."""
         closed = self.by_id.pop(session_id, None)
         if closed is not None:
             self._uncommitted_closed.append((position, closed))
 
     def on_replay_open(self, position: int, event: SessionOpenEvent) -> None:
-        """The log says that a session is open."""
+        """Act on the opening of a session in the log."""
         self._add(position, event)
         self._commit_id(event.cluster_session_id + 1)
 
     def on_replay_close(self, session_id: int) -> None:
-        """The log says that a session is closed."""
+        """Act on the end of a session in the log."""
         self.by_id.pop(session_id, None)
 
     def touch(self, session_id: int, timestamp: int) -> None:
@@ -185,7 +185,7 @@ class Sessions:
             session.last_activity = max(session.last_activity, timestamp)
 
     def sweep(self, commit_position: int) -> None:
-        """Forget what can no more be undone."""
+        """Forget how to undo the entries up to a commit position."""
         for position, next_id in self._uncommitted_ids:
             if position <= commit_position:
                 self._commit_id(next_id)
@@ -195,9 +195,9 @@ class Sessions:
         ]
 
     def roll_back(self, commit_position: int) -> list[ClusterSession]:
-        """Undo what may never commit; give the sessions that are no more.
+        """Undo the entries that may never be committed. Return the sessions that end thereby.
 
-        A session whose end may not commit is back, and about to be closed.
+        A session whose end may never be committed is restored and about to be closed.
         """
         self.sweep(commit_position)
         for _, session in self._uncommitted_closed:
@@ -212,7 +212,7 @@ class Sessions:
         return gone
 
     def restore(self, sessions: list[ClusterSession], next_committed_session_id: int) -> None:
-        """Take up what a snapshot says."""
+        """Restore the sessions from a snapshot."""
         self.by_id = {session.id: session for session in sessions}
         self.next_session_id = self.next_committed_session_id = next_committed_session_id
 
@@ -235,14 +235,14 @@ class Sessions:
 MAX_SESSIONS: Final = 10
 """Aeron's default."""
 MAX_WAITING: Final = 4_096
-"""Messages that wait to be appended; what comes beyond is dropped, and clients offer it again."""
+"""The greatest number of waiting messages. Later ones are dropped; clients offer them again."""
 _MAJOR_SHIFT: Final = 16
 _OF_SESSIONS: Final = (SessionMessageHeader, SessionKeepAlive, SessionCloseRequest, AdminRequest)
-"""What a client sends in a session that is open."""
+"""The messages that a client sends in an open session."""
 
 
 class PendingState(str, Enum):
-    """How far a client has come that connects."""
+    """The progress of a client that connects."""
 
     CONNECTED = "CONNECTED"
     CHALLENGED = "CHALLENGED"
@@ -259,24 +259,24 @@ class PendingSession:
     since: int
     encoded_principal: bytes = b""
     response: bytes | None = None
-    """What the client has answered to a challenge, if it has not been examined yet."""
+    """The client's answer to a challenge, until the authenticator has decided."""
 
 
 class ClientIngress:
-    """What clients have sent to one member.
+    """The messages that clients have sent to one member.
 
     Parameters
     ----------
     i, endpoints
-        The member, and the ingress endpoints of all as they stand in messages.
+        The member id, and the ingress endpoints of all members in the form of messages.
     sessions
-        The open ones.
+        The sessions of the cluster.
     authenticator
-        Decides about clients.
+        The authenticator of clients.
     send
-        Sends something to an egress channel; it may be lost.
-    administer
-        Lets the cluster take a snapshot, and says how that went.
+        A function that sends a message to an egress channel. The message may be lost.
+    request_snapshot
+        A function that requests a snapshot and returns the answer to the client.
     """
 
     def __init__(
@@ -286,25 +286,24 @@ class ClientIngress:
         sessions: Sessions,
         authenticator: Authenticator,
         send: Callable[[str, Egress], None],
-        administer: Callable[[], tuple[AdminResponseCode, str]],
+        request_snapshot: Callable[[], tuple[AdminResponseCode, str]],
     ) -> None:
         self._id, self._endpoints, self._sessions = i, endpoints, sessions
         self._authenticator, self._send = authenticator, send
-        self._administer = administer
+        self._request_snapshot = request_snapshot
         self.leads = False
         self.leader_member_id = -1
         self.leadership_term_id = -1
         self.now = 0
         self.messages: deque[SessionMessageHeader | SessionCloseRequest] = deque()
-        """What sessions ask to be appended, in their order: a close comes after what was sent
-        before it."""
+        """The messages to append, in their order: a close follows the earlier messages."""
         self._pending: dict[int, PendingSession] = {}
         self._redirected: deque[SessionConnectRequest] = deque()
         self._rejected: deque[tuple[SessionConnectRequest, EventCode, str]] = deque()
         self.counters: Counter[str] = Counter()
 
     def on_message(self, message: Ingress) -> None:
-        """Take something that a client has sent."""
+        """Receive a message of a client."""
         if isinstance(message, SessionConnectRequest):
             self._on_connect(message)
         elif not self.leads:
@@ -315,29 +314,29 @@ class ClientIngress:
             self._on_session(message)
 
     def next_authenticated(self) -> PendingSession | None:
-        """The client whose session is to be opened next."""
+        """The next client whose session can be opened, or None."""
         for pending in self._pending.values():
             if pending.state is PendingState.AUTHENTICATED:
                 return pending
         return None
 
     def opened(self, session_id: int) -> None:
-        """Tell a client that its session is open."""
+        """Notify a client that its session is open."""
         pending = self._pending.pop(session_id)
         self._event(pending.request, EventCode.OK, "", session_id)
 
-    def tell_refused(self) -> None:
-        """Send the redirections and the rejections that wait: slow tick work of every member."""
+    def notify_refused(self) -> None:
+        """Send the waiting redirections and rejections; part of the slow tick of every member."""
         while self._redirected:
             self._event(self._redirected.popleft(), EventCode.REDIRECT, self._endpoints)
         while self._rejected:
             self._event(*self._rejected.popleft())
 
     def process_pending(self, timeout: int) -> None:
-        """Let the authenticator decide about new clients: slow tick work of a leader."""
+        """Let the authenticator decide about new clients; part of the slow tick of a leader."""
         for pending in list(self._pending.values()):
             if pending.state is PendingState.AUTHENTICATED:
-                continue  # It is appended next.
+                continue  # The opening of the session is appended next.
             if self.now >= pending.since + timeout:
                 del self._pending[pending.id]
             elif pending.state is PendingState.CONNECTED:
@@ -377,7 +376,9 @@ class ClientIngress:
         asked = request.response_channel, request.correlation_id
         for session in self._sessions.by_id.values():
             if (session.response_channel, session.correlation_id) == asked:
-                self._event(request, EventCode.OK, "", session.id)  # It is asked for again.
+                self._event(
+                    request, EventCode.OK, "", session.id
+                )  # The client has sent the request again.
                 return
         for pending in self._pending.values():
             if (pending.request.response_channel, pending.request.correlation_id) == asked:
@@ -426,7 +427,7 @@ class ClientIngress:
             case SessionKeepAlive():
                 session.last_activity = max(session.last_activity, self.now)
             case AdminRequest(correlation_id=correlation_id, request_type=asked):
-                code, answer = self._administer()
+                code, answer = self._request_snapshot()
                 response = AdminResponse(session.id, correlation_id, asked, code, answer, b"")
                 self._send(session.response_channel, response)
             case SessionMessageHeader() | SessionCloseRequest():

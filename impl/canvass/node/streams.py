@@ -21,7 +21,7 @@ MAX_POSITION: Final = (1 << 63) - 1
 
 @dataclass
 class Publication:
-    """The log stream of one leader in one term: from a position on, its recording."""
+    """The log stream of one leader in one term: its recording from a position on."""
 
     term: int
     start: int
@@ -60,7 +60,7 @@ class LogStreams:
     timing
         The durations of the cluster.
     send
-        Sends a message of the streams to a member; it may be lost.
+        A function that sends a message of the streams to a member. The message may be lost.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class LogStreams:
     # Effects of steps.
 
     def open_publication(self, term: int, position: int) -> None:
-        """Begin the own log stream."""
+        """Begin the log stream of this leader."""
         self.publication = Publication(term, position, position)
 
     def close_publication(self) -> None:
-        """End the own log stream in good order."""
+        """End the log stream of this leader regularly."""
         self._ended, self.publication = self.publication, None
 
     def stop_recording(self, position: int) -> None:
@@ -116,7 +116,7 @@ class LogStreams:
         return NULL_VALUE if self.image is None else self.image.joined_position
 
     def log_closed(self) -> bool | None:
-        """None while the stream lasts; true if it has ended in good order, false if not."""
+        """None while the stream lasts; true if it has ended regularly, false if it was lost."""
         image = self.image
         if image is None or image.joined_position == NULL_VALUE:
             return None
@@ -126,8 +126,8 @@ class LogStreams:
         silent_ns = self.now_ns - image.heard_ns
         return False if silent_ns >= self._timing.leader_heartbeat_timeout_ns else None
 
-    def _wanted(self) -> tuple[int, int, int, StreamFlag] | None:
-        """Leader, term, bound and kind of the request that is needed now, or None."""
+    def _needed_request(self) -> tuple[int, int, int, StreamFlag] | None:
+        """The leader, term, bound and kind of the request that is needed now, or None."""
         replication, image = self.replication, self.image
         if replication is not None:
             if self._recording.end >= replication.stop_position:
@@ -144,9 +144,9 @@ class LogStreams:
             return None
         return image.leader, image.term, MAX_POSITION, kind
 
-    def ask(self) -> bool:
+    def send_request(self) -> bool:
         """Send the request that is due. Return false if none is."""
-        wanted = self._wanted()
+        wanted = self._needed_request()
         if wanted is None:
             self._request = None
             return False
@@ -202,7 +202,7 @@ class LogStreams:
         else:
             self._on_data(sender, message)
 
-    def serve(self) -> bool:
+    def answer_requests(self) -> bool:
         """Answer the requests for which there is data. Return false if there are none."""
         answered = [
             follower
@@ -217,7 +217,7 @@ class LogStreams:
         flags = StreamFlag(request.flags)
         if flags & StreamFlag.REPLICATION:
             bound = min(request.stop_position, self._recording.synced_position)
-            return self._tell(follower, request, bound)
+            return self._send_frames(follower, request, bound)
         stream = self.publication or self._ended
         if stream is None or stream.term != request.leadership_term_id:
             return False
@@ -227,32 +227,32 @@ class LogStreams:
             position = stream.end if flags & StreamFlag.LIVE else serving
             if position == NULL_VALUE or ended:
                 return False
-            self._say(follower, request, position)
+            self._reply(follower, request, position)
             return True
         if flags & StreamFlag.LIVE and request.position >= stream.start:
             if ended and request.position == stream.end:
-                self._say(follower, request, request.position, StreamFlag.CLOSED)
+                self._reply(follower, request, request.position, StreamFlag.CLOSED)
                 return True
-            if self._tell(follower, request, stream.end):
+            if self._send_frames(follower, request, stream.end):
                 return True
         elif flags & StreamFlag.CATCHUP and serving != NULL_VALUE and not ended:
-            if self._tell(follower, request, self._recording.synced_position):
+            if self._send_frames(follower, request, self._recording.synced_position):
                 return True
         else:
             return False
         if self.now_ns < since_ns + self._timing.leader_heartbeat_interval_ns:
             return False
-        self._say(follower, request, request.position)
+        self._reply(follower, request, request.position)
         return True
 
-    def _tell(self, follower: int, request: LogRequest, bound: int) -> bool:
+    def _send_frames(self, follower: int, request: LogRequest, bound: int) -> bool:
         data = self._recording.sound(request.position, bound)  # No member sends damaged data.
         if not data:
             return False
-        self._say(follower, request, request.position, payload=data)
+        self._reply(follower, request, request.position, payload=data)
         return True
 
-    def _say(
+    def _reply(
         self,
         follower: int,
         request: LogRequest,

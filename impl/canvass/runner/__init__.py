@@ -1,9 +1,8 @@
-"""A cluster of real processes on this machine: started, broken, put under load, compared.
+"""A cluster of real processes on this machine, with faults and load.
 
 `supervisor` starts one `member_process` for each member and carries out commands of a fault script
 or of another terminal (`control_socket`). `load` offers requests and keeps a book of the answers.
-`cluster_run` is the course of one run, from the first start to the comparison of what the members
-hold in the end, and the report.
+`cluster_run` runs a cluster from its start to the comparison of its members, and reports.
 
 What flows: options in; commands to member processes by stdin, status lines back by stdout; a
 `ClusterReport` out. The package knows `node`, `client`, `archive` and the recorder of
@@ -12,4 +11,4 @@ What flows: options in; commands to member processes by stdin, status lines back
 
 
 class RunnerError(Exception):
-    """A cluster cannot be run, or a command to it is none; the message is one line."""
+    """A cluster cannot be run, or a command is unknown; the message is one line."""

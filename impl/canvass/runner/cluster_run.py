@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 
 from canvass.cluster.quorum import is_quorum
-from canvass.runner.configuration import MemberConfig, alone_in, new_folder, old_folder
+from canvass.runner.configuration import MemberConfig, lock_folder, new_folder, old_folder
 from canvass.runner.control_socket import RunCommands
 from canvass.runner.fault_script import Command, TimedCommand
 from canvass.runner.load import Load
@@ -27,32 +27,32 @@ _PART: Final = re.compile(r"snapshot-(\d+)-service-(\d+)\.dat")
 
 
 def end_limit_s(clock: int) -> float:
-    """How long members may take to serve one leader, and then clients to be answered, in seconds.
+    """The time limit for members to agree on a leader, and for clients to be answered, in seconds.
 
-    Some elections of a cluster whose durations are divided by ``clock``; on a busy machine a
-    process may not run for seconds, whatever the clock.
+    It allows several elections of a cluster whose durations are divided by ``clock``, and some
+    seconds in which a busy machine does not run a process.
     """
     return 30 + 400 / clock
 
 
 def _may_elect(supervisor: Supervisor) -> bool:
-    """Whether the processes that run are a quorum, if some have failed."""
+    """Whether no process has failed, or a quorum of processes runs."""
     count = len(supervisor.configs)
     up = sum(supervisor.is_up(i) for i in range(count))
     return not supervisor.failures or is_quorum(up, count)
 
 
 def was_ended(supervisor: Supervisor) -> bool:
-    """Whether an operator has ended the cluster, so that nothing is to be expected of it."""
+    """Whether an operator has ended the cluster by a toggle."""
     return "toggle shutdown" in supervisor.done or "toggle abort" in supervisor.done
 
 
-async def come_together(
+async def await_agreement(
     supervisor: Supervisor, clock: int, refresh: Callable[[], None]
 ) -> list[str]:
-    """Start what is down, and wait until all serve one leader; if not, say so."""
-    await supervisor.obey(Command("resume", "all"))
-    await supervisor.obey(Command("start", "all"))
+    """Start all members, and wait until they agree on a leader. Return the problems."""
+    await supervisor.carry_out(Command("resume", "all"))
+    await supervisor.carry_out(Command("start", "all"))
     limit_s = time.monotonic() + end_limit_s(clock)
     while time.monotonic() < limit_s:
         refresh()
@@ -84,7 +84,8 @@ def compare_services(folders: Iterable[Path]) -> tuple[int, list[str]]:
     Returns
     -------
     tuple of int and list of str
-        At how many positions at least two members have snapshots; and what is not equal, in words.
+        The number of positions at which at least two members have snapshots; and a sentence for
+        each difference.
     """
     parts: dict[tuple[int, int], list[Path]] = defaultdict(list)
     for folder in folders:
@@ -110,7 +111,7 @@ _VIEW_PERIOD_S: Final = 0.25
 
 
 class View(Protocol):
-    """Shows a cluster while it runs."""
+    """A view of a cluster while it runs."""
 
     def say(self, words: str) -> None:
         """Show a line."""
@@ -120,11 +121,11 @@ class View(Protocol):
 
 
 ViewOf: TypeAlias = Callable[[Supervisor, Load | None, float], AbstractContextManager[View]]
-"""Makes a view of a supervisor, its load, and the start in seconds of the monotonic clock."""
+"""A function that creates a view of a supervisor, its load, and the start of the run."""
 
 
 class ClusterReport(msgspec.Struct, frozen=True, rename="camel"):
-    """What ``canvass run --format json`` writes."""
+    """The result of a run, which ``canvass run --format json`` writes."""
 
     ok: bool
     seconds: float
@@ -133,7 +134,7 @@ class ClusterReport(msgspec.Struct, frozen=True, rename="camel"):
     run: str
     """The folder of the recorded run; empty if nothing was recorded."""
     done: dict[str, int]
-    """How often each command was obeyed."""
+    """The number of times that each command was carried out."""
     terms: int
     """The newest leadership term."""
     steps: int
@@ -142,14 +143,14 @@ class ClusterReport(msgspec.Struct, frozen=True, rename="camel"):
     requests_acknowledged: int
     counter: int | None
     positions_compared: int
-    """At how many positions of the log the services of members were found equal."""
+    """The number of log positions at which the services of members were equal."""
     latency_ms: dict[str, float]
     problems: list[str]
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """What to run, for how long, with which faults and load."""
+    """The options of a run: members, duration, faults and load."""
 
     members: int
     out: Path
@@ -167,14 +168,15 @@ class ClusterOptions:
 
 
 async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport:
-    """Run a cluster until it is time, a command or its operator ends it, and compare its members.
+    """Run a cluster until its time is over or a command ends it, and compare its members.
 
     Parameters
     ----------
     options
-        Members, folder, duration, faults and load.
+        The options of the run.
     view_of
-        Makes the view of supervisor, load and the start in seconds of the monotonic clock.
+        A function that creates the view. It takes the supervisor, the load, and the start of the
+        run in seconds of the monotonic clock.
 
     Raises
     ------
@@ -187,28 +189,28 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
     value = None
     problems: list[str] = []
     held = ExitStack()
-    held.enter_context(alone_in(supervisor.folder.root))
+    held.enter_context(lock_folder(supervisor.folder.root))
     try:
         with view_of(supervisor, load, began_s) as view:
             for i in range(options.members):
                 await supervisor.start(i)
-            await _lead(options, supervisor, view)
+            await _await_first_leader(options, supervisor, view)
             began_s = time.monotonic()  # Times of a script count from the first leader on.
             limit_s = end_limit_s(options.clock)
             if load is None or (_may_elect(supervisor) and await load.start(limit_s)):
-                await _course(options, supervisor, view, began_s)
+                await _run_until_end(options, supervisor, view, began_s)
             else:
-                problems.append("no leader answered the clients, so that no request was offered")
+                problems.append("no request was offered: no leader answered the clients")
             seconds = time.monotonic() - began_s
             ended = was_ended(supervisor)
             if not ended:
-                problems += await come_together(supervisor, options.clock, view.refresh)
+                problems += await await_agreement(supervisor, options.clock, view.refresh)
             if load is not None and not problems and not ended:
                 value = await load.finish(limit_s)
                 if value is None:
                     problems.append("the clients' last requests were not answered")
                 elif not (supervisor.failures or await supervisor.snapshot()):
-                    problems.append("the members did not take a last snapshot at one position")
+                    problems.append("the members did not take a last snapshot at the same position")
             view.refresh()
     finally:
         if load is not None:
@@ -284,32 +286,32 @@ def _supervisor(options: ClusterOptions) -> Supervisor:
     return supervisor
 
 
-async def _lead(options: ClusterOptions, supervisor: Supervisor, view: View) -> None:
-    """Wait for the first leader, so that clients do not measure how long a start takes."""
+async def _await_first_leader(options: ClusterOptions, supervisor: Supervisor, view: View) -> None:
+    """Wait for the first leader: the latencies of clients shall not include the start."""
     limit_s = time.monotonic() + 200 / options.clock
     while supervisor.leader() is None and time.monotonic() < limit_s and _may_elect(supervisor):
         view.refresh()
         await asyncio.sleep(0.05)
 
 
-async def _course(
+async def _run_until_end(
     options: ClusterOptions, supervisor: Supervisor, view: View, began_s: float
 ) -> None:
-    """Carry out the script, typed commands and those of other terminals, until the run is over."""
+    """Carry out the commands of the script and of all terminals until the run is over."""
     async with RunCommands(supervisor.folder.root, options.members, view.say) as commands:
         script = list(options.script)
         while True:
             passed_s = time.monotonic() - began_s
             while script and script[0].at_s <= passed_s:
-                commands.ask(script.pop(0).command)
-            while not commands.asked.empty():
-                asked = commands.asked.get_nowait()
+                commands.queue_command(script.pop(0).command)
+            while not commands.queue.empty():
+                queued = commands.queue.get_nowait()
                 before = len(supervisor.done)
-                if asked.command.action != "quit":
-                    await supervisor.obey(asked.command)
-                    asked.answer(", ".join(supervisor.done[before:]))
+                if queued.command.action != "quit":
+                    await supervisor.carry_out(queued.command)
+                    queued.answer(", ".join(supervisor.done[before:]))
                     continue
-                asked.answer("quit")
+                queued.answer("quit")
                 await asyncio.sleep(0)  # The answer is sent before the socket closes.
                 return
             if options.seconds and passed_s >= options.seconds:

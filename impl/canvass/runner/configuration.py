@@ -41,19 +41,25 @@ class ClusterFolder:
 
 
 def old_folder(root: Path, run_id: str) -> ClusterFolder:
-    """Take up the folder of a cluster that has run."""
+    """The folder of a cluster that has run before.
+
+    Raises
+    ------
+    RunnerError
+        If ``root`` is not the folder of a cluster.
+    """
     if not (root / "data").is_dir():
         raise RunnerError(f"{root} is not the folder of a cluster: data is missing")
     return ClusterFolder(root, run_id)
 
 
 def new_folder(root: Path, run_id: str) -> ClusterFolder:
-    """Make the folder of a cluster.
+    """Create the folder of a new cluster.
 
     Raises
     ------
     RunnerError
-        If there is something in it.
+        If the folder is not empty.
     """
     if root.exists() and any(root.iterdir()):
         raise RunnerError(f"{root} is not empty; name a new or empty folder")
@@ -62,13 +68,13 @@ def new_folder(root: Path, run_id: str) -> ClusterFolder:
 
 
 @contextmanager
-def alone_in(root: Path) -> Iterator[None]:
-    """Lock the folder, so that no other process runs its cluster meanwhile.
+def lock_folder(root: Path) -> Iterator[None]:
+    """Lock the folder of a cluster: no other process can run the cluster meanwhile.
 
     Raises
     ------
     RunnerError
-        If another process runs it.
+        If another process runs the cluster.
     """
     folder = os.open(root, os.O_RDONLY)
     try:
@@ -88,22 +94,22 @@ class MemberConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     member_count: int
     revision: Literal["1.49", "1.50", "hardened"]
     clock: int
-    """By how much all of Aeron's durations are divided."""
+    """The divisor of Aeron's durations."""
     member_ports: list[int]
     ingress_ports: list[int]
     data_folder: str
     services: list[str]
     """The names of the applications, in the order of their ids."""
     run_folder: str = ""
-    """Where steps are recorded; empty for nowhere."""
+    """The folder of the recorded run; empty if nothing is recorded."""
     run_id: str = ""
     sync: bool = True
     secret: str = ""
-    """What clients have to know; empty if everybody is let in."""
+    """The secret that clients must know; empty if every client is accepted."""
 
 
 class MemberStatus(msgspec.Struct, frozen=True):
-    """How a member is: a line of its stdout."""
+    """The status of a member, which it writes as a line to its stdout."""
 
     member_id: int
     election_state: str
@@ -131,7 +137,7 @@ def read_config(path: Path) -> MemberConfig:
     Raises
     ------
     RunnerError
-        If the file is not there, or is not that.
+        If the file is missing, or is not a configuration.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=MemberConfig)

@@ -21,13 +21,13 @@ from canvass.runner.fault_script import Command, parse_command
 
 SOCKET: Final = "control.sock"
 DONE: Final = "ok"
-"""The first word of an answer to another terminal, if the command was done."""
+"""The first word of an answer to another terminal if the command was carried out."""
 MAX_LINE: Final = 4_096
 
 
 @contextmanager
 def socket_path(folder: Path) -> Iterator[str]:
-    """A short path of the socket in a folder: the path of a socket has a limit of length."""
+    """A short path of the socket in a folder, because the path of a socket has a length limit."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         short = f"/proc/self/fd/{descriptor}/{SOCKET}"
@@ -37,15 +37,15 @@ def socket_path(folder: Path) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A command, and the function that takes its answer: what was done, or an empty text."""
+class QueuedCommand:
+    """A command, and the function that receives the commands that were done, or an empty text."""
 
     command: Command
     answer: Callable[[str], None]
 
 
 class RunCommands:
-    """The commands that come in while a cluster runs.
+    """The commands that arrive while a cluster runs.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ class RunCommands:
     member_count
         The number of members.
     say
-        Shows a line at the terminal of the run.
+        A function that shows a line at the terminal of the run.
     """
 
     def __init__(self, folder: Path, member_count: int, say: Callable[[str], None]) -> None:
         self._folder, self._member_count, self._say = folder, member_count, say
-        self.asked: asyncio.Queue[Asked] = asyncio.Queue()
+        self.queue: asyncio.Queue[QueuedCommand] = asyncio.Queue()
         self._server: asyncio.Server | None = None
         self._watches = False
         self._pending = b""
@@ -91,7 +91,7 @@ class RunCommands:
         for line in lines:
             if line.strip():
                 try:
-                    self.ask(self._command(line))
+                    self.queue_command(self._command(line))
                 except RunnerError as error:
                     self._say(str(error))
         if not data:
@@ -100,30 +100,30 @@ class RunCommands:
     def _command(self, line: bytes) -> Command:
         return parse_command(line.decode(errors="replace").strip(), self._member_count)
 
-    def ask(self, command: Command) -> None:
-        """Queue a command. If it has nothing to do, the terminal of the run shows this."""
+    def queue_command(self, command: Command) -> None:
+        """Queue a command. If the command has no effect, the terminal of the run shows this."""
 
         def answer(done: str) -> None:
             if not done:
                 self._say(f"{command}: nothing to do")
 
-        self.asked.put_nowait(Asked(command, answer))
+        self.queue.put_nowait(QueuedCommand(command, answer))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read one line of another terminal, and answer with what was done."""
+        """Read one line of another terminal, and answer with the result."""
         result: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        asked = ""
+        text = ""
 
         def answer(done: str) -> None:
             if not result.done():
-                nothing = f"{asked}: nothing to do"
+                nothing = f"{text}: nothing to do"
                 result.set_result(f"{DONE} {done}" if done else nothing)
 
         try:
             try:
                 line = await reader.readline()
-                asked = line.decode(errors="replace").strip()
-                self.asked.put_nowait(Asked(self._command(line), answer))
+                text = line.decode(errors="replace").strip()
+                self.queue.put_nowait(QueuedCommand(self._command(line), answer))
             except RunnerError as error:
                 result.set_result(str(error))
             except ValueError:
@@ -137,7 +137,7 @@ class RunCommands:
 
 
 def send_command(folder: Path, line: str, timeout_s: float) -> str:
-    """Send one line to the run of a cluster, and return what was done.
+    """Send one line to the run of a cluster. Return the commands that were done.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Commands to a running cluster: typed, from a script, or drawn at random.
 
-Functions from text to `Command` only. `canvass.runner.supervisor` carries the commands out.
+This module only parses and draws commands. `canvass.runner.supervisor` carries them out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Command:
     """For ``"node"`` one of `NODE_ACTIONS`."""
 
     def __str__(self) -> str:
-        """Give the command as it is typed."""
+        """The command as a user types it."""
         words = (self.action, _typed(self.target), _typed(self.toggle))
         return " ".join(word for word in words if word)
 
@@ -85,7 +85,7 @@ def parse_command(text: str, member_count: int) -> Command:
 
 
 def _member(target: str, member_count: int) -> str:
-    # No id has many digits; reading a number of thousands of them is slow, and forbidden.
+    # An id is short. Python refuses to read numbers of thousands of digits.
     is_id = target.isdecimal() and len(target) < 10
     if target in ROLES or (is_id and int(target) < member_count):
         return target

@@ -59,7 +59,7 @@ class LoadBook:
 
 
 class Load:
-    """Clients that add to a counter.
+    """Clients that offer requests to a counter, and to a store if the cluster has one.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Load:
     clients
         The number of clients.
     clock, secret, services
-        Those of the cluster. A counter must be among the services.
+        The divisor, the secret and the services of the cluster. One service must be a counter.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Load:
         """The clients that wait for an answer from the store."""
 
     async def start(self, timeout_s: float) -> bool:
-        """Connect the clients, read the counter, and begin; false if no member answers in time."""
+        """Connect the clients, read the counter, and begin. Return false after the timeout."""
         for k in range(self._count):
             connection = await Connection.open(
                 self._endpoints, name=f"load {k}", secret=self._secret, clock=self._clock
@@ -116,7 +116,9 @@ class Load:
         for name in cycle(self._services):
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             due_s = max(due_s + self._period_s, loop.time() - 10 * self._period_s)
-            if connection.client.unanswered_count < 32:  # It waits for the cluster otherwise.
+            if (
+                connection.client.unanswered_count < 32
+            ):  # Otherwise the client waits for the cluster.
                 request = asyncio.create_task(self._request(connection, k, name))
                 self._requests.add(request)
                 request.add_done_callback(self._requests.discard)
@@ -124,7 +126,9 @@ class Load:
     async def _request(self, connection: Connection, k: int, name: str) -> None:
         book, began_s = self.book, time.monotonic()
         book.offered += 1
-        if name == "counter" or k in self._storing:  # What is set last is known that way.
+        if (
+            name == "counter" or k in self._storing
+        ):  # One open request for each key: its last value is known.
             name, body = "counter", b"add 1"
             book.added += 1
         else:
@@ -150,8 +154,8 @@ class Load:
     async def _value(self) -> int:
         return int(await self._connections[0].request(b"get", self._counter))
 
-    async def _look_at_store(self) -> None:
-        """Check that the store holds the values that were set last."""
+    async def _check_store(self) -> None:
+        """Check that the store has the value that was last set for each key."""
         for key, value in self.book.stored.items():
             service_id = self._services.index("key-value")
             answer = await self._connections[0].request(f"get {key}".encode(), service_id)
@@ -167,7 +171,7 @@ class Load:
             async with asyncio.timeout(timeout_s):
                 while self._requests:
                     await asyncio.wait(set(self._requests))
-                await self._look_at_store()
+                await self._check_store()
                 return await self._value()
         except TimeoutError:
             return None

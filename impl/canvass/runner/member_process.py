@@ -1,7 +1,7 @@
 """The process of one member: ``python -m canvass.runner.member_process CONFIG``.
 
-`canvass.runner.supervisor` starts it. The process obeys lines on stdin, reports its status on
-stdout, and ends when stdin does. This module composes archive, node, services and recorder.
+`canvass.runner.supervisor` starts it. The process reads commands from stdin, writes its status to
+stdout, and ends when stdin ends. This module composes archive, node, services and recorder.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _STATES: Final = 2
 
 
 def last_states(path: Path) -> tuple[Member | None, Member | None]:
-    """Give the states after the last step and after the one before, None where there is none.
+    """The states after the last step and after the step before it; None for a missing step.
 
-    An incomplete last line is passed over: its process died in writing it.
+    An incomplete last line is ignored: the process died while it wrote the line.
     """
     found = [msgspec.json.decode(line, type=Event).state for line in _last_lines(path, _STATES)]
     last = found[-1] if found else None
@@ -50,7 +50,7 @@ def last_states(path: Path) -> tuple[Member | None, Member | None]:
 
 
 def next_numbers(path: Path) -> tuple[int, int] | None:
-    """Give the numbers of the next step and of the next message, or None if there is no step."""
+    """The numbers of the next step and of the next message, or None if there is no step."""
     lines = _last_lines(path, 1)
     if not lines:
         return None
@@ -60,7 +60,7 @@ def next_numbers(path: Path) -> tuple[int, int] | None:
         while end >= 0:
             start = data.rfind(b"\n", 0, end) + 1
             line = data[start:end]
-            # Most steps send nothing: those are not decoded.
+            # Steps that send nothing are not decoded; most steps are of this kind.
             if b'"sends":[]' not in line:
                 sends = msgspec.json.decode(line, type=Event).sends
                 if sends:
@@ -70,7 +70,7 @@ def next_numbers(path: Path) -> tuple[int, int] | None:
 
 
 def forget_last_step(path: Path) -> None:
-    """Cut the last complete line off."""
+    """Remove the last complete line."""
     with path.open("r+b") as file:
         data, start = _tail(path)
         end = data.rfind(b"\n")
@@ -95,11 +95,11 @@ def _last_lines(path: Path, count: int) -> list[bytes]:
 
 STATUS_PERIOD_NS: Final = 100_000_000
 MARK_PERIOD_NS: Final = 1_000_000_000
-"""How often the mark file is written, as Aeron does."""
+"""The interval at which the mark file is written, as in Aeron."""
 
 
 def main() -> None:
-    """Run the member that the configuration tells of, or say in a line what its disk has."""
+    """Run the member of a configuration. A damaged disk ends the process with one line."""
     _die_with_parent()
     config = read_config(Path(sys.argv[1]))
     try:
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def _die_with_parent() -> None:
-    """Let the kernel end this process with the one that has started it, even if it is stopped."""
+    """Let the kernel end this process together with its parent, even while it is paused."""
     if sys.platform == "linux":
         import ctypes
 
@@ -152,7 +152,7 @@ async def _run(config: MemberConfig) -> None:
 
 
 def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRecorder:
-    """Go on with the member's recording, so that it agrees with what is on disk."""
+    """Continue the recorded run of the member, after the corrections that its disk requires."""
     i = config.member_id
     source = {
         "kind": "processes",
@@ -172,13 +172,13 @@ def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRec
 
 
 class _Commands:
-    """Obeys the lines of stdin."""
+    """The reader of commands on stdin."""
 
     def __init__(self, process: MemberProcess) -> None:
         self._process, self._pending = process, b""
 
     def read(self) -> None:
-        """Take what has come; its end is the end of the member."""
+        """Carry out the received lines. The end of stdin ends the member."""
         data = os.read(sys.stdin.fileno(), 4096)
         if not data:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
@@ -204,7 +204,7 @@ class _Commands:
 
 
 class _Reports:
-    """Writes status lines and the mark file."""
+    """The writer of status lines and of the mark file."""
 
     process: MemberProcess
 
@@ -214,7 +214,7 @@ class _Reports:
         self._last = b""
 
     def on_cycle(self, now_ns: int) -> None:
-        """Write what is due."""
+        """Write the status and the mark file if they are due."""
         if now_ns < self._status_ns:
             return
         self._status_ns = now_ns + STATUS_PERIOD_NS
@@ -224,15 +224,15 @@ class _Reports:
             self._mark()
 
     def write(self, *, ended: bool) -> None:
-        """Say how the member is, if that has changed."""
+        """Write the status of the member if it has changed."""
         line = msgspec.json.encode(self._status(ended))
         if line != self._last:
             self._last = line
             try:
-                # Shorter than a pipe takes at once: it goes whole or not at all.
+                # The line is shorter than the limit up to which a pipe takes all or nothing.
                 os.write(sys.stdout.fileno(), line + b"\n")
             except BlockingIOError:
-                self._last = b""  # Nobody reads: it is said again.
+                self._last = b""  # The pipe is full: the status is written again later.
             except BrokenPipeError:
                 self.process.stop()
 
@@ -261,7 +261,7 @@ class _Reports:
         )
 
     def _mark(self) -> None:
-        """Say in the data folder that the process lives, and how it is."""
+        """Write the process id and the status into the data folder."""
         mark = {
             "pid": os.getpid(),
             "activityTimestamp": time.time_ns() // 1_000_000,

@@ -23,13 +23,13 @@ from canvass.transport.links import HOST
 
 STOP_TIMEOUT_S: Final = 5.0
 LEADER_TIMEOUT_S: Final = 20.0
-"""A command to the leader waits so long for a leader."""
+"""The time that a command to the leader waits for a leader."""
 PERIOD_S: Final = 0.05
 APPENDED: Final = "actions appended"
 NOT_FOUND: Final = "standby snapshots not found"
 """The counters of a member that show the results of control toggles."""
 _STATES: Final = {"SUSPEND": "SUSPENDED", "RESUME": "ACTIVE"}
-"""The lasting state of the module after a control toggle."""
+"""The state of the module after a control toggle with a lasting effect."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -53,7 +53,7 @@ class _Member:
     status: MemberStatus | None = None
     paused: bool = False
     expected_to_end: bool = False
-    lives: int = 0
+    incarnation: int = 0
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Supervisor:
     configs: list[MemberConfig]
     counts: Counter[str] = field(default_factory=Counter)
     done: list[str] = field(default_factory=list)
-    """The commands that were done, as they are typed."""
+    """The commands that were carried out, as a user types them."""
     failures: list[str] = field(default_factory=list)
     """A sentence for each process that ended by itself, with the last line of its stderr."""
 
@@ -85,7 +85,7 @@ class Supervisor:
         return {i: f"{HOST}:{port}" for i, port in enumerate(self.configs[0].ingress_ports)}
 
     def status(self, i: int) -> MemberStatus | None:
-        """The last status of a member, or None if the member is down or has reported none."""
+        """The last status of a member, or None without a process or a status."""
         return self._members[i].status if self.is_up(i) else None
 
     def is_up(self, i: int) -> bool:
@@ -97,9 +97,9 @@ class Supervisor:
         """Whether the process of a member is paused."""
         return self._members[i].paused
 
-    def lives(self, i: int) -> int:
-        """How often a member was started."""
-        return self._members[i].lives
+    def incarnation(self, i: int) -> int:
+        """The number of the member's process incarnation, from 1."""
+        return self._members[i].incarnation
 
     def leader(self) -> int | None:
         """The member that leads in the newest term, by the last statuses, or None."""
@@ -136,8 +136,8 @@ class Supervisor:
 
     # Commands.
 
-    async def obey(self, command: Command) -> None:
-        """Carry out a command. `done` grows by what was done."""
+    async def carry_out(self, command: Command) -> None:
+        """Carry out a command, and add its effects to `done`."""
         if command.action == "toggle":
             await self._toggle(command.target)
             return
@@ -153,7 +153,7 @@ class Supervisor:
     async def _toggle(self, name: str, *, quiet: bool = False) -> None:
         """Set the leader's control toggle once it is neutral, and wait for the effect.
 
-        An election resets the toggle. Then it is set again at the next leader.
+        An election resets the toggle. Then the next leader's toggle is set.
         """
         given: tuple[int, int] | None = None
         before = 0
@@ -204,7 +204,7 @@ class Supervisor:
             await asyncio.sleep(PERIOD_S)
 
     async def snapshot(self) -> bool:
-        """Let all members take a snapshot at one position. Return false if they do not."""
+        """Let all members take a snapshot at the same position. Return false if they do not."""
         before = max(self._snapshot_positions(), default=0)
         await self._toggle("SNAPSHOT", quiet=True)
         for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
@@ -299,7 +299,7 @@ class Supervisor:
                 start_new_session=True,  # Ctrl-C is for the supervisor alone.
             )
         member.status, member.paused, member.expected_to_end = None, False, False
-        member.lives += 1
+        member.incarnation += 1
         member.reader = asyncio.create_task(self._read(i, member.process))
 
     async def _read(self, i: int, process: asyncio.subprocess.Process) -> None:
@@ -315,7 +315,7 @@ class Supervisor:
 
     def _last_words(self, i: int) -> str:
         lines = self.folder.log(i).read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "its stderr is empty"
 
     async def _ended(self, i: int) -> None:
         member = self._members[i]
@@ -323,7 +323,7 @@ class Supervisor:
             await member.reader
 
     async def stop_all(self) -> None:
-        """End all members in good order. After a timeout, kill them."""
+        """Stop all members. Kill members that do not stop in time."""
         for i, member in enumerate(self._members):
             member.expected_to_end = True
             if self.is_up(i) and member.process is not None:

@@ -45,7 +45,7 @@ _Snapshot: TypeAlias = tuple[int, int, tuple[ClientSession, ...], bytes]
 
 
 class BoundedLogAdapter:
-    """Reads a log up to the commit position: no entry is delivered before it is committed."""
+    """A reader of a log up to the commit position: it delivers only committed entries."""
 
     def __init__(self, log: Recording, position: int) -> None:
         self._log = log
@@ -74,7 +74,7 @@ class BoundedLogAdapter:
 
 
 class ServiceAgent:
-    """Runs one service. The service sees the agent as a `canvass.services.service.Cluster`.
+    """The agent of one service, which sees it as a `canvass.services.service.Cluster`.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class ServiceAgent:
     log
         The recorded log.
     egress
-        Sends a payload to a client's session.
+        A function that sends a payload to a client's session.
     snapshot, position
         The snapshot that the service begins with, and its position in the log.
     """
@@ -151,8 +151,8 @@ class ServiceAgent:
             self._become(Role.FOLLOWER)
         if join.log_position != self.log_position:
             raise ArchiveError(
-                f"service {self.service_id} stands at {self.log_position} and is to join the log"
-                f" at {join.log_position}"
+                f"service {self.service_id} has processed the log up to {self.log_position}, and "
+                f"cannot join it at {join.log_position}"
             )
         self._joining = None
         self._adapter.max_log_position = join.max_log_position
@@ -235,6 +235,6 @@ class ServiceAgent:
         written: _Snapshot = msgspec.msgpack.decode(snapshot, type=_Snapshot)
         written_at, self.timestamp, sessions, content = written
         if written_at != position:
-            raise ArchiveError(f"the snapshot at {position} says that it was taken at {written_at}")
+            raise ArchiveError(f"the snapshot of position {position} was taken at {written_at}")
         self._sessions = {session.id: session for session in sessions}
         return content

@@ -1,6 +1,6 @@
-"""Applications on a cluster: requests applied once, a counter, and a store of keys and values.
+"""Applications on a cluster: a counter and a key-value store, which apply each request once.
 
-`ExactlyOnce` applies requests in the order of their client, however often they are offered.
+`ExactlyOnce` applies the requests of a client in order, even if they are offered several times.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from canvass.log.messages import CloseReason
 from canvass.services.service import ClientSession, Cluster, ClusteredService
 
 REQUEST: Final = struct.Struct("<QQ")
-"""Client id and address of the request, before its body; before the body of an answer, too."""
+"""The client id and the address of the request, before the body of a request or an answer."""
 ALL_SERVICES: Final = -1
 """The service id of a request to all services."""
 _ADDRESS_SHIFT: Final = 56
 WINDOW: Final = 64
-"""The number of answers that are kept for each client. A client may have so many open requests."""
+"""The number of answers kept for each client, and of open requests that a client may have."""
 MAX_CLIENTS: Final = 10_000
-"""With more clients, the one with the oldest last request is forgotten."""
+"""The greatest number of clients; above it, the client that was silent longest is forgotten."""
 _Snapshot: TypeAlias = tuple[list[tuple[int, int, list[tuple[int, bytes]]]], bytes]
 """Id, number of the last request and kept answers of each client; the application's snapshot."""
 
@@ -43,7 +43,7 @@ def read_address(address: int) -> tuple[int, int]:
 
 
 class Application(ABC):
-    """A deterministic state machine, which `ExactlyOnce` makes a service."""
+    """A deterministic state machine; `ExactlyOnce` makes a service of it."""
 
     @abstractmethod
     def apply(self, request: bytes) -> bytes:
@@ -152,7 +152,7 @@ class Counter(Application):
 
 
 class KeyValue(Application):
-    """A store: ``set KEY VALUE``, ``get KEY``, ``delete KEY``, ``keys``."""
+    """A key-value store: ``set KEY VALUE``, ``get KEY``, ``delete KEY``, ``keys``."""
 
     def __init__(self) -> None:
         self.values: dict[str, str] = {}

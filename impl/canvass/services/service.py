@@ -1,4 +1,4 @@
-"""The interface of an application on a cluster: `ClusteredService`; and what it can use: `Cluster`.
+"""The interfaces between an application, `ClusteredService`, and its cluster, `Cluster`.
 
 Every member runs the same services on the same log. So a service must be deterministic: it may
 depend on the parameters of its methods only.
@@ -15,7 +15,7 @@ from canvass.log.messages import CloseReason, NewLeadershipTermEvent
 
 @dataclass(frozen=True, slots=True)
 class JoinLog:
-    """Follow a log stream, or a replay of the own recording."""
+    """Follow a log stream, or a replay of the member's recording."""
 
     log_position: int
     """The position to begin at, up to which the service has processed the log."""
@@ -50,7 +50,7 @@ class ScheduleTimer:
 
 @dataclass(frozen=True, slots=True)
 class ServiceMessage:
-    """A message that a service puts into the log. The service of every member sends the same."""
+    """A message of a service for the log. The service of every member sends the same message."""
 
     service_id: int
     payload: bytes
@@ -97,7 +97,7 @@ class Cluster(Protocol):
         ...
 
     def offer(self, cluster_session_id: int, payload: bytes) -> None:
-        """Send a message to a client. Only that of the leader's service is sent."""
+        """Send a message to a client. Only the leader's service sends it."""
         ...
 
     def offer_to_log(self, payload: bytes) -> None:

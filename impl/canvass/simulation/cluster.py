@@ -297,7 +297,7 @@ class SimulatedMember:
         self._events.counts["disk restored"] += 1
 
     def _repair(self, error: DamageError) -> bool:
-        """Let an operator repair the recording from another member's. Return false if none can."""
+        """Let an operator repair the recording with another recording. Return false if none can."""
         for other in self._cluster.members:
             if other is not self and not other.damage:
                 try:

@@ -1,8 +1,8 @@
-"""What processes of a cluster say to each other, in bytes, and the links that carry it.
+"""The messages between processes of a cluster, and the connections that carry them.
 
-`messages` are those of clients and members, with their codecs.
-`links` carries messages over TCP on 127.0.0.1, one way each.
+`messages` has the messages of clients and members, with their codecs.
+`links` carries messages over TCP on 127.0.0.1, each link in one direction.
 
-What flows: messages in, bytes out, and back. Members (`node`) and clients (`client`) both know this
-package; it must know neither, and no meaning of a message.
+What flows: messages in, bytes out, and back. Members (`node`) and clients (`client`) use this
+package. It must know neither, and must not act on a message.
 """

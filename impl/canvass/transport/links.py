@@ -1,7 +1,6 @@
-"""TCP connections on 127.0.0.1: links, which send messages, and doors, which receive them.
+"""TCP connections on 127.0.0.1: links, which send messages, and listeners, which receive them.
 
-A link that breaks is connected again. Messages that are sent meanwhile are lost, as the protocol
-expects.
+A broken link connects again. Messages sent meanwhile are lost, as the protocol expects.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ class FramingError(ValueError):
 
 
 def framed(message: bytes) -> bytes:
-    """A message as it goes on a connection."""
+    """A message with its length before it."""
     return _LENGTH.pack(len(message)) + message
 
 
 class MessageReader:
-    """Puts together the messages of one connection."""
+    """A reader that assembles the messages of one connection."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -61,7 +60,7 @@ RETRY_S: Final = 0.05
 MAX_BUFFERED: Final = 8 << 20
 """The most bytes that wait for the receiver. Further messages are dropped."""
 MAX_EARLY: Final = 256
-"""Messages kept for a link that is about to connect for the first time."""
+"""The greatest number of messages that wait for the first connection of a link."""
 
 
 def port_of(endpoint: str) -> int:
@@ -70,7 +69,7 @@ def port_of(endpoint: str) -> int:
     Raises
     ------
     ValueError
-        If it is not an endpoint on this machine.
+        If ``endpoint`` is not an endpoint on this machine.
     """
     host, _, port = endpoint.rpartition(":")
     if host != HOST or not port.isdecimal() or not 0 < int(port) < 1 << 16:
@@ -79,7 +78,7 @@ def port_of(endpoint: str) -> int:
 
 
 class Link(asyncio.Protocol):
-    """Messages to one endpoint.
+    """A connection that sends messages to one endpoint.
 
     Parameters
     ----------
@@ -160,13 +159,13 @@ class Incoming(asyncio.Protocol):
     Parameters
     ----------
     on_message
-        Receives each message. A `ValueError` ends the connection.
-    door
-        The door that the connection belongs to.
+        The function that receives each message. A `ValueError` ends the connection.
+    listener
+        The listener that the connection belongs to.
     """
 
-    def __init__(self, on_message: Callable[[bytes], None], door: Door) -> None:
-        self._on_message, self._door = on_message, door
+    def __init__(self, on_message: Callable[[bytes], None], listener: Listener) -> None:
+        self._on_message, self._listener = on_message, listener
         self._reader = MessageReader()
         self.transport: asyncio.Transport | None = None
 
@@ -174,12 +173,12 @@ class Incoming(asyncio.Protocol):
         """See `asyncio.BaseProtocol`."""
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        self._door.connections.add(self)
+        self._listener.connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.BaseProtocol`."""
         del exc
-        self._door.connections.discard(self)
+        self._listener.connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
@@ -191,7 +190,7 @@ class Incoming(asyncio.Protocol):
                 self.transport.abort()
 
 
-class Door:
+class Listener:
     """A port that accepts connections.
 
     Parameters

@@ -169,7 +169,7 @@ CLIENT_MESSAGES: Final[Codec[ClientMessage]] = Codec(
 
 
 def format_endpoints(endpoints: dict[int, str]) -> str:
-    """Write ingress endpoints as they stand in messages."""
+    """Write ingress endpoints in the form of messages: ``0=host:port,1=host:port``."""
     return ",".join(f"{member_id}={endpoint}" for member_id, endpoint in sorted(endpoints.items()))
 
 
@@ -184,7 +184,7 @@ def parse_endpoints(text: str) -> dict[int, str]:
     found = {}
     for part in text.split(","):
         member_id, equals, endpoint = part.partition("=")
-        # No id has many digits; to read a number of thousands of digits is slow, and forbidden.
+        # An id is short. Python refuses to read numbers of thousands of digits.
         is_id = member_id.isdecimal() and len(member_id) < 10
         if not (is_id and equals and ":" in endpoint):
             raise ValueError(f"{part[:80]!r} is not an endpoint such as 0=127.0.0.1:9000")
@@ -229,7 +229,7 @@ class StreamFlag(IntFlag):
     REPLICATION = 8
     """A copy of the leader's recording, up to a bound."""
     CLOSED = 16
-    """The publication has ended in good order, and has no more data."""
+    """The publication has ended regularly, and has no more data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ class LogData:
     request_id: int
     leadership_term_id: int
     position: int
-    """The position of the first frame; for a join that of the stream."""
+    """The position of the first frame; for a join, the position of the stream."""
     flags: int
     payload: bytes
 
@@ -274,7 +274,7 @@ def decode_consensus(data: bytes) -> tuple[int, Message]:
     Raises
     ------
     LayoutError
-        If the bytes are no such message.
+        If the bytes are not a number and a consensus message.
     """
     if len(data) < _NUMBER.size:
         raise LayoutError(f"{len(data)} bytes are no consensus message")

@@ -61,7 +61,7 @@ def run_until(boundary: int) -> tuple[MemoryStorage, Disk, Disk, bool]:
     return storage, after, after, False
 
 
-def test_every_crash_image_holds_what_was_acknowledged_and_nothing_half_done() -> None:
+def test_every_crash_image_has_the_acknowledged_data_and_no_partial_change() -> None:
     boundary = images = 0
     while True:
         storage, before, after, failed = run_until(boundary)
@@ -96,7 +96,7 @@ def test_a_sealed_file_with_other_contents_is_refused(
 
 
 def test_a_recovery_that_crashes_is_recovered() -> None:
-    """What a recovery does is itself cut short at every write."""
+    """The recovery itself is ended before each of its writes."""
     rng = random.Random(1)
     boundary = 0
     while True:
@@ -124,8 +124,8 @@ def test_a_recovery_that_crashes_is_recovered() -> None:
     assert boundary > BOUNDARIES
 
 
-def test_what_a_restart_has_found_survives_a_crash_of_the_machine() -> None:
-    """A process that is killed leaves what it has written: the next one counts on it."""
+def test_data_that_a_restart_has_found_survives_a_crash_of_the_machine() -> None:
+    """A killed process leaves written data, and the next process relies on it."""
     boundary = 0
     while True:
         storage, _, _, failed = run_until(boundary)
@@ -140,8 +140,8 @@ def test_what_a_restart_has_found_survives_a_crash_of_the_machine() -> None:
     assert boundary > BOUNDARIES
 
 
-def test_no_segment_begins_before_the_one_that_it_follows_is_durable() -> None:
-    """Else a crash could leave the second and not the end of the first, which is damage."""
+def test_a_segment_begins_only_after_its_predecessor_is_durable() -> None:
+    """Otherwise a crash could leave the second segment without the end of the first."""
     storage = MemoryStorage()
     recording = Recording(storage, segment_length=SMALL_SEGMENT)
     images = 0

@@ -43,7 +43,7 @@ def reopened(storage: Storage) -> Recording:
     return Recording(storage, segment_length=SMALL_SEGMENT)
 
 
-def test_what_was_recorded_is_replayed_after_a_restart(storage: Storage) -> None:
+def test_recorded_entries_are_replayed_after_a_restart(storage: Storage) -> None:
     before = filled(storage, 40)
     after = reopened(storage)
 
@@ -53,7 +53,7 @@ def test_what_was_recorded_is_replayed_after_a_restart(storage: Storage) -> None
     assert after.synced_position == after.end
 
 
-def test_what_another_recording_wrote_is_none_of_this_one() -> None:
+def test_segments_of_another_recording_are_ignored() -> None:
     storage = MemoryStorage()
     Recording(storage).append(b"entry")
     data = bytearray(storage.read("0-0.rec", 0, 1 << 10))
@@ -76,7 +76,7 @@ def test_a_replay_keeps_to_its_bounds(storage: Storage) -> None:
     assert list(recording.replay(recording.end, recording.end + 100)) == []
 
 
-def test_cutting_off_leaves_the_entries_before(storage: Storage) -> None:
+def test_a_truncation_keeps_the_earlier_entries(storage: Storage) -> None:
     recording = filled(storage, 30)
     ends = [0, *(frame.end for frame in recording.replay(0, recording.end))]
     for keep in (29, 17, 16, 1, 0):
@@ -90,7 +90,7 @@ def test_cutting_off_leaves_the_entries_before(storage: Storage) -> None:
     assert payloads(reopened(storage)) == [b"again"]
 
 
-def test_an_entry_is_never_cut_in_two(storage: Storage) -> None:
+def test_a_truncation_within_an_entry_is_refused(storage: Storage) -> None:
     recording = filled(storage, 3)
 
     with pytest.raises(ArchiveError, match="no entry ends at 32"):
@@ -111,7 +111,7 @@ def test_another_members_entries_are_copied_up_to_a_bound(storage: Storage) -> N
     assert payloads(reopened(storage)) == payloads(copy)
 
 
-def test_what_is_no_frame_of_this_place_is_not_recorded(storage: Storage) -> None:
+def test_bytes_that_are_not_a_frame_of_the_position_are_not_recorded(storage: Storage) -> None:
     source = filled(MemoryStorage(), 5)
     copy = filled(storage, 1)
     for data in (source.raw(0, source.end), b"x" * 64, source.raw(copy.end, source.end)[:40]):
@@ -122,7 +122,7 @@ def test_what_is_no_frame_of_this_place_is_not_recorded(storage: Storage) -> Non
 
 
 @pytest.mark.parametrize("cut", [1, 31, 32, 40, 63])
-def test_a_torn_tail_is_cut_off(cut: int) -> None:
+def test_a_torn_write_is_removed(cut: int) -> None:
     storage = MemoryStorage()
     recording = filled(storage, 3)
     end = recording.end
@@ -135,7 +135,7 @@ def test_a_torn_tail_is_cut_off(cut: int) -> None:
     assert payloads(after) == [payload(number) for number in range(3)]
 
 
-def test_damage_to_what_had_been_synced_is_reported_with_file_and_offset() -> None:
+def test_damage_to_synced_data_is_reported_with_file_and_offset() -> None:
     storage = MemoryStorage()
     filled(storage, 4)
     recording = reopened(storage)
@@ -151,7 +151,7 @@ def test_damage_to_what_had_been_synced_is_reported_with_file_and_offset() -> No
 
 
 def test_every_flipped_bit_is_found_or_was_in_the_last_entry() -> None:
-    """Of the last entry nothing on disk says that it had been synced."""
+    """No data on disk shows that the last entry was synced."""
     reference = MemoryStorage()
     recording = Recording(reference)
     for number in range(3):
@@ -177,12 +177,12 @@ def test_every_flipped_bit_is_found_or_was_in_the_last_entry() -> None:
                 Recording(storage)
 
 
-def test_an_entry_that_rots_while_it_runs_is_found_when_it_is_read() -> None:
+def test_damage_during_a_run_is_found_when_the_entry_is_read() -> None:
     storage = MemoryStorage()
     recording = filled(storage, 3)
     storage.spoil("0-0.rec", 70)
 
-    with pytest.raises(DamageError, match="does not read back"):
+    with pytest.raises(DamageError, match="has changed since it was written"):
         payloads(recording)
 
 
@@ -205,7 +205,7 @@ def test_a_gap_between_segments_is_damage(change: Callable[[MemoryStorage], None
         reopened(storage)
 
 
-def test_a_full_disk_is_an_error_and_what_was_synced_is_there() -> None:
+def test_a_full_disk_is_an_error_and_synced_data_remains() -> None:
     storage = MemoryStorage(capacity=1000)
     recording = Recording(storage)
     recording.append(b"x" * 500)

@@ -1,4 +1,4 @@
-"""A member that has lost its disk comes back with what all the others have, or not at all."""
+"""A member that has lost its disk is restored from all other disks, or not at all."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def disk(term: int, count: int, candidate_term: int) -> MemoryStorage:
     return storage
 
 
-def test_the_newest_log_and_the_greatest_candidate_term_are_taken() -> None:
-    """They may be those of different members."""
+def test_the_newest_log_and_the_greatest_candidate_term_are_used() -> None:
+    """They may be on the disks of different members."""
     storage, longer, newer = MemoryStorage(), disk(1, 9, 7), disk(2, 5, 2)
 
     assert restore(storage, [longer, newer], RULES, 0) == 1
@@ -38,22 +38,22 @@ def test_the_newest_log_and_the_greatest_candidate_term_are_taken() -> None:
     assert found.persisted_candidate_term_id == 7
 
 
-def test_of_logs_of_one_term_the_longer_is_taken() -> None:
+def test_the_longer_of_two_logs_of_one_term_is_copied() -> None:
     assert restore(MemoryStorage(), [disk(1, 9, 1), disk(1, 5, 1)], RULES, 0) == 0
 
 
-def test_all_others_are_asked() -> None:
+def test_the_disks_of_all_other_members_are_needed() -> None:
     with pytest.raises(ArchiveError, match="1 of 2 other members"):
         restore(MemoryStorage(), [disk(1, 9, 1)], RULES, 0)
 
 
-def test_what_is_on_a_disk_is_not_written_over() -> None:
+def test_a_disk_with_files_is_not_overwritten() -> None:
     with pytest.raises(ArchiveError, match="not empty"):
         restore(disk(1, 1, 1), [disk(1, 9, 1), disk(1, 9, 1)], RULES, 0)
 
 
-def test_a_damaged_disk_restores_nothing_and_no_disk_is_changed_by_looking() -> None:
-    """The damaged one may be the only one that has what the lost member acknowledged."""
+def test_a_damaged_disk_restores_nothing_and_no_source_is_changed() -> None:
+    """The damaged disk may be the only one with entries that the lost member acknowledged."""
     storage, sound, rotten = MemoryStorage(), disk(1, 9, 1), disk(1, 9, 1)
     rotten.spoil("node-state.dat", 20)
     writes = sound.writes, rotten.writes

@@ -1,4 +1,4 @@
-"""Every place in the code that writes to a disk is among those at which crashes are tried."""
+"""Crashes are tried at every place in the code that writes to a disk."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_every_write_of_the_archive_is_tried_as_a_boundary() -> None:
 
 
 @pytest.mark.parametrize("power", [True, False])
-def test_a_repair_that_crashes_anywhere_is_done_by_the_next(power: bool) -> None:
+def test_a_repair_after_a_crashed_repair_is_complete(power: bool) -> None:
     whole, sound = damaged()
     repair(whole, sound)
     boundary = 0

@@ -31,7 +31,7 @@ def test_lost_entries_end_with_1_and_name_file_and_offset(command: Command) -> N
     assert "* Start members 1 and 2:" in out
 
 
-def test_a_file_that_is_not_what_it_is_called_ends_with_2(command: Command, tmp_path: Path) -> None:
+def test_a_file_of_another_format_ends_with_2(command: Command, tmp_path: Path) -> None:
     folders = write_disks(tmp_path, [disk_of(i, [Term(0, 0, (b"a",))]) for i in range(3)])
     (folders[1] / "cluster" / "recording.log").write_bytes(b"\xff\x01" * 500)
 
@@ -62,7 +62,7 @@ def test_an_empty_folder_counts_as_an_empty_disk(command: Command, tmp_path: Pat
     assert "with these disks" not in out, "two of three members start"
 
 
-def test_json_has_what_the_screen_has(command: Command) -> None:
+def test_json_has_the_verdict_of_the_text(command: Command) -> None:
     code, out, _ = command("disks", COMMITTED / "1.52.2-wipe-241", "--format", "json")
     found = json.loads(out)
 
@@ -89,7 +89,7 @@ def test_json_has_what_the_screen_has(command: Command) -> None:
         ([COMMITTED, "--format", "json"], "is there more than once"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_wrong_arguments_are_one_line(
     command: Command,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

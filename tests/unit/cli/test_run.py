@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from canvass.runner import RunnerError
-from canvass.runner.configuration import ClusterFolder, MemberConfig, alone_in
+from canvass.runner.configuration import ClusterFolder, MemberConfig, lock_folder
 from canvass.runner.supervisor import Supervisor
 from canvass.traces.run import Corpus
 from support.processes import canvass, members_of
@@ -287,7 +287,7 @@ def test_a_cluster_without_a_quorum_that_starts_offers_no_load_and_ends(tmp_path
 
     assert (done.returncode, report["requestsOffered"]) == (1, 0)
     assert report["problems"][:2] == [
-        "no leader answered the clients, so that no request was offered",
+        "no request was offered: no leader answered the clients",
         "fewer members than a quorum can start",
     ]
     assert members_of(folder) == []
@@ -317,9 +317,13 @@ def test_clients_without_load_are_refused(command: Command, tmp_path: Path) -> N
 
 
 def test_nobody_runs_a_cluster_that_is_running(tmp_path: Path) -> None:
-    with alone_in(tmp_path), pytest.raises(RunnerError, match="is running"), alone_in(tmp_path):
+    with (
+        lock_folder(tmp_path),
+        pytest.raises(RunnerError, match="is running"),
+        lock_folder(tmp_path),
+    ):
         pass
-    with alone_in(tmp_path):
+    with lock_folder(tmp_path):
         pass
 
 
@@ -338,7 +342,7 @@ def test_a_cluster_that_does_not_run_cannot_be_controlled(
     ("words", "shown"),
     [
         ((), "give --cluster or --endpoints"),
-        (("--endpoints", "0=127.0.0.1:1", "--snapshot"), "--snapshot takes no request"),
+        (("--endpoints", "0=127.0.0.1:1", "--snapshot"), "--snapshot is for all services"),
         (("--endpoints", "0=127.0.0.1:1", "--service", "counter"), "unknown service 'counter'"),
         (("--endpoints", "nonsense"), "is not an endpoint such as"),
         (("--endpoints", "x=127.0.0.1:9"), "'x=127.0.0.1:9' is not an endpoint such as"),

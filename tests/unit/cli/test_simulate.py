@@ -1,4 +1,4 @@
-"""``canvass simulate``: what it writes, and how it ends."""
+"""``canvass simulate``: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_run_in_which_disks_are_lost_is_not_recorded(command: Command, tmp_pat
         code, _, err = command("simulate", *words, "--out", tmp_path / "corpus")
 
         assert code == 2
-        assert "no member that loses its disk" in err
+        assert "members of the spec do not lose their disks" in err
     assert not (tmp_path / "corpus").exists()
 
 
@@ -214,5 +214,5 @@ def test_members_that_are_left_out_are_reported_and_are_no_failure(
     code, out, _ = command("simulate", "--seeds", "1")
 
     assert code == 0
-    assert "in 1 run members stay out until the next election, which is no failure" in out
+    assert "in 1 run members stay out until the next election; this is no failure" in out
     assert f"seed 0: {shown[0]}" in out

@@ -1,4 +1,4 @@
-"""A client: how it finds the leader, follows it, and offers what is not answered."""
+"""A client finds the leader, follows it, and offers unanswered requests again."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_redirect_is_followed() -> None:
     assert [endpoint for endpoint, _ in world.take()] == ["d:7"]
 
 
-def test_what_was_offered_before_is_sent_when_the_session_opens() -> None:
+def test_earlier_offers_are_sent_when_the_session_opens() -> None:
     world = World()
     world.take()
     assert [world.client.offer(b"x"), world.client.offer(b"y")] == [1, 2]
@@ -116,7 +116,7 @@ def test_a_rejected_client_is_closed_with_the_reason() -> None:
     assert world.client.offer(b"x") == -1
 
 
-def test_an_answer_is_taken_once() -> None:
+def test_an_answer_counts_once() -> None:
     world = World().opened()
     world.client.offer(b"x")
     world.answer(1)
@@ -126,7 +126,7 @@ def test_an_answer_is_taken_once() -> None:
     assert world.client.unanswered_count == 0
 
 
-def test_what_is_not_answered_is_offered_again() -> None:
+def test_an_unanswered_request_is_offered_again() -> None:
     world = World().opened()
     for _ in range(2):
         world.client.offer(b"x")
@@ -139,7 +139,7 @@ def test_what_is_not_answered_is_offered_again() -> None:
     assert offers(world.take()) == [("b:1", 2)]
 
 
-def test_a_new_leader_is_offered_everything_that_is_not_answered() -> None:
+def test_unanswered_requests_are_offered_to_a_new_leader() -> None:
     world = World().opened()
     world.client.offer(b"x")
     world.take()
@@ -159,7 +159,7 @@ def test_a_closed_session_is_opened_again() -> None:
     assert [type(message) for _, message in world.take()] == [SessionConnectRequest]
 
 
-def test_silence_while_something_is_not_answered_means_another_session() -> None:
+def test_silence_after_a_request_opens_another_session() -> None:
     world = World().opened()
     world.client.work(4_900)
     assert world.state == "OPEN"
@@ -179,7 +179,7 @@ def test_a_session_is_kept_alive() -> None:
     assert [message for _, message in world.take()] == [SessionKeepAlive(5, 9)] * 2
 
 
-def test_no_more_is_offered_than_the_cluster_remembers() -> None:
+def test_the_number_of_open_requests_is_limited() -> None:
     world = World().opened()
     for _ in range(WINDOW):
         assert world.client.offer(b"x") > 0
@@ -191,11 +191,11 @@ def test_no_more_is_offered_than_the_cluster_remembers() -> None:
     assert world.client.offer(b"x") == WINDOW + 1
 
 
-def test_a_snapshot_is_asked_for_once_in_an_open_session() -> None:
+def test_a_snapshot_is_requested_once_in_an_open_session() -> None:
     world = World()
-    assert world.client.ask_for_snapshot() == -1
+    assert world.client.request_snapshot() == -1
     world.opened()
-    asked = world.client.ask_for_snapshot()
+    asked = world.client.request_snapshot()
     world.client.work(700)
     snapshot = AdminRequestType.SNAPSHOT
     requests = [one for _, one in world.take() if isinstance(one, AdminRequest)]

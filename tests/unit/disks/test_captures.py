@@ -1,4 +1,4 @@
-"""Disks of real members of Aeron 1.44 to 1.53, held against what Aeron itself said of them."""
+"""Disks of real members of Aeron 1.44 to 1.53, compared with the output of Aeron's tools."""
 
 from __future__ import annotations
 

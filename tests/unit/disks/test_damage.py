@@ -46,7 +46,7 @@ def digests(folder: Path) -> dict[str, tuple[str, int]]:
 
 @pytest.fixture
 def disks(tmp_path: Path) -> Iterator[Path]:
-    """The disks of a sound cluster, not compressed; at the end only the test has changed them."""
+    """The disks of a sound cluster, not compressed. Only the test may change them."""
     for member in sorted(SOUND.glob("raw-*")):
         folder = tmp_path / "disks" / member.name
         folder.mkdir(parents=True)
@@ -77,7 +77,7 @@ def test_a_missing_file_is_named(disks: Path, name: str) -> None:
     assert Path(first.file) == disks / "raw-1" / name
 
 
-def test_without_a_mark_file_the_folder_says_which_member_it_is(disks: Path) -> None:
+def test_without_a_mark_file_the_folder_names_the_member(disks: Path) -> None:
     (disks / "raw-1" / "cluster-mark.dat").unlink()
 
     verdict = assess([disks])
@@ -141,7 +141,7 @@ def test_a_member_given_twice_is_refused(disks: Path) -> None:
         assess([disks])
 
 
-def test_a_lost_disk_leaves_what_the_others_hold(disks: Path) -> None:
+def test_a_lost_disk_leaves_the_entries_of_the_others(disks: Path) -> None:
     verdict = assess([disks], lost=[2])
 
     assert (verdict.exit_code, verdict.member_ids, verdict.without_disk) == (0, [0, 1], [2])
@@ -149,7 +149,7 @@ def test_a_lost_disk_leaves_what_the_others_hold(disks: Path) -> None:
     assert [one.quorums for one in verdict.outlook.leaderships] == [[[0, 1]], [[0, 1]]]
 
 
-def test_a_lost_member_that_no_folder_names_is_the_next_one_or_counted(disks: Path) -> None:
+def test_a_lost_member_without_a_folder_extends_the_cluster(disks: Path) -> None:
     assert assess([disks], lost=[3]).member_count == 4
     assert assess([disks], lost=[3, 4]).member_count == 5
     assert assess([disks], lost=[9], member_count=4).without_disk == [9]

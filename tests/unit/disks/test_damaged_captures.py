@@ -36,14 +36,14 @@ def members_of(capture: Path) -> list[int]:
 
 
 def last_segment(folder: Path) -> tuple[Path, int]:
-    """The segment of the log in which it ends, and where that begins."""
+    """The last segment of the log with data, and its position."""
     found = {int(path.stem.split("-")[1]): path for path in folder.glob("0-*.rec")}
     base = max(base for base, path in found.items() if any(path.read_bytes()[:4]))
     return found[base], base
 
 
 def truncate(folder: Path, entries: Entries, random: Random) -> Entries:
-    """Cut a log off where a frame begins; give the entries that remain."""
+    """Truncate a log at the beginning of a frame. Return the entries that remain."""
     path, base = last_segment(folder)
     inside = [int(entry[0]) for entry in entries if int(entry[0]) > base]
     if not inside:
@@ -57,7 +57,7 @@ def truncate(folder: Path, entries: Entries, random: Random) -> Entries:
 
 
 def flip(folder: Path, entries: Entries, random: Random) -> Entries:
-    """Flip a bit of the value of a request; give the entries that remain."""
+    """Flip a bit of the value of a request. Return the entries that remain."""
     path, base = last_segment(folder)
     inside = [entry for entry in entries if entry[2] == "SessionMessage" and int(entry[0]) >= base]
     if not inside:
@@ -110,7 +110,7 @@ def sets_of(capture: Path, folder: Path) -> Iterator[tuple[str, Path, dict[int, 
 
 
 def reported(verdict: Verdict) -> tuple[int, int]:
-    """How many acknowledged entries are said to be lost, and may be on disks not given."""
+    """The numbers of acknowledged entries that are lost, and that may be on disks not given."""
     texts = [one for one in verdict.findings if "acknowledged" in one.text]
     lost, missing = 0, 0
     for one in texts:
@@ -121,7 +121,7 @@ def reported(verdict: Verdict) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
-def test_what_is_lost_of_damaged_disks_is_what_clients_and_archives_say(
+def test_lost_entries_of_damaged_disks_are_as_clients_and_archives_recorded(
     capture: Path, tmp_path: Path
 ) -> None:
     client = tmp_path / "client.jsonl"

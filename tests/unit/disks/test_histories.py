@@ -1,4 +1,4 @@
-"""Disks of clusters whose whole history is known, held against that history."""
+"""Disks of clusters whose whole history is known, compared with that history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.aeron_histories import History, history, restarted
 
 
 def check(seed: int, folder: Path) -> str:
-    """Compare the verdict on one set of disks with what happened; say what it was."""
+    """Compare the verdict on one set of disks with its history. Return the verdict."""
     known = history(seed)
     folders = write_disks(folder, [known.disk(i) for i in range(3)])
     client = folder / "client.jsonl"
@@ -39,7 +39,7 @@ def check(seed: int, folder: Path) -> str:
 
 
 def lost_messages(known: History, answered: list[dict[str, object]]) -> int:
-    """How many acknowledged messages are on no quorum of the disks."""
+    """The number of acknowledged messages that are on no quorum of the disks."""
     count = 0
     for one in answered:
         data = bytes.fromhex(str(one["payload"]))
@@ -57,7 +57,7 @@ def compare_logs(known: History, common: int, where: str) -> None:
 
 
 def compare_elections(known: History, leaderships: object, where: str) -> None:
-    """Each election gives what the members of the history themselves do when started again."""
+    """Compare each election with the members of the history, which are started again."""
     for one in leaderships:  # type: ignore[attr-defined]
         for members in ([0, 1], [0, 2], [1, 2], [0, 1, 2]):
             candidate = one.leader_member_id
@@ -73,12 +73,12 @@ def compare_elections(known: History, leaderships: object, where: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_verdict_is_what_the_history_of_the_disks_says(seed: int, tmp_path: Path) -> None:
+def test_the_verdict_agrees_with_the_history_of_the_disks(seed: int, tmp_path: Path) -> None:
     check(seed, tmp_path)
 
 
 @pytest.mark.night
-def test_the_verdicts_on_a_thousand_sets_of_disks_are_what_their_histories_say(
+def test_the_verdicts_on_a_thousand_sets_of_disks_agree_with_their_histories(
     tmp_path: Path,
 ) -> None:
     found = Counter(check(seed, tmp_path / str(seed)) for seed in range(1000))

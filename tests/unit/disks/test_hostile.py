@@ -1,4 +1,4 @@
-"""Any bytes for disks: a verdict or one line of error, and no byte is written to what is read."""
+"""Arbitrary bytes for disks: a verdict or one line of error, and no byte on them is written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support.aeron_disk_captures import COMMITTED
 CAPTURED = ("1.44.7-kills-9119", "1.52.2-wipe-241", "1.53-tight-242")
 WORDS = (0, 1, 2, 31, 32, 64, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 62, (1 << 63) - 1, 1 << 63)
 KEPT = 1 << 15
-"""Bytes that are kept of a captured file."""
+"""The number of bytes that are kept of a captured file."""
 
 Files = dict[str, bytes]
 
@@ -80,7 +80,7 @@ def spoil(data: bytes, random: Random, others: list[bytes]) -> bytes:
 
 
 def write_hostile(seed: int, folder: Path) -> None:
-    """Write the disks of one to three members, damaged as the seed says."""
+    """Write the disks of one to three members, with damage that the seed chooses."""
     random = Random(seed)
     source = random.choice((*CAPTURED, ""))
     for member in random.sample(range(3), random.choice((1, 1, 1, 2, 3))):
@@ -106,7 +106,7 @@ def write_hostile(seed: int, folder: Path) -> None:
 
 
 def is_assessed_or_refused(folder: Path) -> str:
-    """Assess disks; give the verdict, or the one line of the refusal."""
+    """Assess disks. Return the verdict, or the line of the error."""
     try:
         verdict = assess([folder])
     except DiskError as error:
@@ -120,7 +120,7 @@ def is_assessed_or_refused(folder: Path) -> str:
 
 
 opened: list[tuple[str, int]] = []
-"""What was opened for writing, or made, below `watched`."""
+"""The paths below `watched` that were opened for writing or created."""
 watched: list[str] = []
 CHANGES = {
     "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "os.chmod", "os.utime",
@@ -150,7 +150,7 @@ def _audit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Fail if anything below the folder is opened for writing, made, renamed or deleted."""
+    """Fail if a path below the folder is opened for writing, created, renamed or deleted."""
     watched.append(str(folder))
     opened.clear()
     try:
@@ -161,7 +161,7 @@ def read_only(folder: Path) -> Iterator[None]:
 
 
 def digest(folder: Path) -> dict[str, object]:
-    """Of everything below a folder: names, kinds, modes, times of change, contents."""
+    """The names, kinds, modes, times of change and contents of all paths below a folder."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
@@ -172,7 +172,7 @@ def digest(folder: Path) -> dict[str, object]:
 
 
 def check(seed: int, folder: Path) -> str:
-    """Assess one set of damaged disks, and compare them with what they were before."""
+    """Assess one set of damaged disks. Fail if this changes the disks."""
     folder.mkdir()
     write_hostile(seed, folder)
     before = digest(folder)
@@ -183,7 +183,7 @@ def check(seed: int, folder: Path) -> str:
     return found
 
 
-def test_damaged_disks_are_assessed_or_refused_in_one_line_and_stay_as_they_are(
+def test_damaged_disks_are_assessed_or_refused_and_not_changed(
     tmp_path: Path,
 ) -> None:
     found = {check(seed, tmp_path / str(seed)) for seed in range(60)}
@@ -207,7 +207,7 @@ def test_an_attempt_to_write_is_noticed(tmp_path: Path) -> None:
         attempt()
 
 
-def test_files_and_folders_that_may_only_be_read_are_enough(tmp_path: Path) -> None:
+def test_read_permission_is_enough(tmp_path: Path) -> None:
     folder = tmp_path / "disks"
     shutil.copytree(COMMITTED / "1.53-tight-242", folder)
     paths = [folder, *folder.rglob("*")]
@@ -225,7 +225,7 @@ def test_files_and_folders_that_may_only_be_read_are_enough(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_file_of_nothing_but_one_byte_is_one_line(name: str, tmp_path: Path) -> None:
+def test_a_file_of_equal_bytes_is_assessed_or_refused(name: str, tmp_path: Path) -> None:
     for byte in (0, 1, 0x7F, 0xFF):
         folder = tmp_path / str(byte)
         folder.mkdir()

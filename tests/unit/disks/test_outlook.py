@@ -1,4 +1,4 @@
-"""Who can lead on made-up disks, what is truncated then, and what is advised."""
+"""The possible leaders of synthetic disks, the truncations that follow, and the options."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_with_very_many_terms_the_logs_alone_are_compared(tmp_path: Path) -> Non
 
 
 def damaged(tmp_path: Path, member: int, position: int, data: bytes) -> Verdict:
-    """Three members with two terms, of which one disk has other bytes at a position."""
+    """Three members with two terms. One disk has other bytes at a position."""
     terms = [Term(0, 0, (A, B)), Term(1, 1, (A, B, C))]
     folders = write_disks(tmp_path, [disk_of(i, terms) for i in range(3)])
     path = folders[member] / "archive" / "0-0.rec"
@@ -230,7 +230,7 @@ def test_the_consensus_module_refuses_a_message_of_no_schema(tmp_path: Path) -> 
     assert set(verdict.outlook.never_join) == {2}
 
 
-def test_a_frame_of_which_only_the_first_bytes_are_there_is_refused(tmp_path: Path) -> None:
+def test_a_frame_with_only_its_first_bytes_is_refused(tmp_path: Path) -> None:
     verdict = damaged(tmp_path, 2, 480 + 8, bytes(88))
 
     assert quorums(verdict)[2] == []
@@ -238,7 +238,7 @@ def test_a_frame_of_which_only_the_first_bytes_are_there_is_refused(tmp_path: Pa
 
 
 def test_a_follower_whose_replay_ends_in_an_older_term_truncates_the_damage(tmp_path: Path) -> None:
-    """Of the block with the damage it replays nothing, so it takes its log for one of term 0."""
+    """It replays no part of the damaged block, so its log term becomes 0."""
     terms = [Term(0, 0, (b"x" * 1000,) * 61), Term(1, 1, (A, B, C))]
     folders = write_disks(tmp_path, [disk_of(i, terms) for i in range(3)])
     begins = disk_of(2, terms).entries[1][1]
@@ -256,7 +256,7 @@ def test_a_follower_whose_replay_ends_in_an_older_term_truncates_the_damage(tmp_
 
 
 def test_a_term_opened_at_0_proves_no_entry_committed(tmp_path: Path) -> None:
-    """There is nothing before position 0 that the members without a disk here could lose."""
+    """No entry before position 0 can be lost."""
     disks = write_disks(tmp_path, [disk_of(0, [Term(0, 0, (A,))])])
 
     verdict = assess(disks, member_count=3)

@@ -165,7 +165,7 @@ def test_1533_members_that_lost_their_files_cannot_replicate_a_purged_log(tmp_pa
     assert "Do not start members 1 and 2 without the others" in actions
 
 
-def test_1898_a_member_that_replayed_beyond_what_was_committed_cannot_join(tmp_path: Path) -> None:
+def test_1898_a_member_that_replayed_beyond_the_commit_position_cannot_join(tmp_path: Path) -> None:
     """Pull request 1898: in an election up to 1.49 a follower replays all that it has recorded.
 
     Member 2 was faster than the majority, replayed its tail, and its services took a snapshot of
@@ -187,7 +187,7 @@ def test_1898_a_member_that_replayed_beyond_what_was_committed_cannot_join(tmp_p
     assert {one.leader_member_id for one in verdict.outlook.leaderships if one.quorums} == {0, 1}
 
 
-def test_1940_what_a_standby_may_have_read_and_the_members_truncate_is_named(
+def test_1940_entries_that_a_standby_may_have_read_and_members_truncate_are_named(
     tmp_path: Path,
 ) -> None:
     """Issue 1940: a standby replays a member's recording without a bound, and not to the commit

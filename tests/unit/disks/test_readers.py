@@ -1,4 +1,4 @@
-"""The readers of the files: what is written is read; any bytes give one line of error."""
+"""Readers of files: written values read back, and arbitrary bytes give one line of error."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_removed_entry_is_not_read_and_keeps_its_index() -> None:
     assert (found.index, found.leadership_term_id) == (1, 1)
 
 
-def test_a_standby_snapshot_has_an_endpoint_and_is_as_long_as_that() -> None:
+def test_the_length_of_a_standby_snapshot_depends_on_its_endpoint() -> None:
     values = {"entryType": layouts.STANDBY_SNAPSHOT, "leadershipTermId": 3}
     endpoint = {"archiveEndpoint": "10.0.0.9:8010"}
     data = aeron_disks.written(layouts.RECORDING_LOG_ENTRY, values, endpoint).ljust(128, b"\0")
@@ -138,7 +138,7 @@ def test_catalogs_are_read_and_their_checksums_checked(checksum: Callable[[bytes
     assert not bad.checksum_matches
 
 
-def test_crc32c_is_that_of_the_standard() -> None:
+def test_crc32c_is_as_in_the_standard() -> None:
     assert crc32c(b"123456789") == 0xE3069283
     assert len(CRC32_TABLE) == len(CRC32C_TABLE) == 256
 
@@ -221,7 +221,7 @@ def test_the_end_of_a_log_after_a_kill_is_where_no_frame_begins(tmp_path: Path) 
     assert (log.end, log.refuses) == (len(data), "")
 
 
-def test_a_last_frame_that_crosses_a_page_with_nothing_behind_is_refused(tmp_path: Path) -> None:
+def test_a_last_frame_that_crosses_into_an_empty_page_is_refused(tmp_path: Path) -> None:
     data = aeron_disks.write_log([Term(0, 0, (b"x" * 3000, b"y" * 800 + bytes(500)))])
     last = data.rindex(b"y" * 800) - 64
     assert last // 4096 != (len(data) - 1) // 4096

@@ -19,9 +19,9 @@ from support.aeron_disk_captures import COMMITTED
 
 ARCHIVE = COMMITTED.parent / "restarted.tar.xz"
 ENDED = ("EXITED", "")
-"""What is noted of a process that ended before it took part in an election."""
+"""The note for a process that ended before it took part in an election."""
 EVERY = 12
-"""One in so many sets is tried on each change."""
+"""The tests of each change use every Nth set."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def disagreements(folder: Path) -> Iterator[str]:
-    """Compare the verdict on some disks with what the members that were started did."""
+    """Compare the verdict on disks with the behaviour of the members that were started."""
     seen = json.loads((folder / "restart.json").read_text())
     empty, started = seen["empty"], seen["started"]
     states = {int(member): state for member, state in seen["states"].items()}
@@ -63,13 +63,13 @@ def disagreements(folder: Path) -> Iterator[str]:
                 yield f"member {member} joins: it was {states[member]!r}"
 
 
-def test_who_starts_leads_and_joins_is_what_aeron_did(sets: list[Path]) -> None:
+def test_starts_leaders_and_joins_are_as_in_aeron(sets: list[Path]) -> None:
     for folder in sets[::EVERY]:
         assert list(disagreements(folder)) == [], folder.name
 
 
 @pytest.mark.night
-def test_who_starts_leads_and_joins_is_what_aeron_did_on_all_disks(sets: list[Path]) -> None:
+def test_starts_leaders_and_joins_are_as_in_aeron_on_all_disks(sets: list[Path]) -> None:
     assert len(sets) == 84
     found = {folder.name: list(disagreements(folder)) for folder in sets}
 

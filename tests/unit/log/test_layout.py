@@ -1,4 +1,4 @@
-"""Log messages in bytes: what is written reads back, in the sizes that Aeron's have."""
+"""Log messages in bytes: written messages read back, and have the sizes of Aeron."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from canvass.log.messages import (
     SessionOpenEvent,
     TimerEvent,
     aligned_length,
-    asks_for_snapshot,
     opens_term,
+    requests_snapshot,
 )
 
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -77,16 +77,16 @@ def test_damaged_bytes_are_another_message_or_refused(
         (SessionMessageHeader(0, 1, 0, b"x" * 32), 96),
     ],
 )
-def test_entries_have_the_lengths_of_aerons(message: LogMessage, length: int) -> None:
+def test_entries_have_the_lengths_of_aeron(message: LogMessage, length: int) -> None:
     assert aligned_length(len(LOG_MESSAGES.encode(message))) == length
 
 
-def test_entries_that_the_module_stops_at_are_recognised_by_their_bytes() -> None:
+def test_snapshot_requests_and_term_openings_are_recognised_by_their_bytes() -> None:
     opening = NewLeadershipTermEvent(0, 96, 0, 0, 0, 0, ClusterTimeUnit.MILLIS, 1)
     actions = [ClusterActionRequest(0, 96, 0, action, 0) for action in ClusterAction]
     standby = ClusterActionRequest(0, 96, 0, ClusterAction.SNAPSHOT, 1)
 
     assert opens_term(LOG_MESSAGES.encode(opening))
     assert not opens_term(LOG_MESSAGES.encode(standby))
-    assert [asks_for_snapshot(LOG_MESSAGES.encode(one)) for one in actions] == [False, False, True]
-    assert not asks_for_snapshot(LOG_MESSAGES.encode(standby))
+    assert [requests_snapshot(LOG_MESSAGES.encode(one)) for one in actions] == [False, False, True]
+    assert not requests_snapshot(LOG_MESSAGES.encode(standby))

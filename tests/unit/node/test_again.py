@@ -1,4 +1,4 @@
-"""What a new leader or a replay finds already done is not done a second time."""
+"""Effects that a new leader or a replay finds in the log are not repeated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from canvass.node.module_state import PendingServiceMessageTracker, first_sessio
 from canvass.node.sessions import Sessions
 
 
-def test_ids_of_sessions_that_never_got_into_the_log_are_used_again() -> None:
+def test_session_ids_that_are_not_in_the_log_are_used_again() -> None:
     sessions = Sessions()
     for position in (64, 128):
         number = sessions.allocate_id()
@@ -19,8 +19,8 @@ def test_ids_of_sessions_that_never_got_into_the_log_are_used_again() -> None:
     assert sessions.allocate_id() == 2
 
 
-def test_a_message_that_the_log_has_already_is_not_offered_again() -> None:
-    """A service that replays offers what it offered before it ended."""
+def test_a_message_in_the_log_is_not_offered_again() -> None:
+    """A service that replays the log offers the same messages again."""
     tracker = PendingServiceMessageTracker(0)
     first = first_session_id(0) + 1
     tracker.on_replay(first)

@@ -1,4 +1,4 @@
-"""Where in the log a session ends that its client closes."""
+"""The position in the log of a session's end that its client requests."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from canvass.transport.messages import EventCode, SessionCloseRequest, SessionEv
 from support.alone import Alone
 
 
-def test_what_a_client_sent_before_it_closed_its_session_is_appended_before_the_close() -> None:
-    """Both come within one cycle; the order is the client's. What it sends later is dropped."""
+def test_messages_sent_before_a_close_are_appended_before_it() -> None:
+    """Both arrive within one cycle, in the client's order. Later messages are dropped."""
     alone = Alone(MemoryStorage())
     session = alone.connect()
     recording = alone.node.archive.recording

@@ -52,7 +52,7 @@ def run_until(boundary: int) -> tuple[MemoryStorage, int, bool]:
     return storage, result, failed
 
 
-def test_every_crash_image_of_a_member_has_what_it_answered_and_goes_on() -> None:
+def test_every_crash_image_of_a_member_has_its_answered_requests_and_continues() -> None:
     boundary = images = 0
     while True:
         storage, answered, failed = run_until(boundary)

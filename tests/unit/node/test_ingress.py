@@ -1,4 +1,4 @@
-"""Clients at a member: redirected, challenged, rejected, let in, and heard in their term alone."""
+"""Clients at a member: redirected, challenged, rejected, accepted, and served in their term."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Desk:
         """Do the slow tick work of two cycles: the second one sends what the first refused."""
         if self.ingress.leads:
             self.ingress.process_pending(timeout)
-        self.ingress.tell_refused()
+        self.ingress.notify_refused()
 
     def open(self, name: str) -> int:
         """Let a client in, as the consensus module does."""
@@ -101,7 +101,7 @@ def test_a_client_is_reported_when_its_session_is_in_the_log() -> None:
     assert event == SessionEvent(session_id, 7, 5, 0, EventCode.OK, PROTOCOL_VERSION, "")
 
 
-def test_asking_again_opens_no_second_session() -> None:
+def test_a_repeated_connect_request_opens_no_second_session() -> None:
     desk = Desk()
     for _ in range(3):
         desk.connect("client:1")
@@ -112,7 +112,7 @@ def test_asking_again_opens_no_second_session() -> None:
     assert len(desk.sessions.by_id) == 1
 
 
-def test_who_is_redirected_or_rejected_waits_for_slow_tick_work() -> None:
+def test_redirections_and_rejections_are_sent_in_the_slow_tick() -> None:
     follower, leader = Desk(leads=False), Desk()
     follower.ingress.on_message(SessionConnectRequest(7, 1, PROTOCOL_VERSION, "a", b""))
     leader.ingress.on_message(SessionConnectRequest(7, 1, 2 << 16, "b", b""))
@@ -133,7 +133,7 @@ def test_another_major_version_is_an_error() -> None:
     assert desk.codes() == [EventCode.ERROR]
 
 
-def test_there_are_so_many_sessions_and_no_more() -> None:
+def test_the_number_of_sessions_is_limited() -> None:
     desk = Desk()
     for number in range(MAX_SESSIONS):
         desk.open(f"client:{number}")
@@ -143,7 +143,7 @@ def test_there_are_so_many_sessions_and_no_more() -> None:
     assert desk.codes() == [EventCode.ERROR]
 
 
-def test_who_knows_the_secret_is_let_in() -> None:
+def test_a_client_that_knows_the_secret_is_accepted() -> None:
     desk = Desk(SharedSecret(b"secret", lambda: b"nonce"))
     desk.connect("ada")
     ((_, challenge),) = desk.sent
@@ -158,7 +158,7 @@ def test_who_knows_the_secret_is_let_in() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"wrong", challenge_response(b"secret", b"eve", b"nonce")])
-def test_who_does_not_is_rejected(answer: bytes) -> None:
+def test_a_client_without_the_secret_is_rejected(answer: bytes) -> None:
     desk = Desk(SharedSecret(b"secret", lambda: b"nonce"))
     desk.connect("ada")
     desk.ingress.on_message(ChallengeResponse(7, 1, answer))
@@ -190,7 +190,7 @@ def test_a_client_that_does_not_answer_is_forgotten() -> None:
     assert len(desk.sent) == 2
 
 
-def test_messages_of_open_sessions_in_the_term_are_taken_in_order() -> None:
+def test_messages_of_open_sessions_in_the_term_are_queued_in_order() -> None:
     desk = Desk()
     session_id = desk.open("client:1")
     for term, session, payload in (
@@ -206,7 +206,7 @@ def test_messages_of_open_sessions_in_the_term_are_taken_in_order() -> None:
     assert desk.ingress.counters["ingress messages dropped"] == 2
 
 
-def test_no_more_messages_wait_than_there_is_room_for() -> None:
+def test_the_number_of_waiting_messages_is_limited() -> None:
     desk = Desk()
     session_id = desk.open("client:1")
     for _ in range(MAX_WAITING + 5):
@@ -224,7 +224,7 @@ def test_a_session_is_kept_alive_by_its_client() -> None:
     assert session.last_activity == 70
 
 
-def test_a_close_waits_behind_what_its_client_had_sent_before() -> None:
+def test_a_close_waits_behind_earlier_messages_of_its_client() -> None:
     desk = Desk()
     session = desk.sessions.by_id[desk.open("client:1")]
     message, close = SessionMessageHeader(5, session.id, 0, b""), SessionCloseRequest(5, session.id)
@@ -235,7 +235,7 @@ def test_a_close_waits_behind_what_its_client_had_sent_before() -> None:
     assert session.state is SessionState.OPEN
 
 
-def test_what_is_asked_of_the_cluster_is_answered_in_an_open_session_of_the_term() -> None:
+def test_an_admin_request_is_answered_in_an_open_session_of_the_term() -> None:
     desk = Desk()
     session = desk.open("ada")
     desk.sent.clear()
@@ -247,7 +247,7 @@ def test_what_is_asked_of_the_cluster_is_answered_in_an_open_session_of_the_term
     assert desk.sent == [("ada", AdminResponse(session, 35, snapshot, ok, "done", b""))]
 
 
-def test_an_election_forgets_what_is_not_in_the_log() -> None:
+def test_an_election_clears_messages_that_are_not_in_the_log() -> None:
     desk = Desk()
     session_id = desk.open("client:1")
     desk.ingress.on_message(SessionMessageHeader(5, session_id, 0, b"x"))

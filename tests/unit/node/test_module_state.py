@@ -1,4 +1,4 @@
-"""What the consensus module makes of log messages, and how a leader undoes what never commits."""
+"""The module's state after log messages, and after a leader has undone uncommitted entries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def written(number: int, service: int = 0) -> SessionMessageHeader:
     return SessionMessageHeader(0, first_session_id(service) + number, 8, b"message %d" % number)
 
 
-def test_a_leader_and_a_follower_come_to_the_same_state() -> None:
+def test_a_leader_and_a_follower_reach_the_same_state() -> None:
     messages: list[LogMessage] = [
         opened(1),
         opened(2),
@@ -70,7 +70,7 @@ def test_a_leader_and_a_follower_come_to_the_same_state() -> None:
     assert leader.control.state is follower.control.state is ModuleControlState.ACTIVE
 
 
-def test_a_snapshot_is_taken_up_whole() -> None:
+def test_a_snapshot_is_restored_completely() -> None:
     state = ModuleState(2)
     messages: list[LogMessage] = [opened(1), opened(4), closed(1)]
     for place, message in enumerate(messages, start=1):
@@ -87,7 +87,7 @@ def test_a_snapshot_is_taken_up_whole() -> None:
     assert [one.payload for one in restored.trackers[1].pending()] == [b"pending"]
 
 
-def test_rolling_back_undoes_exactly_what_is_beyond_the_commit_position() -> None:
+def test_a_roll_back_undoes_exactly_the_entries_beyond_the_commit_position() -> None:
     """The queues of a leader, each with one entry that is committed and one that is not."""
     state = ModuleState(1)
     for session_id in (1, 2, 3):
@@ -128,7 +128,7 @@ def test_rolling_back_undoes_exactly_what_is_beyond_the_commit_position() -> Non
     assert state.control.toggle is ControlToggle.INACTIVE
 
 
-def test_what_was_rolled_back_may_commit_after_all() -> None:
+def test_an_entry_that_was_rolled_back_can_commit_later() -> None:
     state = ModuleState(1)
     state.on_service(ScheduleTimer(1, 100))
     state.on_service(ServiceMessage(0, b"x"))
@@ -169,7 +169,7 @@ def test_timers_expire_by_deadline_and_can_be_moved_and_cancelled() -> None:
     st.lists(st.sampled_from(["enqueue", "append", "commit", "election", "replay"]), max_size=60)
 )
 def test_service_messages_are_in_the_log_once_and_in_order(steps: list[str]) -> None:
-    """Two members' trackers, of which one leads; what an election leaves uncommitted is dropped."""
+    """The trackers of a leader and of another member; an election drops uncommitted messages."""
     states = [ModuleState(1), ModuleState(1)]
     leader, log, committed, offered = 0, list[int](), 0, [0, 0]
     for step in steps:
@@ -199,12 +199,12 @@ def test_service_messages_are_in_the_log_once_and_in_order(steps: list[str]) -> 
 
 
 @pytest.mark.parametrize("service", [0, 1, 9])
-def test_the_id_of_a_service_message_tells_its_service(service: int) -> None:
+def test_the_id_of_a_service_message_names_its_service(service: int) -> None:
     assert first_session_id(service) < 0
     assert service_of(first_session_id(service) + 123) == service
 
 
-def test_the_switch_is_set_from_neutral_alone_and_resume_from_suspend() -> None:
+def test_the_toggle_is_set_only_from_neutral_and_resume_from_suspend() -> None:
     control = ModuleState(0).control
     assert not control.set_toggle(ControlToggle.SNAPSHOT)
     control.on_elected(leads=True)
@@ -217,28 +217,28 @@ def test_the_switch_is_set_from_neutral_alone_and_resume_from_suspend() -> None:
     assert (control.toggle, control.state) == (ControlToggle.NEUTRAL, ModuleControlState.ACTIVE)
 
 
-def test_the_switch_of_one_member_is_ready_between_elections_whoever_leads() -> None:
+def test_the_toggle_of_a_member_in_any_role_is_ready_between_elections() -> None:
     control = ModuleState(0).control
     asked = NodeToggle.REPLICATE_STANDBY_SNAPSHOT
     assert not control.set_node_toggle(asked)
     control.on_elected(leads=False)
     assert not control.set_toggle(ControlToggle.SNAPSHOT)
-    assert control.take_node_toggle() is NodeToggle.NEUTRAL
+    assert control.reset_node_toggle() is NodeToggle.NEUTRAL
     assert control.set_node_toggle(asked)
     assert not control.set_node_toggle(asked)
     control.on_replay(ClusterAction.SUSPEND)
-    assert control.take_node_toggle() is NodeToggle.NEUTRAL
+    assert control.reset_node_toggle() is NodeToggle.NEUTRAL
     control.on_replay(ClusterAction.RESUME)
-    assert control.take_node_toggle() is asked
+    assert control.reset_node_toggle() is asked
     assert control.set_node_toggle(asked)
     control.roll_back(0)
 
     assert control.node_toggle is NodeToggle.INACTIVE
-    assert control.take_node_toggle() is NodeToggle.NEUTRAL
+    assert control.reset_node_toggle() is NodeToggle.NEUTRAL
     assert control.node_toggle is NodeToggle.INACTIVE
 
 
-def test_an_end_that_was_asked_for_does_not_outlive_the_leadership() -> None:
+def test_a_requested_termination_ends_with_the_leadership() -> None:
     control = ModuleState(0).control
     control.on_elected(leads=True)
     control.set_toggle(ControlToggle.ABORT)

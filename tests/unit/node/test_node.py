@@ -1,4 +1,4 @@
-"""A member as a whole: the stall tracker, the switch, and one that ends."""
+"""A whole member: the stall tracker, the control toggle, restarts and the end of its process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from canvass.transport.messages import (
 from support.alone import Alone
 
 
-def test_the_stall_tracker_keeps_the_longest_cycle_and_counts_those_that_were_too_long() -> None:
+def test_the_stall_tracker_keeps_the_longest_cycle_and_counts_long_cycles() -> None:
     tracker = StallTracker()
     for now_ns in (0, 5, CYCLE_THRESHOLD_NS, 2 * CYCLE_THRESHOLD_NS + 1):
         tracker.update(now_ns)
@@ -37,7 +37,7 @@ def test_the_stall_tracker_keeps_the_longest_cycle_and_counts_those_that_were_to
     assert tracker.exceeded_count == 1
 
 
-def test_what_was_committed_is_there_after_a_restart() -> None:
+def test_committed_entries_exist_after_a_restart() -> None:
     first = Alone(MemoryStorage())
     session = first.connect()
     for number in (1, 2, 3):
@@ -48,7 +48,7 @@ def test_what_was_committed_is_there_after_a_restart() -> None:
     assert again.service.application.snapshot() == b"3"
 
 
-def test_a_replay_answers_nobody_and_writes_nothing() -> None:
+def test_a_replay_sends_no_answer_and_writes_nothing() -> None:
     first = Alone(MemoryStorage())
     session = first.connect()
     first.add(session, 1)
@@ -106,7 +106,7 @@ def test_nothing_is_appended_while_the_cluster_is_suspended() -> None:
     assert alone.actions() == ["SUSPEND", "RESUME"]
 
 
-def test_a_client_can_ask_for_a_snapshot_that_the_switch_is_ready_for() -> None:
+def test_a_client_can_request_a_snapshot_if_the_toggle_is_ready() -> None:
     alone = Alone(MemoryStorage())
     session = alone.connect()
     term = alone.node.member.module_leadership_term_id
@@ -124,7 +124,7 @@ def test_a_client_can_ask_for_a_snapshot_that_the_switch_is_ready_for() -> None:
     assert alone.actions() == ["SNAPSHOT"]
 
 
-def test_a_cluster_that_is_not_suspended_is_not_resumed_and_takes_the_next_action() -> None:
+def test_a_resume_without_a_suspend_resets_the_toggle() -> None:
     alone = Alone(MemoryStorage())
     alone.toggle(ControlToggle.RESUME)
     assert alone.node.module.state.control.toggle is ControlToggle.NEUTRAL
@@ -157,7 +157,7 @@ def test_an_abort_ends_the_process_without_a_snapshot() -> None:
     assert [term.log_position for term in found.term_entries] == [found.recording.end]
 
 
-def test_a_snapshot_for_standby_members_is_in_the_log_and_taken_by_nobody() -> None:
+def test_no_member_takes_a_snapshot_for_standby_members() -> None:
     alone = Alone(MemoryStorage())
     alone.toggle(ControlToggle.STANDBY_SNAPSHOT)
 
@@ -187,7 +187,7 @@ def test_a_member_without_a_standby_member_has_no_standby_snapshot_to_replicate(
     assert Archive(alone.storage).last_snapshot() is None
 
 
-def test_a_leader_that_is_elected_again_tells_its_clients_once_and_keeps_their_sessions() -> None:
+def test_a_leader_that_is_elected_again_notifies_its_clients_once() -> None:
     alone = Alone(MemoryStorage())
     session = alone.connect()
     alone.work(5_000)

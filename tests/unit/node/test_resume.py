@@ -1,4 +1,4 @@
-"""How the recording of a member's steps goes on after its process has died."""
+"""Corrections of the disk and the recorded run of a member whose process has died."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def following(recorded_position: int) -> Member:
     )
 
 
-def test_the_first_start_has_nothing_to_go_on_with() -> None:
+def test_the_first_start_needs_no_correction() -> None:
     assert resumption(RULES, 0, NOTHING, None, None) == Resumption(False, None, None)
 
 
-def test_a_disk_that_is_as_was_recorded_is_gone_on_with() -> None:
+def test_a_disk_equal_to_the_recorded_state_needs_no_correction() -> None:
     last = following(96)
 
     assert resumption(RULES, 0, disk(RULES, last), last, None) == Resumption(False, None, None)
@@ -56,7 +56,7 @@ def test_the_first_step_of_all_may_not_have_been_taken() -> None:
     assert resumption(RULES, 0, NOTHING, last, None) == Resumption(True, None, None)
 
 
-def test_what_the_archive_has_recorded_besides_is_noted() -> None:
+def test_entries_that_only_the_archive_recorded_become_a_step() -> None:
     last = following(96)
     found = resumption(RULES, 0, disk(RULES, following(192)), last, None)
 
@@ -66,7 +66,7 @@ def test_what_the_archive_has_recorded_besides_is_noted() -> None:
     assert (found.drop_last, found.truncate_position) == (False, None)
 
 
-def test_what_an_election_was_about_to_cut_off_is_cut_off() -> None:
+def test_a_truncation_that_an_election_requested_is_carried_out() -> None:
     canvassing = replace(
         following(96), election_state=ElectionState.CANVASS, log_subscription=False
     )
@@ -85,7 +85,7 @@ def cut_off(previous: Member, position: int) -> Member:
     )
 
 
-def test_a_cut_is_on_disk_whole_or_not_at_all() -> None:
+def test_a_truncation_is_on_disk_completely_or_not_at_all() -> None:
     previous = replace(following(192), election_state=ElectionState.CANVASS)
     last = cut_off(previous, 96)
     on_disk = [disk(RULES, last), disk(RULES, previous)]
@@ -96,7 +96,7 @@ def test_a_cut_is_on_disk_whole_or_not_at_all() -> None:
     ]
 
 
-def test_a_log_that_goes_on_where_its_recording_log_says_it_was_truncated_is_refused() -> None:
+def test_a_log_that_continues_beyond_its_truncation_is_refused() -> None:
     previous = replace(following(192), election_state=ElectionState.CANVASS)
     last = cut_off(previous, 96)
     found = replace(disk(RULES, last), recorded_position=192)
@@ -114,7 +114,7 @@ def test_a_log_that_goes_on_where_its_recording_log_says_it_was_truncated_is_ref
     ],
     ids=["a log that nobody recorded", "a log that has shrunk", "another member's disk"],
 )
-def test_disk_and_recording_of_different_lives_are_refused(
+def test_disk_and_recorded_run_of_different_histories_are_refused(
     found: Member, last: Member | None, previous: Member | None
 ) -> None:
     with pytest.raises(ArchiveError):

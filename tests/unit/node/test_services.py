@@ -25,7 +25,7 @@ def contents(alone: Alone) -> list[bytes]:
     return [service.application.snapshot() for service in alone.services]
 
 
-def test_each_service_applies_what_is_for_it_and_the_log_is_processed_by_all() -> None:
+def test_each_service_processes_the_log_and_applies_its_own_requests() -> None:
     alone = both(MemoryStorage())
     session = alone.connect()
     alone.offer(session, 1, b"add 5", COUNTER)
@@ -38,7 +38,7 @@ def test_each_service_applies_what_is_for_it_and_the_log_is_processed_by_all() -
     assert {agent.role for agent in agents} == {Role.LEADER}
 
 
-def test_each_service_has_its_part_of_a_snapshot_and_goes_on_from_it() -> None:
+def test_each_service_continues_from_its_part_of_a_snapshot() -> None:
     first = both(MemoryStorage())
     session = first.connect()
     first.offer(session, 1, b"add 5", COUNTER)

@@ -51,7 +51,7 @@ class Pair:
     def settle(self) -> None:
         """Let both work until nothing is on its way."""
         while True:
-            worked = self.follower.ask() | self.leader.serve()
+            worked = self.follower.send_request() | self.leader.answer_requests()
             while self.on_way:
                 to, message = self.on_way.popleft()
                 (self.leader, self.follower)[to].on_message(1 - to, message)
@@ -73,7 +73,7 @@ def pair() -> Pair:
     return Pair()
 
 
-def test_the_live_log_is_joined_where_it_stands_and_followed(pair: Pair) -> None:
+def test_the_live_log_is_joined_at_its_end_and_followed(pair: Pair) -> None:
     pair.lead()
     image = pair.join()
     assert image.joined_position == pair.base
@@ -84,7 +84,7 @@ def test_the_live_log_is_joined_where_it_stands_and_followed(pair: Pair) -> None
         assert pair.agrees()
 
 
-def test_nothing_is_joined_before_there_is_a_stream_of_the_term(pair: Pair) -> None:
+def test_a_follower_cannot_join_before_the_stream_of_the_term_exists(pair: Pair) -> None:
     image = pair.join()
     assert image.joined_position == -1
     pair.leader.open_publication(TERM - 1, pair.base)
@@ -106,7 +106,7 @@ def test_nothing_is_recorded_before_the_recording_is_started(pair: Pair) -> None
     assert pair.recordings[1].end == pair.base
 
 
-def test_a_catch_up_brings_what_is_synced_from_where_it_was_asked_for(pair: Pair) -> None:
+def test_a_catch_up_sends_synced_entries_from_the_requested_position(pair: Pair) -> None:
     pair.lead()
     pair.write(30)
     image = pair.join(live=False, catchup=True)
@@ -137,11 +137,11 @@ def test_a_copy_ends_at_its_bound(pair: Pair) -> None:
     assert pair.recordings[1].end == ends[2]
 
 
-def test_what_is_lost_is_asked_for_again(pair: Pair) -> None:
+def test_lost_data_is_requested_again(pair: Pair) -> None:
     pair.lead()
     pair.join()
     pair.write(3)
-    pair.follower.ask()
+    pair.follower.send_request()
     pair.on_way.clear()
     pair.settle()
     assert not pair.agrees()
@@ -151,7 +151,7 @@ def test_what_is_lost_is_asked_for_again(pair: Pair) -> None:
     assert pair.agrees()
 
 
-def test_an_answer_to_an_older_request_is_passed_over(pair: Pair) -> None:
+def test_an_answer_to_an_older_request_is_ignored(pair: Pair) -> None:
     pair.lead()
     pair.join()
     pair.write(1)
@@ -160,7 +160,7 @@ def test_an_answer_to_an_older_request_is_passed_over(pair: Pair) -> None:
     assert pair.recordings[1].end == pair.base
 
 
-def test_a_silent_stream_has_ended_in_no_good_order(pair: Pair) -> None:
+def test_a_silent_stream_has_not_ended_regularly(pair: Pair) -> None:
     pair.lead()
     pair.join()
     assert pair.follower.log_closed() is None
@@ -201,12 +201,12 @@ def test_a_stream_whose_end_was_cut_off_cannot_be_read_to_its_end(pair: Pair) ->
     assert pair.follower.log_closed() is None
 
 
-def test_a_request_waits_until_there_is_something_to_say(pair: Pair) -> None:
+def test_a_request_waits_until_there_is_data(pair: Pair) -> None:
     pair.leader.on_message(1, LogRequest(1, TERM, pair.base, 1 << 40, int(StreamFlag.LIVE)))
-    assert not pair.leader.serve()
+    assert not pair.leader.answer_requests()
     pair.lead()
-    assert not pair.leader.serve()
+    assert not pair.leader.answer_requests()
     pair.write(1)
 
-    assert pair.leader.serve()
-    assert not pair.leader.serve()
+    assert pair.leader.answer_requests()
+    assert not pair.leader.answer_requests()

@@ -1,4 +1,4 @@
-"""Commands to a run: lines that are typed, in whatever pieces, and a line of another terminal."""
+"""Commands to a run: typed lines in any pieces, and a line of another terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from canvass.runner.control_socket import SOCKET, RunCommands, socket_path
 
 
-def test_lines_are_taken_as_they_come_and_the_end_of_them_ends_nothing(
+def test_typed_lines_are_read_in_pieces_and_their_end_does_not_end_the_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     reading, writing = os.pipe()
@@ -22,11 +22,11 @@ def test_lines_are_taken_as_they_come_and_the_end_of_them_ends_nothing(
         found = []
         async with RunCommands(tmp_path, 3, said.append) as commands, asyncio.timeout(60):
             os.write(writing, b"kill 1\nnonsense\n\nquit\ntoggle sn")
-            found += [(await commands.asked.get()).command for _ in range(2)]
+            found += [(await commands.queue.get()).command for _ in range(2)]
             os.write(writing, b"apshot\nstart all")
-            found.append((await commands.asked.get()).command)
+            found.append((await commands.queue.get()).command)
             os.close(writing)
-            found.append((await commands.asked.get()).command)
+            found.append((await commands.queue.get()).command)
         return [str(one) for one in found]
 
     with os.fdopen(reading) as stdin:
@@ -45,7 +45,7 @@ def test_lines_are_taken_as_they_come_and_the_end_of_them_ends_nothing(
         ("x" * 9_999, "", "a command has no more than 4,096 bytes\n"),
     ],
 )
-def test_another_terminal_is_reported_what_came_of_its_line(
+def test_another_terminal_receives_the_result_of_its_command(
     tmp_path: Path, line: str, done: str, answer: str
 ) -> None:
     folder = tmp_path / ("deep" * 40)  # Longer than the path of a socket may be.
@@ -60,7 +60,7 @@ def test_another_terminal_is_reported_what_came_of_its_line(
                 writer.write_eof()
             reading = asyncio.create_task(reader.readline())
             if answer.startswith(("ok", "kill 1: nothing")):
-                (await commands.asked.get()).answer(done)
+                (await commands.queue.get()).answer(done)
             found = await reading
             writer.close()
         return found.decode()

@@ -1,4 +1,4 @@
-"""Commands to a running cluster: what is one, and scripts of them."""
+"""Commands to a running cluster, and scripts of commands."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_script_is_read_in_the_order_of_time() -> None:
         ("", "unknown command ''"),
     ],
 )
-def test_what_is_no_command_is_refused_with_what_is_one(text: str, expected: str) -> None:
+def test_an_unknown_command_is_refused_with_the_list_of_commands(text: str, expected: str) -> None:
     with pytest.raises(RunnerError) as found:
         parse_command(text, 3)
     assert expected in str(found.value)
@@ -64,7 +64,7 @@ def test_a_command_reads_back_as_it_is_typed() -> None:
         assert str(parse_command(text, 3)) == text
 
 
-def test_chance_disturbs_one_member_at_a_time_and_undoes_it_in_time() -> None:
+def test_random_faults_affect_one_member_at_a_time_and_end_in_time() -> None:
     for seed in range(20):
         script = random_script(seed, 120, 3, clock=5)
         assert script == random_script(seed, 120, 3, clock=5)

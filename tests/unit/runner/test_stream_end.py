@@ -1,4 +1,4 @@
-"""The end of a recorded stream: the same numbers as from reading all of it."""
+"""The end of a recorded stream has the same numbers as the whole stream."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_last_two_states_are_found(path: Path) -> None:
     assert last_states(path) == (STATES[7], STATES[6])
 
 
-def test_a_step_that_was_not_written_to_its_end_does_not_count(path: Path) -> None:
+def test_an_incomplete_last_step_is_ignored(path: Path) -> None:
     with path.open("ab") as file:
         file.write(b'{"step":8,"timeNs":')
 
@@ -40,14 +40,14 @@ def test_a_step_that_was_not_written_to_its_end_does_not_count(path: Path) -> No
     assert next_numbers(path) == (8, 3)
 
 
-def test_there_is_nothing_where_nothing_was_recorded(tmp_path: Path) -> None:
+def test_a_missing_or_empty_file_has_no_states(tmp_path: Path) -> None:
     missing, empty = tmp_path / "member-0.ndjson", tmp_path / "member-1.ndjson"
     empty.touch()
     for path in (missing, empty):
         assert (last_states(path), next_numbers(path)) == ((None, None), None)
 
 
-def test_steps_are_forgotten_one_by_one(path: Path) -> None:
+def test_last_steps_are_removed_one_by_one(path: Path) -> None:
     for left in range(7, -1, -1):
         forget_last_step(path)
         states = [None, None, *STATES][: left + 2]
@@ -57,7 +57,7 @@ def test_steps_are_forgotten_one_by_one(path: Path) -> None:
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"step":8,"time'])
-def test_a_recording_goes_on_as_if_all_of_it_had_been_read(path: Path, torn: bytes) -> None:
+def test_the_end_of_a_stream_gives_the_numbers_of_the_whole_stream(path: Path, torn: bytes) -> None:
     with path.open("ab") as file:
         file.write(torn)
     other = path.with_name("copy.ndjson")

@@ -155,7 +155,7 @@ def test_nothing_beyond_the_commit_position_is_processed(recording: Recording) -
     assert tuple(witness.calls) == CALLS
 
 
-def test_joining_is_acknowledged_where_the_service_stands(recording: Recording) -> None:
+def test_a_join_is_acknowledged_at_the_position_of_the_service(recording: Recording) -> None:
     agent, _, _ = agent_of(recording)
     agent.inbox.append(replay(recording))
     agent.do_work(0)
@@ -198,15 +198,19 @@ def test_every_members_service_offers_to_the_log(recording: Recording) -> None:
     assert offered == [b"seen hello", b"seen own"]
 
 
-def test_a_service_that_is_elsewhere_does_not_join(recording: Recording) -> None:
+def test_a_service_at_another_position_does_not_join(recording: Recording) -> None:
     agent, _, _ = agent_of(recording)
     agent.inbox.append(replay(recording, start=96))
 
-    with pytest.raises(ArchiveError, match="stands at 0 and is to join the log at 96"):
+    with pytest.raises(
+        ArchiveError, match="has processed the log up to 0, and cannot join it at 96"
+    ):
         agent.do_work(0)
 
 
-def test_a_snapshot_is_taken_at_the_action_and_goes_on_from_there(recording: Recording) -> None:
+def test_a_service_takes_a_snapshot_at_the_action_and_continues(
+    recording: Recording,
+) -> None:
     agent, witness, _ = agent_of(recording)
     agent.inbox.append(replay(recording))
     work(agent, recording.end)
@@ -227,5 +231,5 @@ def test_a_snapshot_of_another_position_is_refused(recording: Recording) -> None
     work(agent, recording.end)
     ack = next(ack for ack in acks(agent) if ack.snapshot is not None)
 
-    with pytest.raises(ArchiveError, match="says that it was taken at"):
+    with pytest.raises(ArchiveError, match="was taken at"):
         agent_of(recording, ack.snapshot, ack.log_position + 32)

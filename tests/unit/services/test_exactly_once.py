@@ -29,7 +29,7 @@ def offer(service: ExactlyOnce, number: int, client: int = 7, body: bytes = b"ad
     service.on_session_message(SESSION, 0, REQUEST.pack(client, number) + body)
 
 
-def test_a_repetition_is_answered_as_the_first_time() -> None:
+def test_a_repeated_request_gets_the_first_answer() -> None:
     service, sink = counter()
     for number in (1, 2, 1, 2, 2, 3):
         offer(service, number)
@@ -45,7 +45,7 @@ def test_a_request_waits_for_the_one_before() -> None:
     assert [data[REQUEST.size :] for data in sink.sent] == [b"10", b"110", b"1110"]
 
 
-def test_clients_do_not_get_into_each_others_way() -> None:
+def test_requests_of_different_clients_are_independent() -> None:
     service, sink = counter()
     offer(service, 1, client=1)
     offer(service, 1, client=2)
@@ -53,9 +53,7 @@ def test_clients_do_not_get_into_each_others_way() -> None:
     assert [data[REQUEST.size :] for data in sink.sent] == [b"1", b"2"]
 
 
-def test_a_request_for_one_service_counts_with_the_others_and_is_applied_by_that_one_alone() -> (
-    None
-):
+def test_a_request_for_one_service_is_counted_by_all_and_applied_by_one() -> None:
     first, second = counter(0), counter(1)
     for number, service_id in ((1, 1), (2, 0), (3, ALL_SERVICES), (2, 0), (4, 1)):
         for service, _ in (first, second):
@@ -72,7 +70,7 @@ def test_a_request_for_one_service_counts_with_the_others_and_is_applied_by_that
 
 
 @given(st.lists(st.integers(1, WINDOW), max_size=200), st.integers(0, 200))
-def test_what_is_known_of_clients_is_in_the_snapshot(numbers: list[int], cut: int) -> None:
+def test_the_snapshot_has_the_state_of_clients(numbers: list[int], cut: int) -> None:
     service, sink = counter()
     restored, restored_sink = counter()
     for place, number in enumerate(numbers):
@@ -88,7 +86,7 @@ def test_what_is_known_of_clients_is_in_the_snapshot(numbers: list[int], cut: in
         assert restored.on_take_snapshot() == service.on_take_snapshot()
 
 
-def test_what_is_no_request_is_passed_over() -> None:
+def test_a_message_that_is_not_a_request_is_ignored() -> None:
     service, sink = counter()
     service.on_session_message(SESSION, 0, b"short")
     service.on_session_message(None, 0, REQUEST.pack(1, 1) + b"add 1")
@@ -123,7 +121,7 @@ def test_the_store_keeps_values() -> None:
 
 
 @pytest.mark.parametrize("request_", [b"add", b"add x", b"what", b"", b"add 1 2"])
-def test_the_counter_refuses_what_it_does_not_know(request_: bytes) -> None:
+def test_the_counter_refuses_unknown_requests(request_: bytes) -> None:
     one = Counter()
 
     assert one.apply(request_).startswith(b"error: ")

@@ -1,4 +1,4 @@
-"""What `ExactlyOnce` keeps of clients has bounds, and what falls out of them is the oldest."""
+"""`ExactlyOnce` keeps a limited state of clients, and drops the oldest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def offer(service: ExactlyOnce, client: int, number: int) -> None:
     service.on_session_message(SESSION, 0, REQUEST.pack(client, number) + b"add 1")
 
 
-def test_answers_are_kept_as_far_back_as_the_window_goes() -> None:
+def test_answers_are_kept_within_the_window() -> None:
     service, sink = started()
     for number in range(1, WINDOW + 2):
         offer(service, 7, number)

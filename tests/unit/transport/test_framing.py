@@ -1,4 +1,4 @@
-"""Messages on connections: whole, in pieces, too long, and of strangers."""
+"""Messages on connections: whole, in pieces, too long, and arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from canvass.transport.messages import decode_consensus, encode_consensus
 
 
 @given(st.lists(st.binary(max_size=50), max_size=8), st.integers(1, 20))
-def test_messages_come_out_as_they_went_in_whatever_the_pieces(
-    messages: list[bytes], size: int
-) -> None:
+def test_messages_in_any_pieces_are_read_as_written(messages: list[bytes], size: int) -> None:
     data = b"".join(map(framed, messages))
     reader = MessageReader()
     found = [
@@ -27,7 +25,7 @@ def test_messages_come_out_as_they_went_in_whatever_the_pieces(
     assert found == messages
 
 
-def test_what_is_too_long_is_refused_before_it_has_come() -> None:
+def test_a_message_that_is_too_long_is_refused_before_it_is_complete() -> None:
     with pytest.raises(FramingError, match="4294967295 bytes"):
         list(MessageReader().feed(b"\xff" * 4))
 
@@ -40,7 +38,7 @@ def test_consensus_messages_read_back(message: Message) -> None:
 
 
 @given(st.binary(max_size=80))
-def test_strange_bytes_are_no_consensus_message(data: bytes) -> None:
+def test_arbitrary_bytes_are_refused_or_a_consensus_message(data: bytes) -> None:
     try:
         number, message = decode_consensus(data)
     except LayoutError:

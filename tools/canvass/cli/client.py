@@ -1,6 +1,6 @@
 """``canvass client``: requests to a running cluster, from the command line or line by line.
 
-The command line is here; the client itself is in `canvass.client`.
+This module has the command line; `canvass.client` has the client.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from canvass.client.connection import Connection
 
 NAME: Final = "canvass"
-"""The client's name, as the members of the cluster know it."""
+"""The client's name for the members of the cluster."""
 MAX_SERVICES: Final = 127
-"""More than any cluster runs."""
+"""The greatest number of services; no cluster runs more."""
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
             typer.Option(help="Ingress endpoints, instead of --cluster: 0=127.0.0.1:PORT,1=..."),
         ] = "",
         snapshot: Annotated[
-            bool, typer.Option("--snapshot", help="Ask the cluster for a snapshot instead.")
+            bool, typer.Option("--snapshot", help="Request a snapshot of the cluster instead.")
         ] = False,
         service: Annotated[
             str,
@@ -61,12 +61,12 @@ def register(app: typer.Typer) -> None:
             int, typer.Option(min=1, max=20, help="With --endpoints: the --clock of canvass run.")
         ] = 5,
     ) -> None:
-        """Offer requests to a cluster; each is applied exactly once, whoever leads.
+        """Offer requests to a cluster. Each is applied exactly once, also if the leader changes.
 
         A counter knows `add N` and `get`. A key-value store knows `set KEY VALUE`, `get KEY`,
         `delete KEY` and `keys`.
 
-        Exit code 0: every request was answered. 2: a request was not.
+        Exit code 0: every request was answered. 2: a request was not answered.
 
         canvass client --cluster CLUSTER add 5
 
@@ -76,10 +76,12 @@ def register(app: typer.Typer) -> None:
         """
         found, clock, services = _find(cluster, endpoints, clock)
         if snapshot and (request or service):
-            raise CommandError("--snapshot takes no request: it is for all services")
+            raise CommandError(
+                "--snapshot is for all services: leave out the request and --service"
+            )
         secret = read_secret(secret_file)
         if snapshot:
-            asyncio.run(_ask_for_snapshot(found, secret, clock, timeout))
+            asyncio.run(_request_snapshot(found, secret, clock, timeout))
             raise typer.Exit(EXIT_OK)
         service_id = _service_id(service, services)
         lines = iter([os.fsencode(" ".join(request))]) if request else _lines()
@@ -177,7 +179,7 @@ async def _offer(
             print(answer.decode(errors="replace"), flush=True)
 
 
-async def _ask_for_snapshot(
+async def _request_snapshot(
     endpoints: dict[int, str], secret: str, clock: int, timeout_s: float
 ) -> None:
     from canvass.client.connection import Connection

@@ -43,7 +43,7 @@ _CLIENTS: Final = 2
 
 
 class Service(str, Enum):
-    """An application that the cluster can run."""
+    """An application of a cluster."""
 
     COUNTER = "counter"
     KEY_VALUE = "key-value"
@@ -108,12 +108,12 @@ def _register_run(app: typer.Typer) -> None:
         """Run a cluster: real processes on 127.0.0.1, real files, real sockets.
 
         Type `kill 0`, `start 0`, `pause leader`, `resume all`, `stop follower`, `toggle snapshot`,
-        `node 1 replicate-standby-snapshot` or `quit` while it runs, or give a script of such lines,
-        each after a time in seconds. Every member records its steps while it works.
+        `node 1 replicate-standby-snapshot` or `quit` while it runs. Or give a script: on each line
+        a time in seconds and a command. Every member records its steps.
 
         Exit code 0: at the end all members agree, every acknowledged request counts once, and the
-        services of all members were equal at equal positions. 1: one of these does not hold. 2: the
-        cluster could not be run. 130: interrupted.
+        services of all members were equal at equal positions. 1: one of these conditions does not
+        hold. 2: the cluster could not be run. 130: interrupted.
 
         canvass run --out CLUSTER --load 100
 
@@ -186,7 +186,7 @@ def _show(report: ClusterReport) -> None:
         latencies = ", ".join(
             f"{name} {value:,.1f} ms" for name, value in report.latency_ms.items()
         )
-        value = "was not asked for" if report.counter is None else f"is at {report.counter:,}"
+        value = "was not read" if report.counter is None else f"is at {report.counter:,}"
         console.print(
             f"  {report.requests_acknowledged:,} of {report.requests_offered:,} requests "
             f"acknowledged, the counter {value}; {latencies}"
@@ -206,7 +206,7 @@ def _show(report: ClusterReport) -> None:
 
 
 def _words(row: Sequence[str]) -> str:
-    """A member in the plain line: process, role, election state and term."""
+    """The text of a member in the plain line: process, role, election state and term."""
     member, process, role, election_state, term = row[:5]
     named = f"member {member} {process}"
     return f"{named}, {role} {election_state} term {term}" if role else named
@@ -226,7 +226,7 @@ _NARROW_COLUMNS: Final = (0, 1, 2, 3, 4, 7, 11)
 
 
 class RunView:
-    """Shows a cluster while it runs.
+    """A view of a cluster while it runs.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ class RunView:
 
     def _row(self, i: int) -> list[str]:
         supervisor = self._supervisor
-        started = f"process {supervisor.lives(i)}"
+        started = f"process {supervisor.incarnation(i)}"
         if not supervisor.is_up(i):
             return [str(i), f"down, {started}", *[""] * (len(_COLUMNS) - 2)]
         process = f"paused, {started}" if supervisor.is_paused(i) else started
@@ -364,7 +364,7 @@ def _register_control(app: typer.Typer) -> None:
     ) -> None:
         """Send a command to a running cluster, as if it was typed at `canvass run`.
 
-        Exit code 0: the command was done; the output says how. 2: it was not done.
+        Exit code 0: the command was done; the output lists its effects. 2: it was not done.
 
         canvass control CLUSTER toggle snapshot
 

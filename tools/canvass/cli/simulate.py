@@ -1,6 +1,7 @@
-"""``canvass simulate``: run clusters with faults in virtual time, seed after seed.
+"""``canvass simulate``: run clusters with faults in virtual time, one run for each seed.
 
-The command line and what is printed; `canvass.selftest.simulation_series` does the runs.
+This module has the command line and the printed result; `canvass.selftest.simulation_series` does
+the runs.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def show(report: SimulationReport, out: Path | None) -> None:
     if report.left_out:
         runs = counted(len(report.left_out), "run")
         say(
-            f"in {runs} members stay out until the next election, which is no failure: see "
+            f"in {runs} members stay out until the next election; this is no failure: see "
             "docs/findings/HZ3.md"
         )
         for one in report.left_out:
@@ -64,7 +65,7 @@ def show(report: SimulationReport, out: Path | None) -> None:
         say(f"recorded in {out}")
 
 
-NO_RECORD = "the spec has no member that loses its disk, so there is nothing to verify"
+NO_RECORD = "members of the spec do not lose their disks, so the runs cannot be verified"
 
 
 def register(app: typer.Typer) -> None:
@@ -82,7 +83,8 @@ def register(app: typer.Typer) -> None:
             Revision, typer.Option(help="The protocol that the members run.")
         ] = Revision.HARDENED,
         options: Annotated[
-            str, typer.Option(metavar="JSON", help="Repeat one run: the options in its `run.json`.")
+            str,
+            typer.Option(metavar="JSON", help="Repeat one run with the options in its `run.json`."),
         ] = "",
         coverage: Annotated[
             bool, typer.Option("--coverage", help="Count the distinct steps that the runs take.")
@@ -99,7 +101,9 @@ def register(app: typer.Typer) -> None:
         ] = False,
         profile: Annotated[
             str,
-            typer.Option(help="The faults: swarm (all kinds), or a profile such as broken-joins."),
+            typer.Option(
+                help="The faults: swarm (all kinds), or a profile, for example broken-joins."
+            ),
         ] = "swarm",
         disk_loss: Annotated[
             bool,
@@ -135,7 +139,7 @@ def register(app: typer.Typer) -> None:
             raise CommandError(f"{out} is not empty; name a new or empty folder")
         if disk_loss and (out is not None or coverage_guided or coverage or graph or options):
             raise CommandError(
-                f"--disk-loss excludes --out, --options and all about coverage: {NO_RECORD}"
+                f"--disk-loss excludes --out, --options and coverage options: {NO_RECORD}"
             )
         if profile not in PROFILES:
             raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
