@@ -94,23 +94,13 @@ _PHASE: Final = attrgetter(
     "candidate_term_id",
     "replay_stop_position",
 )
-"""The phase of a member: its election state, whether the work there has begun, and the terms that
-most kinds of its messages contain.
-"""
+"""The phase of a member: its election state, whether the work there has begun, and its terms."""
 
 
 _REPORTS: Final = attrgetter(
     "module_state", "role", "module_leadership_term_id", "leader_member_id"
 )
 """The fields that decide how a closed member reports, without the position."""
-
-
-def _terms_of(m: Message) -> tuple[int, ...]:
-    """The terms that a message contains."""
-    return tuple(getattr(m, name) for name in _TERMS if hasattr(m, name))
-
-
-_TERMS: Final = ("log_leadership_term_id", "leadership_term_id", "candidate_term_id")
 
 
 def positions_in(m: Message) -> list[int]:
@@ -193,7 +183,6 @@ class Windows:
         self._numbers = [moves.number_of(step.state) for step in self.steps]
         self._greatest: dict[int, int] = {}
         self._reported: dict[tuple[object, ...], tuple[int, int, int, int] | None] = {}
-        self._terms: dict[tuple[object, ...], set[tuple[int, ...]]] = {}
         self._likely: dict[frozenset[int], list[frozenset[int]]] = {}
 
     def likely(self, s: Member) -> list[frozenset[int]]:
@@ -249,8 +238,6 @@ class Windows:
         following = self.steps[t + 1 : t + 2] if isinstance(m, TerminationAck) else ()
         if any(step.action != PROCESS_END for step in following):
             return False  # A terminated process takes no more steps.
-        if not self._fits(s, m):
-            return False
         # In an election only a leader's state decides.
         leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
         known = () if leads_election and type(m) is not StopCatchup else self._known(t)
@@ -334,28 +321,6 @@ class Windows:
                 if answered is not None:
                     found.update(((send.to, send.message), AFTER) for send in answered.sends)
         return found
-
-    def _fits(self, s: Member, m: Message) -> bool:
-        """Whether the terms of a message are those that a member in this phase sends.
-
-        This saves most searches: positions do not change the terms, so one state stands for all
-        states of its phase. Messages that only answer others always fit, as do kinds whose terms
-        depend on more than the phase.
-        """
-        kind = type(m)
-        if kind is NewLeadershipTerm or kind is TerminationAck:
-            return True
-        key = (_PHASE(s), kind)
-        known = self._terms.get(key)
-        if known is None:
-            known = self._terms[key] = {
-                _terms_of(send.message)
-                for action, given in self.sending(s, kind)
-                if (outcome := self.moves.take(s, action, given)) is not None
-                for send in outcome.sends
-                if type(send.message) is kind
-            }
-        return not known or _terms_of(m) in known
 
     def inferred_receipts(
         self, s: Member, to: int, m: Message, silent_messages: frozenset[str]
