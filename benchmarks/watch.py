@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -95,7 +96,9 @@ def run(given: argparse.Namespace, files: Sequence[TextIO], pid: int) -> None:
     """Write at the rate, and look each second."""
     source, written, size = endless(merged()), 0, 0
     begun = time.monotonic()
-    behind, sizes = [], []
+    behind: list[float] = []
+    sizes: list[float] = []
+    first = 1
     for second in range(given.seconds):
         for slice_ in range(10):
             for _ in range(given.rate // 10):
@@ -106,10 +109,14 @@ def run(given: argparse.Namespace, files: Sequence[TextIO], pid: int) -> None:
             written += given.rate // 10
             due = begun + second + (slice_ + 1) / 10
             time.sleep(max(0.0, due - time.monotonic()))
-        if second < 3:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{given.port}/metrics") as answer:
+                text = answer.read().decode()
+        except urllib.error.URLError:
+            if behind:
+                raise
+            first = second + 2
             continue  # Python starts.
-        with urllib.request.urlopen(f"http://127.0.0.1:{given.port}/metrics") as answer:
-            text = answer.read().decode()
         read = sum(int(n) for n in re.findall(r"canvass_read_bytes_total\{.*\} (\d+)", text))
         behind.append((size - read) / (size / written) / given.rate)
         sizes.append(memory_mib(pid))
@@ -121,7 +128,7 @@ def run(given: argparse.Namespace, files: Sequence[TextIO], pid: int) -> None:
     print(f"processor: {cpu / elapsed:.2f} of one core")
     half = sizes[len(sizes) // 2]
     at_last = f"{half:.0f} MiB at half of the time, {sizes[-1]:.0f} MiB at the end"
-    print(f"memory: {sizes[0]:.0f} MiB after 4 s, {at_last}")
+    print(f"memory: {sizes[0]:.0f} MiB after {first} s, {at_last}")
 
 
 if __name__ == "__main__":

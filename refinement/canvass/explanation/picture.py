@@ -1,8 +1,7 @@
-"""The picture of a running cluster in bounded memory, the changes of the picture, and its metrics.
+"""The picture of a running cluster in bounded memory, and the changes of the picture.
 
-Memory is bounded, as only the lines of the last elections are kept. Members report positions all
-the time; only the latest reports before each other line are kept. The metrics are in Prometheus'
-text format.
+Memory is bounded, as only the lines of the last elections are kept, and the last dangers. Members
+report positions all the time; only the latest reports before each other line are kept.
 
 Logs are read as they grow: rolled files, truncated files, new members. If a file is rolled, the
 lines read from it have its new name from then on.
@@ -14,15 +13,16 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from canvass.explanation.evidence import Evidence
-from canvass.explanation.leaderships import sentence_of
+from canvass.explanation.leaderships import Leadership, sentence_of
 from canvass.explanation.report import Explanation, explain
-from canvass.explanation.timeline import make_timeline
+from canvass.explanation.risks import FEW_DISKS, TRUNCATED, RiskReport
+from canvass.explanation.timeline import CLOSED, make_timeline
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.logs import MemberLog, members_named, read_cluster
 from canvass.traces.aeron_log.parser import LogParser
@@ -31,8 +31,11 @@ from canvass.traces.aeron_log.records import (
     AppendPosition,
     CanvassPosition,
     CommitPosition,
+    ElectionStateChange,
     LogRecord,
     NewElection,
+    ProcessStart,
+    StateChange,
 )
 from canvass.traces.aeron_log.source import LogSource
 
@@ -69,12 +72,13 @@ class FollowedLog:
         self.read_bytes = 0
         self._parser = LogParser(max_lines=sys.maxsize)
         self._rolled = rolled
+        self._pieces: Iterator[list[LogRecord]] = iter(())
         self._file: BinaryIO | None = None
         self._inode = 0
         self._inodes: set[int] = set()
 
     def read(self) -> tuple[list[LogRecord], bool]:
-        """Read the lines written since the last call.
+        """Read lines written since the last call: at most a piece of one file.
 
         Returns
         -------
@@ -86,16 +90,19 @@ class FollowedLog:
         AeronLogError
             If a file is not an event log.
         """
-        found: list[LogRecord] = []
-        while self._rolled:
-            found += self._whole(self._rolled.pop(0))
+        piece = next(self._pieces, None)
+        if piece is None and self._rolled:
+            self._pieces = self._whole(self._rolled.pop(0))
+            piece = next(self._pieces)
+        if piece is not None:
+            self.lines += len(piece)
+            return piece, False
         if self._file is None and not self._open():
-            self.lines += len(found)
-            return found, True
+            return [], True
         assert self._file is not None
         data = self._file.read(CHUNK_BYTES)
         self.read_bytes += len(data)
-        found += self._parser.feed(data)
+        found = list(self._parser.feed(data))
         at_end = len(data) < CHUNK_BYTES
         if at_end and self._has_changed():
             rest = self._file.read()
@@ -118,15 +125,16 @@ class FollowedLog:
         rolled.sort(key=lambda path: path.stat().st_mtime_ns)
         return [*rolled, self.path] if self.path.is_file() else rolled
 
-    def _whole(self, path: Path) -> Iterator[LogRecord]:
+    def _whole(self, path: Path) -> Iterator[list[LogRecord]]:
+        """The records of a rolled file, in pieces of bounded size."""
         source = LogSource(path)
         self._inodes.add(path.stat().st_ino)
         self._parser.begin_file(str(path))
         self.names.append(path.name)
         for piece in source.pieces():
             self.read_bytes += len(piece)
-            yield from self._parser.feed(piece)
-        yield from self._parser.end_file(cut=source.cut)
+            yield list(self._parser.feed(piece))
+        yield list(self._parser.end_file(cut=source.cut))
 
     def _open(self) -> bool:
         try:
@@ -242,7 +250,13 @@ def _in_order(paths: list[Path]) -> list[Path]:
 
 
 MAX_RECORDS: Final = 1_500
-"""Records of one member. Beyond it the older half is forgotten, up to the start of an election."""
+"""Records of one member. If an explanation has more, old ones are forgotten after it."""
+_TOO_MANY: Final = 4
+"""So many times `MAX_RECORDS` of one member call for an explanation at once."""
+_BEFORE: Final = 50
+"""Records before an election that are kept with it: they show how the last leader ended."""
+_DANGERS: Final = 20
+"""The last dangers are kept when their lines are forgotten."""
 _MAX_KEYS: Final = 10_000
 """Announcements that are remembered; the oldest are forgotten."""
 
@@ -275,21 +289,40 @@ class KeptRecords:
                 self._kept.append(record)
                 news = True
             self.newest_ns = record.time_ns or self.newest_ns
-        if len(self._kept) > MAX_RECORDS:
-            self._forget()
         return news
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def _positions(self) -> list[LogRecord]:
         return sorted(self._latest.values(), key=lambda record: (record.file, record.line))
 
-    def _forget(self) -> None:
-        half = len(self._kept) // 2
-        starts = (k for k in range(half, len(self._kept)) if isinstance(self._kept[k], NewElection))
-        del self._kept[: next(starts, half)]
+    def forget(self) -> None:
+        """Forget old records, if there are more than `MAX_RECORDS`.
+
+        About half of `MAX_RECORDS` remain, from the beginning of an election on, with some lines
+        before it. A leadership that lasts keeps the line that began it.
+        """
+        if len(self) <= MAX_RECORDS:
+            return
+        old = len(self) - MAX_RECORDS // 2
+        starts = (k for k in range(old, len(self)) if isinstance(self._kept[k], NewElection))
+        cut = max(next(starts, old) - _BEFORE, 0)
+        changes = (one for one in reversed(self._kept[:cut]) if _changes_leadership(one))
+        last = next(changes, None)
+        opened = isinstance(last, ElectionStateChange) and last.new_state == CLOSED
+        self._kept = [*([last] if opened and last is not None else []), *self._kept[cut:]]
 
     def records(self) -> list[LogRecord]:
         """What is kept, in the order of the lines."""
         return [*self._kept, *self._positions()]
+
+
+def _changes_leadership(record: LogRecord) -> bool:
+    """Whether a record can begin or end the leadership of its member."""
+    if isinstance(record, StateChange):
+        return record.new_state == CLOSED
+    return isinstance(record, ElectionStateChange | NewElection | ProcessStart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,13 +368,20 @@ class Picture:
     ----------
     explanation
         From the kept lines; none before the first line of a cluster.
+    leadership
+        The last one whose beginning a line showed; a newer one if lines show that only.
+    dangers
+        The last ones, also if their lines have been forgotten.
     totals
         Since the beginning.
     """
 
     def __init__(self, settings: Mapping[str, int] | None = None) -> None:
         self.explanation: Explanation | None = None
+        self.leadership: Leadership | None = None
         self.totals = Totals()
+        self._dangers: dict[tuple[object, ...], RiskReport] = {}
+        self._has_forgotten = False
         self._settings = dict(settings or {})
         self._members: dict[int, KeptRecords] = {}
         self._seen: set[tuple[object, ...]] = set()
@@ -354,6 +394,16 @@ class Picture:
             kept = self._members.setdefault(member_id, KeptRecords())
             news |= kept.add(records)
         return news
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many lines came since the last explanation that `update` is due."""
+        return any(len(kept) > _TOO_MANY * MAX_RECORDS for kept in self._members.values())
+
+    @property
+    def dangers(self) -> list[RiskReport]:
+        """The last dangers, in the order in which they were found."""
+        return list(self._dangers.values())
 
     def lags(self) -> dict[int, int]:
         """For each member how far it is behind the highest position that any line shows."""
@@ -371,7 +421,7 @@ class Picture:
         return {member_id: highest - end for member_id, end in sorted(ends.items())}
 
     def update(self, names: Mapping[int, list[str]]) -> list[News]:
-        """Explain the kept lines, and say what is new.
+        """Explain the kept lines, say what is new, and forget old lines.
 
         Parameters
         ----------
@@ -389,7 +439,21 @@ class Picture:
         if not timeline.members:
             return []
         self.explanation = explain(timeline, None, self._settings)
-        return list(self._news(self.explanation))
+        self._see_leadership(self.explanation.leaderships)
+        news = list(self._news(self.explanation))
+        for kept in self._members.values():
+            before = len(kept)
+            kept.forget()
+            self._has_forgotten |= len(kept) < before
+        return news
+
+    def _see_leadership(self, rows: Sequence[Leadership]) -> None:
+        exact = [row for row in rows if row.is_exact]
+        self.leadership = exact[-1] if exact else self.leadership
+        for row in rows:
+            last = self.leadership
+            if last is None or row.leadership_term_id > last.leadership_term_id:
+                self.leadership = row
 
     def _news(self, found: Explanation) -> Iterator[News]:
         for one in found.elections:
@@ -402,6 +466,8 @@ class Picture:
             if ended and self._is_new("leadership", row.evidence[:1]):
                 yield News("leadership", "note", str(sentence_of(row)))
         for gap in found.gaps:
+            if self._has_forgotten and gap.from_ns == found.begin_ns:
+                continue  # It begins with the first line that is kept.
             if gap.leadership_term_id is not None and self._is_new("gap", gap.sentence.evidence):
                 self.totals.without_leader_ns += gap.until_ns - (gap.from_ns or gap.until_ns)
         yield from self._troubles(found)
@@ -417,10 +483,10 @@ class Picture:
             elif self._is_over(stuck.kind, stuck.until_ns, begin):
                 yield News("stuck", "note", f"no longer stuck: {first}")
         for risk in found.risks:
-            # A line that comes later can make a note a danger.
-            kind, lines = f"{risk.severity} {risk.kind}", risk.sentences[0].evidence
+            kind = TRUNCATED if risk.kind == FEW_DISKS else risk.kind
+            lines = risk.sentences[0].evidence
             first, *rest = map(str, risk.sentences)
-            if self._is_new(kind, lines):
+            if self._is_graver(kind, risk.severity, lines):
                 risks = self.totals.risks
                 risks[risk.severity] = risks.get(risk.severity, 0) + 1
                 yield News("risk", risk.severity, " ".join((f"{risk.title}:", first, *rest)))
@@ -428,14 +494,28 @@ class Picture:
             elif self._is_over(kind, risk.until_ns, lines):
                 text = " ".join((f"no longer: {risk.title}:", first, *rest[-1:]))
                 yield News("risk", "note", text)
+            if risk.severity == "danger":
+                self._dangers[_key(kind, lines)] = risk
+        while len(self._dangers) > _DANGERS:
+            del self._dangers[next(iter(self._dangers))]
+
+    def _is_graver(self, kind: str, severity: str, lines: tuple[Evidence, ...]) -> bool:
+        """Whether no risk of this severity or a graver one was announced for these lines.
+
+        A line that comes later can make a note a danger. A line that is forgotten makes no danger
+        a note.
+        """
+        graver = _SEVERITIES[_SEVERITIES.index(severity) :]
+        if any(_key(f"{one} {kind}", lines) in self._seen for one in graver):
+            return False
+        return self._is_new(f"{severity} {kind}", lines)
 
     def _is_over(self, kind: str, until_ns: int | None, lines: Iterable[Evidence]) -> bool:
         """Whether an end is known that was not known before."""
         return until_ns is not None and self._is_new(f"end of {kind}", lines)
 
     def _is_new(self, kind: str, lines: Iterable[Evidence]) -> bool:
-        # Not by the name of the file: a file that is rolled gets another one.
-        key = (kind, *((line.member_id, line.line, line.time_ns) for line in lines))
+        key = _key(kind, lines)
         if key in self._seen:
             return False
         self._seen.add(key)
@@ -445,73 +525,9 @@ class Picture:
         return True
 
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_SEVERITIES: Final = ("note", "warning", "danger")
 
 
-def render(
-    picture: Picture,
-    lines: Mapping[int, int],
-    read_bytes: Mapping[int, int],
-    behind_s: float,
-    verdict: str,
-    seconds_ago: float,
-) -> str:
-    """Write the metrics.
-
-    Parameters
-    ----------
-    lines, read_bytes
-        Records and bytes read, by member.
-    behind_s
-        Seconds since all lines of the logs had been read.
-    verdict
-        Of the last check; empty if there was none.
-    seconds_ago
-        Seconds since that check.
-    """
-    rows: list[str] = []
-    totals, found = picture.totals, picture.explanation
-    rows += _metric("elections_total", "counter", "Elections that a member won.", totals.elections)
-    seconds = round(totals.without_leader_ns / 1e9, 3)
-    what = "Time between leaders, of gaps that have ended."
-    rows += _metric("without_leader_seconds_total", "counter", what, seconds)
-    last = found.leaderships[-1] if found and found.leaderships else None
-    leads = last is not None and last.ended_by == "log ends"
-    leader = last.leader_member_id if last is not None and leads else None
-    rows += _metric(
-        "leader_member_id",
-        "gauge",
-        "The leader; -1 if there is none.",
-        -1 if leader is None else leader,
-    )
-    term = -1 if last is None else last.leadership_term_id
-    rows += _metric("leadership_term_id", "gauge", "The last term that was opened.", term)
-    rows += _labelled(
-        "member_lag_bytes", "gauge", "Behind the highest position.", "member", picture.lags()
-    )
-    stuck = sum(one.until_ns is None for one in found.stuck) if found else 0
-    rows += _metric("stuck_members", "gauge", "Members that are stuck now.", stuck)
-    risks = {severity: totals.risks.get(severity, 0) for severity in ("danger", "warning", "note")}
-    rows += _labelled("risks", "counter", "What was at risk.", "severity", risks)
-    rows += _labelled("lines_total", "counter", "Lines of events read.", "member", lines)
-    rows += _labelled("read_bytes_total", "counter", "Bytes read.", "member", read_bytes)
-    rows += _metric("seconds_behind", "gauge", "Since all lines had been read.", round(behind_s, 3))
-    if verdict:
-        rows += _labelled("verdict", "gauge", "Verdict of the last check.", "verdict", {verdict: 1})
-        rows += _metric("verdict_age_seconds", "gauge", "Since then.", round(seconds_ago, 1))
-    return "".join(f"{row}\n" for row in rows)
-
-
-def _metric(name: str, kind: str, text: str, value: float) -> Iterator[str]:
-    yield f"# HELP canvass_{name} {text}"
-    yield f"# TYPE canvass_{name} {kind}"
-    yield f"canvass_{name} {value}"
-
-
-def _labelled(
-    name: str, kind: str, text: str, label: str, values: Mapping[str, int] | Mapping[int, int]
-) -> Iterator[str]:
-    yield f"# HELP canvass_{name} {text}"
-    yield f"# TYPE canvass_{name} {kind}"
-    for key, value in values.items():
-        yield f'canvass_{name}{{{label}="{key}"}} {value}'
+def _key(kind: str, lines: Iterable[Evidence]) -> tuple[object, ...]:
+    """A key without the names of the files: a file that is rolled gets another one."""
+    return kind, *((line.member_id, line.line, line.time_ns) for line in lines)

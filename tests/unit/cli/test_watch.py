@@ -18,12 +18,14 @@ from rich.console import Console
 
 from canvass.cli import watch
 from canvass.cli.watch import Checked, Display, ExitOn, LiveCheck, Watch, poll, serve
+from canvass.explanation import picture
 from canvass.explanation.picture import FollowedLogs, Picture
 from canvass.traces.aeron_log.logs import read_cluster
 from support.aeron_runs import lines_of
 
 ROOT = Path(__file__).parents[3]
 LOSES = ROOT / "samples" / "aeron-hz6"
+LOSES_FOR_EVER = ROOT / "samples" / "aeron-hz3"
 KEEPS = ROOT / "samples" / "aeron" / "b-leader-killed"
 Command = Callable[..., tuple[int, str, str]]
 
@@ -42,7 +44,8 @@ class Writing:
 
     def __init__(self, capture: Path, folder: Path) -> None:
         self.folder = folder
-        self.lines = {i: lines_of(capture, i) for i in range(3)}
+        members = range(len(list(capture.glob("member-*.log.gz"))))
+        self.lines = {i: lines_of(capture, i) for i in members}
         self.begin = min(
             stamp(line) for rows in self.lines.values() for line in rows if "[" in line
         )
@@ -197,6 +200,46 @@ def test_once_reads_and_checks_what_is_there(command: Command, tmp_path: Path) -
     assert (code, err) == (1, "")
     assert "Who led when" in out
     assert out.splitlines()[-1].startswith("verdict: DIVERGES: member 0 at [")
+
+
+def test_once_shows_all_dangers_of_a_long_log(command: Command, tmp_path: Path) -> None:
+    """The logs have more lines than the picture of a running cluster keeps."""
+    Writing(LOSES_FOR_EVER, tmp_path).until(200)
+
+    code, out, _ = command("watch", tmp_path, "--once", "--verify", 0)
+
+    assert code == 0
+    assert out.count("danger: committed on too few disks") == 3
+    assert "begins within a process" not in out
+
+
+def test_a_danger_stays_in_the_picture_when_its_lines_are_forgotten(
+    tmp_path: Path, watching: Callable[..., Watching], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture, "MAX_RECORDS", 300)
+    writing = Writing(LOSES_FOR_EVER, tmp_path / "logs")
+    writing.until(50)
+    one = watching()
+    for seconds in (60, 75, 90, 200):
+        writing.until(seconds)
+        one.poll()
+        one.state.changed = True
+    one.poll()
+    screen = watch._screen(one.state)
+
+    assert one.out.getvalue().count("danger: committed on too few disks") == 3
+    assert screen.count("danger: committed on too few disks") == 3
+    assert screen.count("  The picture no longer follows these lines.\n") == 3
+    assert "\nTerm 11: member 3 led, until it began an election" in screen
+
+
+def test_a_terminal_wraps_long_lines() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=60, height=40, force_terminal=True, soft_wrap=True)
+    with Display(console) as display:
+        display.show(f"danger: {'word ' * 40}the end", [])
+
+    assert "the end" in out.getvalue()
 
 
 def test_a_folder_without_a_log_is_one_line(command: Command, tmp_path: Path) -> None:

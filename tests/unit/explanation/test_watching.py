@@ -11,7 +11,8 @@ from typing import TypeAlias
 import pytest
 
 from canvass.explanation import picture as picture_module
-from canvass.explanation.picture import FollowedLogs, KeptRecords, News, Picture, render
+from canvass.explanation.metrics import render
+from canvass.explanation.picture import FollowedLogs, KeptRecords, News, Picture
 from canvass.explanation.report import explain
 from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log.errors import AeronLogError
@@ -214,7 +215,33 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         again = StoryLog(0)
         lead(again, (), 200.0 + number, 200.5 + number)
         many.add(records_of(tmp_path / str(number), again))
+        many.forget()
     assert len(many.records()) < 420
+
+
+def test_a_leadership_that_lasts_is_not_forgotten(
+    tmp_path: Path, follow: Follow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of sessions come and go in one term; then the leader is killed."""
+    monkeypatch.setattr(picture_module, "MAX_RECORDS", 400)
+    leader, one = StoryLog(0), StoryLog(1)
+    lead(leader, (one,), 100.0, 103.0)
+    logs, seen = follow(write_story(tmp_path, [leader, one])), Picture()
+    for number in range(1_000):
+        fields = f"leadershipTermId=0 sessionId={number} logPosition=96"
+        text = f"{fields} timestamp=1 timeUnit=ms"
+        leader.event(104.0 + number / 100, "APPEND_SESSION_OPEN", text)
+        if number % 100 == 0:
+            write_story(tmp_path, [leader, one])
+            news_of(logs, seen)
+    assert seen.explanation is not None
+    assert [row.ended_by for row in seen.explanation.leaderships] == ["log ends"]
+    leader.start(120.0)
+    write_story(tmp_path, [leader, one])
+    news_of(logs, seen)
+
+    assert seen.leadership is not None
+    assert (seen.leadership.leader_member_id, seen.leadership.ended_by) == (0, "process ended")
 
 
 def records_of(folder: Path, log: StoryLog) -> list[LogRecord]:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from canvass.conformance.report import Report
     from canvass.explanation.picture import FollowedLogs, News, Picture
     from canvass.explanation.report import Explanation
+    from canvass.explanation.risks import RiskReport
 
 MAX_BYTES: Final = 32 << 20
 """Of one member, a log of some 150,000 lines."""
@@ -375,7 +376,7 @@ def poll(
         Whether all that is there has been read; and the exit code, if something ends the command.
     """
     at_end, now = _read(state), time.monotonic()
-    if now >= display.due_at:
+    if now >= display.due_at or state.picture.is_full:
         reasons = _redraw(state, display, exit_on)
         for reason in reasons:
             _run(command, reason)
@@ -450,7 +451,9 @@ class Display:
         from rich.text import Text
 
         if self._live is not None:
-            self._live.update(Text(screen), refresh=True)
+            # The console does not wrap lines, so that lines in a file stay whole.
+            text = Text(screen, no_wrap=False, overflow="fold")
+            self._live.update(text, refresh=True)
         else:
             for one in news:
                 self.say(str(one))
@@ -496,15 +499,16 @@ def _screen(state: Watch) -> str:
     """The picture, short enough for a terminal."""
     from canvass.explanation.evidence import shown_ns
     from canvass.explanation.leaderships import sentence_of
+    from canvass.traces.counts import counted
 
     found, totals = state.picture.explanation, state.picture.totals
     if found is None:
         return f"watching {state.logs.folder}: no line of a cluster yet"
-    last = found.leaderships[-1] if found.leaderships else None
+    last = state.picture.leadership
     lines = sum(log.lines for log in state.logs.members.values())
-    without = shown_ns(totals.without_leader_ns)
+    elections, without = counted(totals.elections, "election"), shown_ns(totals.without_leader_ns)
     rows = [
-        f"{state.logs.folder}: {lines:,} lines, {totals.elections} elections, {without} leaderless",
+        f"{state.logs.folder}: {lines:,} lines, {elections}, {without} without a leader",
         "no leader yet" if last is None else str(sentence_of(last)),
     ]
     lags = ", ".join(f"member {k}: {lag:,}" for k, lag in state.picture.lags().items())
@@ -512,15 +516,21 @@ def _screen(state: Watch) -> str:
     if state.checks.count:
         rows.append(_verdict_line(state))
     # A terminal leaves out the last rows if there are too many: dangers come first.
-    for severity in ("danger", "warning"):
-        for risk in [one for one in found.risks if one.severity == severity][-_LAST:]:
-            first, *rest = risk.sentences
-            rows.append(f"{severity}: {risk.title}: {first}")
-            rows += [f"  {sentence}" for sentence in rest]
-        if severity == "danger":
-            rows += _stuck_rows(found)
+    for danger in state.picture.dangers[-_LAST:]:
+        rows += _risk_rows(danger)
+        if danger not in found.risks:
+            rows.append("  The picture no longer follows these lines.")
+    rows += _stuck_rows(found)
+    for warning in [one for one in found.risks if one.severity == "warning"][-_LAST:]:
+        rows += _risk_rows(warning)
     rows += [str(one.sentence) for one in found.elections[-_LAST:]]
     return "\n".join(rows)
+
+
+def _risk_rows(risk: RiskReport) -> Iterator[str]:
+    first, *rest = risk.sentences
+    yield f"{risk.severity}: {risk.title}: {first}"
+    yield from (f"  {sentence}" for sentence in rest)
 
 
 def _stuck_rows(found: Explanation) -> Iterator[str]:
@@ -533,7 +543,7 @@ def _stuck_rows(found: Explanation) -> Iterator[str]:
 
 
 def _publish(state: Watch, now: float) -> None:
-    from canvass.explanation.picture import render
+    from canvass.explanation.metrics import render
 
     state.published_at = now
     lines = {member_id: log.lines for member_id, log in state.logs.members.items()}
@@ -545,7 +555,7 @@ def _publish(state: Watch, now: float) -> None:
 
 def serve(state: Watch, port: int) -> ThreadingHTTPServer:
     """Serve the metrics on the loopback interface."""
-    from canvass.explanation.picture import CONTENT_TYPE
+    from canvass.explanation.metrics import CONTENT_TYPE
 
     class Handler(BaseHTTPRequestHandler):
         """Answers ``GET /metrics``."""
