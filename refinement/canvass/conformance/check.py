@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import LoadedRun, diagnose, load
+from canvass.conformance.diagnose import LoadedRun, diagnose, has_changed, load
 from canvass.conformance.known_steps import KnownSteps, KnownStepsError, shipped_steps
-from canvass.conformance.run_timing import RunTiming, TimingOptions
+from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of, with_limits
 from canvass.conformance.step_lookup import (
     ALLOWED,
@@ -54,33 +54,35 @@ from canvass.steps.oracle import Answer, ask
 from canvass.steps.reduction import reduced
 from canvass.steps.step import Step
 from canvass.steps.tables import form_digest
+from canvass.traces.errors import TraceError
 from canvass.traces.run import Corpus
 
 Allowed = Callable[[Sequence[Example]], Sequence[bool]]
 
 
-def timing_warnings(
-    timing: RunTiming, path: Path, run_id: str, allowed: Allowed
-) -> tuple[TimingWarning, ...]:
+def _timing_warnings(state: RunState, allowed: Allowed) -> tuple[TimingWarning, ...]:
     """Give the timing warnings of a run, by member and step.
 
     Parameters
     ----------
-    timing
-        The doubts that were found along the run's streams.
-    path, run_id
-        The place of the run.
+    state
+        A run that was screened.
     allowed
         Tells of each of some steps whether the spec allows it.
 
     Raises
     ------
+    TraceError
+        If the run has to be read again, and has changed.
     TlcError
         If the oracle is needed and cannot run.
     """
+    timing = state.timing
+    if timing is None:
+        return ()
     if not timing.doubts:
         return timing.settled(())
-    loaded = load(path, run_id)
+    loaded = _read_again(state)
     others = [_others(loaded, doubt) for doubt in timing.doubts]
     examples = [example for each in others for example in each]
     answers = dict(zip((example.key for example in examples), allowed(examples), strict=True))
@@ -89,6 +91,23 @@ def timing_warnings(
         for doubt, each in zip(timing.doubts, others, strict=True)
         if not any(answers[example.key] for example in each)
     )
+
+
+def _read_again(state: RunState) -> LoadedRun:
+    """Read a run that was screened.
+
+    Raises
+    ------
+    TraceError
+        If the run is gone, is no trace any more, or has another number of events.
+    """
+    try:
+        loaded = load(state.path, state.run_id)
+    except KeyError:
+        raise has_changed(str(state.path), state.run_id) from None
+    if len(loaded.columns) != state.events:
+        raise has_changed(str(state.path), state.run_id)
+    return loaded
 
 
 def _others(loaded: LoadedRun, doubt: Doubt) -> Sequence[Example]:
@@ -224,18 +243,22 @@ def settle_all(screening: Screening) -> CorpusVerdict:
 
 
 def settle(state: RunState, screening: Screening) -> RunVerdict:
-    """Give the verdict on a run whose steps are decided; diagnose a run that diverges."""
+    """Give the verdict on a run whose steps are decided; diagnose a run that diverges.
+
+    The diagnosis reads the run again. A run that has changed in the meantime is ``MALFORMED``.
+    """
     path = str(state.path)
     if state.malformed:
         return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=state.malformed)
     if not state.events:
         reason = "the run has no events: nothing was checked"
         return RunVerdict(state.run_id, path, Verdict.MALFORMED, facts=state.facts, reason=reason)
-    divergences: tuple[Divergence, ...] = ()
     diverges = bool(state.wrong) or screening.refused(state)
-    if diverges:
-        divergences = diagnose(load(state.path, state.run_id), state.facts, screening.lookup)
-    timing = state.timing
+    try:
+        divergences = _divergences(state, screening.lookup) if diverges else ()
+        warnings = _timing_warnings(state, screening.lookup.allowed)
+    except TraceError as error:
+        return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=str(error))
     found = RunVerdict(
         run_id=state.run_id,
         path=path,
@@ -245,12 +268,24 @@ def settle(state: RunState, screening: Screening) -> RunVerdict:
         divergences=divergences,
         facts=state.facts,
         revision="" if state.run is None else state.run.revision,
-        timing=()
-        if timing is None
-        else timing_warnings(timing, state.path, state.run_id, screening.lookup.allowed),
-        choices=() if timing is None else timing.choices(),
+        timing=warnings,
+        choices=() if state.timing is None else state.timing.choices(),
     )
     return with_limits(found, state.run)
+
+
+def _divergences(state: RunState, lookup: StepLookup) -> tuple[Divergence, ...]:
+    """Diagnose a run that diverges.
+
+    Raises
+    ------
+    TraceError
+        If the run has changed since it was screened.
+    """
+    found = diagnose(_read_again(state), state.facts, lookup)
+    if not found:
+        raise has_changed(str(state.path), state.run_id)
+    return found
 
 
 def check_in_processes(

@@ -44,6 +44,7 @@ from canvass.steps.kernel import Status
 from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
 from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES, message_id_text
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
@@ -115,6 +116,12 @@ def load(path: Path, run_id: str) -> LoadedRun:
         raise KeyError(run_id)
     batch = join([({run_id: run}, part) for part in parts])
     return LoadedRun(run, batch, states_before(batch))
+
+
+def has_changed(path: str, run_id: str) -> TraceError:
+    """Give the error for a run that is read for the second time, and is another one now."""
+    reason = f"the run {run_id} has changed while canvass checked it"
+    return TraceError(Code.UNREADABLE, path, 0, 0, reason)
 
 
 def rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:

@@ -26,7 +26,13 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.conformance.batch import Batch, join
-from canvass.conformance.diagnose import divergences_of, known_codes, rows_of_run, wrong_rows
+from canvass.conformance.diagnose import (
+    divergences_of,
+    has_changed,
+    known_codes,
+    rows_of_run,
+    wrong_rows,
+)
 from canvass.conformance.long_arrays import long_array
 from canvass.conformance.screen import RunState, Screening, check_whole, with_limits
 from canvass.conformance.sequence import Sequence as RunSequence
@@ -423,6 +429,8 @@ def join_parts(unit: Unit, folder: Place, lookup: StepLookup) -> JoinedRun:
 
     Raises
     ------
+    TraceError
+        If the run has changed since its parts were stored.
     TlcError
         If the explanation of a wrong step needs the oracle, and the oracle cannot run.
     """
@@ -463,6 +471,8 @@ def _verdict(
         wrong = np.array(sorted(steps), dtype=np.int64)
         divergences = divergences_of(run, sequence, whole, wrong, steps.__getitem__, lookup)
         diverges |= bool(divergences)
+    if diverges and not divergences:
+        raise has_changed(unit.path, run.run_id)
     verdict = RunVerdict(
         run_id=run.run_id,
         path=unit.path,

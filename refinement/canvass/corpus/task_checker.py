@@ -335,7 +335,11 @@ class TaskChecker:
             for state in empty:
                 yield from verdict_rows(unit, state.run, settle(state, screening))
             return
-        found = join_parts(unit, self._parts, screening.lookup)
+        try:
+            found = join_parts(unit, self._parts, screening.lookup)
+        except TraceError as error:
+            yield malformed_row(unit, str(error), unit.runs[0])
+            return
         yield from verdict_rows(unit, found.run, found.verdict)
         if found.verdict.verdict is not Verdict.MALFORMED:
             yield from coverage_rows([(found.run, found.actions)], unit)

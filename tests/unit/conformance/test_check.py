@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
@@ -17,8 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_corpus, check_run
+from canvass.conformance.check import check_corpus, check_run, settle_all
+from canvass.conformance.machine_reports import to_junit
 from canvass.conformance.report import limits
+from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
 from canvass.selftest.runs import record_run
@@ -312,6 +315,34 @@ def test_check_a_malformed_run_stops_nothing(good_run: Path, tmp_path: Path) -> 
     assert verdicts == [Verdict.CONFORMS, Verdict.MALFORMED, Verdict.CONFORMS]
     assert "member-2.ndjson:" in found.runs[1].reason
     assert found.exit_code == 2
+
+
+@pytest.mark.parametrize("changes", [None, "sound", "shorter"])
+def test_check_a_diverging_run_that_changes_before_its_diagnosis_is_malformed(
+    changes: str | None, good_run: Path, tmp_path: Path
+) -> None:
+    """A verdict DIVERGES has a divergence, which every report shows."""
+
+    def spoil(streams: corruptions.Streams) -> None:
+        _, _, line = next(corruptions.events(streams, "Nominate"))
+        line["state"]["electionState"] = "INIT"
+
+    folder = corrupted(good_run, tmp_path / "run", spoil)
+    screening = Screening(core_lookup())
+    screening.add(folder)
+    screening.ask()
+    shutil.rmtree(folder)
+    if changes is not None:
+        shutil.copytree(good_run, folder)
+    if changes == "shorter":
+        lines = (folder / "member-0.ndjson").read_bytes().splitlines(keepends=True)
+        (folder / "member-0.ndjson").write_bytes(b"".join(lines[:-1]))
+
+    found = settle_all(screening)
+
+    assert found.runs[0].verdict is Verdict.MALFORMED
+    assert found.runs[0].reason
+    ElementTree.fromstring(to_junit(found))
 
 
 def test_check_an_unknown_hardening_is_malformed(good_run: Path, tmp_path: Path) -> None:

@@ -321,6 +321,32 @@ def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
     assert places == {(one[3], one[4], one[6]) for one in check_whole_runs(only, cache)[1]}
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_diverging_run_that_changes_before_its_parts_are_joined_is_malformed(
+    spoilt: tuple[Path, Path], tmp_path: Path, is_gone: bool
+) -> None:
+    def forge(event: Any) -> None:
+        event["state"]["moduleNotifiedCommitPosition"] += 32
+
+    sound = record_runs(tmp_path / "sound", 1, 120)
+    forged = tmp_path / "forged"
+    shutil.copytree(sound, forged)
+    edit_event(forged / "run-0" / "member-0.ndjson", -1, forge)
+    checker = TaskChecker.of(cache=spoilt[1])
+    checker.prepare(tmp_path / "work")
+    split = split_large(list_units([forged]), 20_000)
+    rows = [row for unit in split for row in checker.check((unit,))]
+    shutil.rmtree(forged)
+    if not is_gone:
+        shutil.copytree(sound, forged)
+
+    rows = [row for unit in joins(split, rows) for row in checker.check((unit,))]
+
+    verdicts = [(row.run_id, row.verdict) for row in rows if row.kind is RowKind.VERDICT]
+    assert verdicts == [("run-0", "MALFORMED")]
+    assert not any(row.kind is RowKind.DIVERGENCE for row in rows)
+
+
 def test_a_part_from_the_second_line_on_sees_the_gap_before_it(tmp_path: Path) -> None:
     corpus = record_runs(tmp_path / "corpus", 1, 40)
     stream = corpus / "run-0" / "member-1.ndjson"
