@@ -15,7 +15,7 @@ import pytest
 from canvass.cli.main import run as run_command
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import rows_of
-from canvass.conformance.check import check_units
+from canvass.conformance.check import check_run, check_units
 from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
 from canvass.conformance.tlc_engine_runs import (
     TWO_DIGITS,
@@ -166,6 +166,37 @@ def test_engines_agree_on_runs_that_began_before_their_recording(tmp_path: Path)
 
     assert differences(units) == []
     assert {run.verdict for run in check_units(units, core_lookup()).runs} == {Verdict.INCOMPLETE}
+
+
+@pytest.mark.tlc
+def test_engines_find_another_log_below_a_commit_position_that_passes_it(
+    good: Path, tmp_path: Path
+) -> None:
+    """The follower reports checksums of what is not committed yet, and no others."""
+
+    def forge(streams: corruptions.Streams) -> None:
+        follower = next(
+            lines
+            for lines in streams.values()
+            if all(line["state"]["role"] != "LEADER" for line in lines)
+        )
+        for line in follower:
+            own = line.pop("logChecksums", [])
+            line["logChecksums"] = [
+                {**one, "checksum": "0" * 16}
+                for one in own
+                if one["position"] > line["state"]["commitPosition"]
+            ]
+
+    earlier = corrupted(good, tmp_path / "earlier", partial(began_earlier, rng=random.Random(0)))
+    forged = corrupted(earlier, tmp_path / "forged", forge)
+    header = json.loads((forged / "run.json").read_text())
+    (forged / "run.json").write_text(json.dumps(header | {"initial": "unknown"}))
+
+    assert [one.name for one in check_run(forged, core_lookup()).divergences] == [
+        "StateMachineSafety"
+    ]
+    assert differences([forged]) == []
 
 
 # --- what TLC is given ----------------------------------------------------------------------------

@@ -375,6 +375,64 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     return nodes, hashes
 
 
+@compiled
+def _nearest(stack: Any, size: int, cells: Any, least: int, sign: int) -> int:
+    """Give the topmost row of a stack with ``sign * cells[row] >= least``, else -1.
+
+    The cells, times the sign, fall from the bottom of the stack to its top.
+    """
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if sign * cells[stack[middle]] >= least:
+            low = middle + 1
+        else:
+            high = middle
+    return int(stack[low - 1]) if low else -1
+
+
+@kernel("commit")
+def rows_of_commit(
+    commit: Any, recorded: Any, before: Any, row: Any, position: Any, rises: Any, falls: Any
+) -> Any:
+    """Give for each checksum the row in which its member commits what it is a checksum of, or -1.
+
+    That is the first row, from the one that reports the checksum on, with a commit position that
+    reaches the position of the checksum. It is -1 if the log was truncated below the position
+    before, or steps are missing in between: the member may have committed other entries then.
+
+    Parameters
+    ----------
+    commit, recorded, before
+        Of each row the two positions, and the row before in the same stream; negative if none.
+    row, position
+        Of each checksum, in the order of the rows.
+    rises, falls
+        Scratch, as long as the rows.
+    """
+    found = np.full(len(row), -1, np.int64)
+    k = len(row) - 1
+    rising = falling = 0
+    for at in range(len(commit) - 1, -1, -1):
+        while rising and commit[rises[rising - 1]] <= commit[at]:
+            rising -= 1
+        rises[rising] = at
+        rising += 1
+        while falling and recorded[falls[falling - 1]] >= recorded[at]:
+            falling -= 1
+        falls[falling] = at
+        falling += 1
+        while k >= 0 and row[k] == at:
+            reached = _nearest(rises, rising, commit, position[k], 1)
+            fallen = _nearest(falls, falling, recorded, 1 - position[k], -1)
+            if fallen < 0 or reached < fallen:
+                found[k] = reached
+            k -= 1
+        if before[at] < 0:
+            rising = falling = 0
+    return found
+
+
 def no_logs(unknown: NDArray[np.bool_], leaderships: int) -> tuple[Any, Any, Any, Any, Any]:
     """Give the first state of `replay_logs`: nodes, hashes, logs, stream and known.
 

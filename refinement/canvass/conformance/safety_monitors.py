@@ -25,7 +25,9 @@ AppliedWithinCommitted
 
 Recorded checksums of logs are checked as well. LogStream is broken if a checksum contradicts the
 log that follows from the steps, or is of a position that is not recorded. StateMachineSafety is
-broken if checksums of one committed position differ.
+broken if checksums of one committed position differ. A checksum is of a committed log if its member
+commits up to the position in the same step or in a later one, before the log is truncated below the
+position, and before a step is missing.
 """
 
 from __future__ import annotations
@@ -518,14 +520,18 @@ def _of_checksums(
     found = _first(
         order, bad, LOG_STREAM, "the log's checksum is not that of the log it was recorded from"
     )
-    commit = sequence.kept("commit_position")[checksums.row]
-    applied = np.flatnonzero(checksums.position <= commit)
-    bad = _conflicts(
-        order,
-        checksums.row[applied],
-        checksums.position[applied],
-        checksums.checksum[applied],
+    position = np.maximum(checksums.position, 0)
+    scratch = (long_arrays.long_array(len(sequence), np.int64) for _ in range(2))
+    committed = kernel.rows_of_commit(
+        sequence.kept("commit_position"),
+        sequence.kept("recorded_position"),
+        order.before,
+        checksums.row,
+        position,
+        *scratch,
     )
+    applied = np.flatnonzero(committed >= 0)
+    bad = _conflicts(order, committed[applied], position[applied], checksums.checksum[applied])
     return found + _first(
         order, bad, "StateMachineSafety", "a committed log differs from another's"
     )

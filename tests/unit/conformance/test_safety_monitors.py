@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -231,3 +231,43 @@ def test_monitor_what_is_not_known_is_not_held_against_anybody() -> None:
 
     assert found == []
     assert np.array_equal(np.sort(order.order), np.arange(len(sequence)))
+
+
+def reports(member: int, recorded: int, commit: int, *checksums: tuple[int, int]) -> Happening:
+    """A follower outside elections that reports checksums of its log."""
+    return replace(follows(member, 0, 1, recorded, commit), checksums=checksums)
+
+
+@pytest.mark.parametrize(
+    ("later", "is_broken"),
+    [
+        ([reports(1, 96, 96)], True),
+        ([reports(1, 96, 0), reports(1, 96, 64)], True),
+        ([reports(1, 96, 32)], False),
+        ([reports(1, 32, 0), reports(1, 96, 96)], False),
+        ([Happening(1, "Restart", recorded_position=96), reports(1, 96, 96)], True),
+    ],
+)
+def test_monitor_a_commit_position_that_passes_a_checksum_commits_its_log(
+    later: list[Happening], is_broken: bool
+) -> None:
+    """Nothing else is known of the logs: another step reports the checksum than commits it."""
+    story = [reports(1, 64, 0, (64, 5)), *later, reports(2, 64, 64, (64, 6))]
+    sequence = sequence_of(story, members=3)
+    order = order_causes(sequence, 3, empty=False, complete=[True] * 3)
+
+    found = violations(sequence, order, revision="1.50", unknown=True, complete=[True] * 3)
+
+    assert {each.name for each in found} == ({"StateMachineSafety"} if is_broken else set())
+
+
+def test_monitor_a_missing_step_parts_a_checksum_from_a_later_commit_position() -> None:
+    """The member may have recorded another log in the steps that are missing."""
+    story = [reports(1, 64, 0, (64, 5)), reports(1, 96, 96), reports(2, 64, 64, (64, 6))]
+    whole = sequence_of(story, members=3)
+    sequence = replace(whole, step=whole.step + np.array([0, 7, 0]))
+    order = order_causes(sequence, 3, empty=False, complete=[True, False, True])
+
+    found = violations(sequence, order, revision="1.50", unknown=True, complete=[True, False, True])
+
+    assert found == []

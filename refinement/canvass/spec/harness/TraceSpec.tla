@@ -37,6 +37,7 @@ VARIABLES
     at,     \* [Members -> how many events of the stream are explained]
     next,   \* [Members -> the next event of the stream]
     led,    \* [<<leader, term>> -> what it has written, and to whom it replays]
+    held,   \* [Members -> checksums of its log that are not committed, as <<position, checksum>>]
     sums    \* the checksums seen, as <<position, term there, checksum>>
 
 -----------------------------------------------------------------------------
@@ -255,20 +256,28 @@ LogIsThere(i) ==
 (* Checksums.  A checksum is of a prefix of a log; the length and the last *)
 (* term of the prefix identify it (LogMatching).  A member has a checksum  *)
 (* only of recorded entries.  If steps are missing, committed entries must *)
-(* be equal in all logs even if the log is unknown.                        *)
+(* be equal in all logs even if the log is unknown.  A checksum is of a    *)
+(* committed log once the member has committed that far, unless the log    *)
+(* was truncated below, or steps are missing, in between.                  *)
 (***************************************************************************)
 COMMITTED == -4
 
 LastTermOf(entries, k) == IF k <= 0 THEN NULL_VALUE ELSE entries[k]
+
+HeldSums(i) ==
+    LET e   == next[i]
+        all == (IF e.gap THEN {} ELSE held[i]) \cup {e.sums[k] : k \in DOMAIN e.sums}
+    IN  IF Whole THEN {} ELSE {s \in all : s[1] <= e.state.recordedPosition}
+
+AppliedSums(i) == {s \in HeldSums(i) : s[1] <= next[i].state.commitPosition}
 
 SumsOf(i, entries) ==
     LET e       == next[i]
         p(k)    == e.sums[k][1]
         known   == {k \in DOMAIN e.sums :
                       p(k) <= Len(entries) /\ \A n \in 1 .. p(k) : entries[n] # UNKNOWN}
-        applied == IF Whole THEN {} ELSE {k \in DOMAIN e.sums : p(k) <= e.state.commitPosition}
     IN  {<<p(k), LastTermOf(entries, p(k)), e.sums[k][2]>> : k \in known}
-        \cup {<<p(k), COMMITTED, e.sums[k][2]>> : k \in applied}
+        \cup {<<s[1], COMMITTED, s[2]>> : s \in AppliedSums(i)}
 
 SumsAreRecorded(i) ==
     \A k \in DOMAIN next[i].sums : next[i].sums[k][1] <= next[i].state.recordedPosition
@@ -341,6 +350,7 @@ Take1(i) ==
         /\ hist'    = Remember(hist, i, before, e.state, Plain(e.sends),
                               IF Whole THEN entries ELSE <<>>)
         /\ led'     = LedAfter(i, entries)
+        /\ held'    = [held EXCEPT ![i] = HeldSums(i) \ AppliedSums(i)]
         /\ sums'    = sums \cup SumsOf(i, entries)
         /\ at'      = [at EXCEPT ![i] = @ + 1]
         /\ run'     = run
@@ -393,6 +403,7 @@ TraceInit ==
     /\ log     = [i \in Members |-> <<>>]
     /\ hist    = NoHistory
     /\ led     = <<>>
+    /\ held    = [i \in Members |-> {}]
     /\ sums    = {}
     /\ at      = [i \in Members |-> 0]
     /\ next    = [i \in Members |-> Load(run, i, 1, NewMember)]
