@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -58,6 +58,8 @@ from canvass.traces.errors import TraceError
 from canvass.traces.run import Corpus
 
 Allowed = Callable[[Sequence[Example]], Sequence[bool]]
+_DOUBTS: Final = 1_000
+"""Doubts about the times of a run for which steps are made, and looked up, at once."""
 
 
 def _timing_warnings(state: RunState, allowed: Allowed) -> tuple[TimingWarning, ...]:
@@ -83,13 +85,18 @@ def _timing_warnings(state: RunState, allowed: Allowed) -> tuple[TimingWarning, 
     if not timing.doubts:
         return timing.settled(())
     loaded = _read_again(state)
-    others = [_others(loaded, doubt) for doubt in timing.doubts]
-    examples = [example for each in others for example in each]
-    answers = dict(zip((example.key for example in examples), allowed(examples), strict=True))
+
+    def unexplained(doubts: Sequence[Doubt]) -> Iterator[Doubt]:
+        others = [_others(loaded, doubt) for doubt in doubts]
+        examples = [example for each in others for example in each]
+        answers = dict(zip((example.key for example in examples), allowed(examples), strict=True))
+        for doubt, each in zip(doubts, others, strict=True):
+            if not any(answers[example.key] for example in each):
+                yield doubt
+
+    spans = range(0, len(timing.doubts), _DOUBTS)
     return timing.settled(
-        doubt
-        for doubt, each in zip(timing.doubts, others, strict=True)
-        if not any(answers[example.key] for example in each)
+        doubt for first in spans for doubt in unexplained(timing.doubts[first : first + _DOUBTS])
     )
 
 

@@ -61,8 +61,6 @@ class Snapshots:
 
 IMPORTED: Final = "aeron-log"
 """The kind of source that imported runs name in ``run.json``."""
-MAX_DOUBTS: Final = 1_000
-"""Doubts of one run that the spec is asked about; further doubts are dropped."""
 
 _BALLOTS: Final = (
     Action.CANVASS,
@@ -158,10 +156,10 @@ class RunTiming:
 
     def _note(self, doubts: Iterable[Doubt]) -> None:
         for doubt in doubts:
-            if not doubt.instead:
-                self._warn(doubt)
-            elif len(self._doubts) < MAX_DOUBTS:
+            if doubt.instead:
                 self._doubts.append(doubt)
+            else:
+                self._warn(doubt)
 
     def _warn(self, doubt: Doubt) -> None:
         key = (doubt.rule.value, doubt.member, doubt.action, doubt.setting)

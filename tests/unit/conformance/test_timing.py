@@ -12,12 +12,15 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from canvass.conformance import check
 from canvass.conformance.check import check_units
 from canvass.conformance.member_times import is_heard_throughout
-from canvass.conformance.run_timing import TimingOptions
+from canvass.conformance.run_timing import RunTiming, TimingOptions
+from canvass.conformance.timing import Doubt, MemberTiming
 from canvass.conformance.verdict import RunVerdict, TimeoutSource, TimingRule, Verdict
 from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
+from canvass.traces.actions import Action
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.run import RunFolder
 from canvass.traces.streams import StreamFile
@@ -254,6 +257,32 @@ def test_defaults_that_the_cluster_did_not_have_are_seen(imported: Path, tmp_pat
     heard = next(one for one in verdict.timing if one.rule is TimingRule.LEADER_HEARD)
     assert (heard.action, heard.timeout_ns) == ("EnterElection", 10 * _S)
     assert "after it last heard its leader" in heard.text
+
+
+def test_no_doubt_of_a_long_run_is_dropped(imported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of its steps the spec allows with no other input: it is warned of."""
+    folder = RunFolder(imported)
+    timing = RunTiming(folder.run, TimingOptions())
+    other = ({"active": frozenset({0})},)
+    doubts = [
+        Doubt(TimingRule.SILENT_COUNTED, 0, step, Action.LEADER_READY, "", "silent", other)
+        for step in range(5_000)
+    ]
+    monkeypatch.setattr(MemberTiming, "take", lambda *_: doubts)
+    columns, sources = next(folder.sourced_columns(0))
+    timing.take(0, columns, sources)
+
+    assert timing.doubts[: len(doubts)] == doubts
+
+
+def test_doubts_are_settled_alike_however_many_are_asked_about_at_once(
+    imported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = timed(imported, given={HEARTBEAT_TIMEOUT: 10 * _S}).timing
+    monkeypatch.setattr(check, "_DOUBTS", 1)
+
+    assert timed(imported, given={HEARTBEAT_TIMEOUT: 10 * _S}).timing == at_once
+    assert sum(one.count for one in at_once) > 1
 
 
 def test_an_election_too_early_is_warned_of(imported: Path, tmp_path: Path) -> None:
