@@ -290,24 +290,29 @@ _LOG_NAMES: Final = {
 }
 
 
-def not_asked(*, unknown: bool, whole: bool) -> tuple[str, ...]:
+def not_asked(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
     """Name the properties that are not checked for a run.
 
     Parameters
     ----------
+    revision
+        The revision of the spec that the run is checked against.
     unknown
         Whether nothing is known of the logs at the start.
     whole
         Whether no step of the run is missing.
     """
-    left_out = _OF_KNOWN_STARTS if unknown else frozenset()
-    return _in_order(left_out if whole else _OF_WHOLE_RUNS)
+    if not whole:
+        return _in_order(_OF_WHOLE_RUNS)
+    return _in_order(_OF_KNOWN_STARTS if unknown or revision == "1.49" else frozenset())
 
 
-def asked_in_part(*, unknown: bool, whole: bool) -> tuple[str, ...]:
+def asked_in_part(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
     """Name the properties that are checked only on the known parts of the logs."""
-    left_out = not_asked(unknown=unknown, whole=whole)
-    return _in_order(_OF_KNOWN_LOGS.difference(left_out)) if left_out else ()
+    if whole and not unknown:
+        return ()
+    left_out = not_asked(revision=revision, unknown=unknown, whole=whole)
+    return _in_order(_OF_KNOWN_LOGS.difference(left_out))
 
 
 def _in_order(names: Set[str]) -> tuple[str, ...]:
@@ -333,8 +338,8 @@ def violations(
         *_of_leaders(order),
         *_of_logs(sequence, order, unknown=unknown, complete=complete),
     ]
-    left_out = not_asked(unknown=unknown, whole=all(complete))
-    if revision != "1.49" and "AppliedWithinCommitted" not in left_out:
+    left_out = not_asked(revision=revision, unknown=unknown, whole=all(complete))
+    if "AppliedWithinCommitted" not in left_out:
         found += _of_applied(sequence, order)
     return found
 

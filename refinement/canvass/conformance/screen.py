@@ -369,8 +369,8 @@ def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
     unknown, whole = run.initial != "empty", all(complete_members(run, found.facts))
     return replace(
         found,
-        not_asked=not_asked(unknown=unknown, whole=whole),
-        asked_in_part=asked_in_part(unknown=unknown, whole=whole),
+        not_asked=not_asked(revision=run.revision, unknown=unknown, whole=whole),
+        asked_in_part=asked_in_part(revision=run.revision, unknown=unknown, whole=whole),
     )
 
 

@@ -168,7 +168,9 @@ class RunVerdict(Record, frozen=True):
     choices: tuple[Choice, ...] = ()
     """The numbers of inputs that the spec leaves free."""
     not_asked: tuple[str, ...] = ()
-    """Safety properties that were not checked, as steps or the start of the run are not known."""
+    """Safety properties that were not checked: steps or the start of the run are not known, or the
+    rules of its revision do not keep them.
+    """
     asked_in_part: tuple[str, ...] = ()
     """Safety properties that were checked only on the known parts of the logs."""
 

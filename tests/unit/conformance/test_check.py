@@ -245,6 +245,17 @@ def test_check_names_the_properties_that_are_not_asked(good_run: Path, tmp_path:
     ]
 
 
+def test_check_names_the_property_that_a_run_of_revision_1_49_is_not_asked(tmp_path: Path) -> None:
+    """Its members replay what they have recorded, committed or not."""
+    record_run(tmp_path / "run", Rules.of("1.49"), 0, 200, faults=0.0)
+
+    verdict = check_run(tmp_path / "run", core_lookup())
+
+    assert verdict.verdict is Verdict.CONFORMS
+    assert (verdict.not_asked, verdict.asked_in_part) == (("AppliedWithinCommitted",), ())
+    assert limits([verdict]) == ["Not a full check of the run; not checked: AppliedWithinCommitted"]
+
+
 def test_check_a_missing_stream_leaves_the_run_incomplete(good_run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(good_run, folder)
