@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
@@ -328,6 +329,24 @@ def test_a_data_set_gives_its_runs(tmp_path: Path, good_run: Path, bad_run: Path
         assert bad.verdict == "DIVERGES"
         assert bad.divergence is not None
         assert (bad.divergence.name, bad.divergence.member) == ("Canvass", 1)
+
+
+def test_a_run_of_a_data_set_has_the_verdict_of_the_command(tmp_path: Path, good_run: Path) -> None:
+    from canvass.traces.parquet import DatasetWriter
+    from canvass.traces.run import Corpus, write_dataset
+
+    folder = tmp_path / "run"
+    shutil.copytree(good_run, folder)
+    header = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(header | {"hardening": ["HZ99"]}))
+    with DatasetWriter(tmp_path / "set") as writer:
+        write_dataset(Corpus(folder), writer)
+
+    with serving([tmp_path / "set"]) as server:
+        run = settled(server, "good")
+
+    assert run.verdict == "MALFORMED"
+    assert "HZ99" in run.note
 
 
 def test_a_run_that_cannot_be_checked_is_shown_and_it_says_why(good_run: Path) -> None:

@@ -6,7 +6,7 @@ for each event which row holds the state before it. Nothing here is checked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -106,6 +106,14 @@ def rows_of(columns: EventColumns, start: int, end: int, run_id: str) -> EventCo
         context=max(0, columns.context - start),
         **cells,
     )
+
+
+def rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:
+    """Give the rows of one run in a batch, if it has any."""
+    if run_id in columns.runs:
+        rows = np.flatnonzero(columns.run == columns.runs.index(run_id))
+        if len(rows):
+            yield rows_of(columns, int(rows[0]), int(rows[-1]) + 1, run_id)
 
 
 @dataclass(frozen=True, slots=True)

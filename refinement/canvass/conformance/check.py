@@ -143,15 +143,19 @@ Asking = Callable[[int], object]
 """Called before TLC is asked, with the number of steps."""
 
 
-def check_run(path: Path, lookup: StepLookup | None = None) -> RunVerdict:
+def check_run(
+    path: Path, lookup: StepLookup | None = None, run_id: str | None = None
+) -> RunVerdict:
     """Check one run.
 
     Parameters
     ----------
     path
-        A run folder.
+        A run folder, or a file of a data set.
     lookup
         Decides steps. By default TLC decides them, and its answers are not kept.
+    run_id
+        The id of the run in the file of a data set.
 
     Returns
     -------
@@ -160,11 +164,16 @@ def check_run(path: Path, lookup: StepLookup | None = None) -> RunVerdict:
 
     Raises
     ------
+    KeyError
+        If the file has no such run.
     TlcError
         If the oracle is needed and cannot run.
     """
-    (verdict,) = check_units([path], lookup or StepLookup()).runs
-    return verdict
+    screening = Screening(lookup or StepLookup())
+    screening.add(path, run_id)
+    screening.ask()
+    (state,) = screening.runs
+    return settle(state, screening)
 
 
 def check_corpus(paths: Iterable[Path], lookup: StepLookup | None = None) -> CorpusVerdict:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import HARDENED, Rules
 from canvass.conformance import causality, kernel_order
-from canvass.conformance.batch import Batch, States, join, rows_of, states_before
+from canvass.conformance.batch import Batch, States, join, rows_of_run, states_before
 from canvass.conformance.causality import PROBLEMS, Order
 from canvass.conformance.differences import differences, in_words
 from canvass.conformance.safety_monitors import Violation
@@ -122,14 +122,6 @@ def has_changed(path: str, run_id: str) -> TraceError:
     """Give the error for a run that is read for the second time, and is another one now."""
     reason = f"the run {run_id} has changed while canvass checked it"
     return TraceError(Code.UNREADABLE, path, 0, 0, reason)
-
-
-def rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:
-    """Give the rows of one run in a batch, if it has any."""
-    if run_id in columns.runs:
-        rows = np.flatnonzero(columns.run == columns.runs.index(run_id))
-        if len(rows):
-            yield rows_of(columns, int(rows[0]), int(rows[-1]) + 1, run_id)
 
 
 def diagnose(

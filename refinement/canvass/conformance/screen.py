@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.conformance.batch import BATCH_EVENTS, Batch, join
+from canvass.conformance.batch import BATCH_EVENTS, Batch, join, rows_of_run
 from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
@@ -123,13 +123,13 @@ class Screening:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def add(self, unit: Unit) -> None:
-        """Screen a run folder, or all runs of a file of a data set."""
+    def add(self, unit: Unit, run_id: str | None = None) -> None:
+        """Screen a run folder, or all runs of a file of a data set, or one of these runs."""
         if isinstance(unit, TraceError):
             path = path_of(unit)
             self.runs.append(RunState(path, path.name, malformed=str(unit)))
         elif unit.suffix == ".parquet" and not unit.is_dir():
-            self._add_file(unit)
+            self._add_file(unit, run_id)
         else:
             self._add_folder(unit)
 
@@ -154,22 +154,25 @@ class Screening:
             state.malformed = str(error)
         self.end(state)
 
-    def _add_file(self, path: Path) -> None:
+    def _add_file(self, path: Path, chosen: str | None) -> None:
         states: dict[str, RunState] = {}
         finder = FactFinder()
         try:
             with DatasetFile(path) as file:
-                for run_id, entry in file.runs.items():
+                entries = file.runs if chosen is None else {chosen: file.runs[chosen]}
+                groups = None if chosen is None else file.groups_of(chosen)
+                for run_id, entry in entries.items():
                     states[run_id] = RunState(path, run_id, entry.run)
                     try:
                         _ = entry.run.rules
                     except ValueError as error:
                         states[run_id].malformed = str(error)
                 self.runs += states.values()
-                for columns in file.batches():
-                    finder.look(columns)
-                    self.take(states, columns)
-                for run_id, entry in file.runs.items():
+                for batch in file.batches(groups):
+                    finder.look(batch)
+                    for columns in [batch] if chosen is None else rows_of_run(batch, chosen):
+                        self.take(states, columns)
+                for run_id, entry in entries.items():
                     states[run_id].facts = tuple(finder.facts_of(entry))
         except TraceError as error:
             if not states:

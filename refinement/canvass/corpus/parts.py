@@ -25,14 +25,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from canvass.conformance.batch import Batch, join
-from canvass.conformance.diagnose import (
-    divergences_of,
-    has_changed,
-    known_codes,
-    rows_of_run,
-    wrong_rows,
-)
+from canvass.conformance.batch import Batch, join, rows_of_run
+from canvass.conformance.diagnose import divergences_of, has_changed, known_codes, wrong_rows
 from canvass.conformance.long_arrays import long_array
 from canvass.conformance.screen import RunState, Screening, check_whole, with_limits
 from canvass.conformance.sequence import Sequence as RunSequence

@@ -384,6 +384,35 @@ def test_check_an_unknown_hardening_in_a_data_set_stops_no_other_run(
     assert verdicts == {"bad": Verdict.MALFORMED, "good": Verdict.CONFORMS}
 
 
+def test_check_a_run_of_a_data_set_alone_has_the_verdict_that_it_has_among_others(
+    corpus: Path, tmp_path: Path
+) -> None:
+    """Row groups end within runs, and hold the end of one run and the beginning of the next."""
+
+    def drop(streams: corruptions.Streams) -> None:
+        del streams[0][40]
+
+    def change(streams: corruptions.Streams) -> None:
+        streams[0][-1]["state"]["snapshotLogPosition"] += 32
+
+    spoils: dict[int, Callable[[corruptions.Streams], None]] = {2: drop, 8: change}
+    for seed in (2, 3, 8, 9):
+        folder = tmp_path / "runs" / f"run-{seed}"
+        corrupted(corpus / f"run-{seed:02}", folder, spoils.get(seed, lambda _: None))
+        header = json.loads((folder / "run.json").read_text()) | {"runId": folder.name}
+        (folder / "run.json").write_text(json.dumps(header))
+    with DatasetWriter(tmp_path / "data", events_per_row_group=170) as writer:
+        write_dataset(Corpus(tmp_path / "runs"), writer)
+
+    together = check_corpus([tmp_path / "data"], LOOKUP).runs
+
+    alone = [check_run(Path(run.path), LOOKUP, run.run_id) for run in together]
+    assert alone == list(together)
+    assert [run.verdict.value for run in alone] == [
+        *("INCOMPLETE", "CONFORMS", "DIVERGES", "CONFORMS"),
+    ]
+
+
 def test_exit_code_nothing_checked_is_no_pass() -> None:
     assert exit_code([]) == 2
     assert exit_code([Verdict.CONFORMS, Verdict.INCOMPLETE]) == 3

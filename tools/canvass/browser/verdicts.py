@@ -29,24 +29,19 @@ from canvass.browser.sources import Lazy, Store
 from canvass.browser.tracks import DOWN, ENDED
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
-from canvass.conformance.check import check_units
-from canvass.conformance.diagnose import diagnose
+from canvass.conformance.check import check_run
 from canvass.conformance.differences import Difference
 from canvass.conformance.refused_step import Explanation, explain
 from canvass.conformance.report import CLASS_TEXTS, Case, about, draw, place_of
-from canvass.conformance.screen import with_cuts, with_limits
-from canvass.conformance.sequence import digest
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     MESSAGE_CAUSALITY,
     Divergence,
     DivergenceClass,
     RunVerdict,
-    verdict_on,
 )
 from canvass.lanes.of_run import value_text
 from canvass.traces.layout import MESSAGE_INDEX
-from canvass.traces.parquet import DatasetFile, FactFinder
 from canvass.traces.run import RunFolder
 
 MAX_LEVELS: Final = 9
@@ -223,7 +218,7 @@ class Checker:
 
 def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
     try:
-        verdict = verdict_of(opened, lookup)
+        verdict = check_run(opened.path, lookup, opened.run.run_id)
         try:
             if verdict.divergences:
                 found.case = _case(opened, verdict, lookup)
@@ -235,32 +230,6 @@ def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
         found.note = f"not checked: {type(error).__name__}: {reason}"
     finally:
         found.done.set()
-
-
-def verdict_of(opened: OpenRun, lookup: StepLookup) -> RunVerdict:
-    """Check a run folder, or one run of a data set."""
-    if opened.path.is_dir():
-        return check_units([opened.path], lookup).runs[0]
-    run_id = opened.run.run_id
-    finder = FactFinder()
-    with DatasetFile(opened.path) as file:
-        for batch in file.batches(file.groups_of(run_id)):
-            finder.look(batch)
-        facts = tuple(finder.facts_of(file.runs[run_id]))
-    sequence = digest(opened.loaded.columns, np.zeros(1, dtype=np.int64))
-    facts = with_cuts(opened.run, sequence, facts)
-    wrong = diagnose(opened.loaded, facts, lookup)
-    unchecked = int((opened.loaded.states.before < 0).sum())
-    found = RunVerdict(
-        run_id=run_id,
-        path=str(opened.path),
-        verdict=verdict_on(diverges=bool(wrong), facts=facts, unchecked=unchecked),
-        events=opened.total,
-        unchecked=unchecked,
-        divergences=wrong,
-        facts=facts,
-    )
-    return with_limits(found, opened.run)
 
 
 def _case(opened: OpenRun, verdict: RunVerdict, lookup: StepLookup) -> Case:
