@@ -147,11 +147,6 @@ def masks(count: int, seed: int) -> NDArray[Any]:
     return np.random.default_rng(seed).integers(1, 1 << VARIED, count, dtype=np.int32)
 
 
-def single_masks(mask: int) -> list[int]:
-    """Give a mask for each single departure of a mask."""
-    return [1 << bit for bit in range(len(HIDDEN)) if mask >> bit & 1]
-
-
 Flags = NDArray[np.bool_]
 
 ELECTION_ACTIONS: Final = {

@@ -29,6 +29,7 @@ from canvass.aeron_driver.drivable import (
     DISABLED_OBSTACLES,
     ELECTION_ACTIONS,
     OBSTACLES,
+    VARIED,
     DrivableSteps,
     GraphSteps,
     Obstacle,
@@ -37,7 +38,6 @@ from canvass.aeron_driver.drivable import (
     masks,
     names_of,
     obstacle_of,
-    single_masks,
 )
 from canvass.aeron_driver.report import (
     ActionCount,
@@ -410,8 +410,9 @@ def drive_varied(
 ) -> Part:
     """Drive the edges with random departures of Aeron's hidden state.
 
-    If a step differs, it is driven again with each departure of its mask alone. The groups are
-    those of the second drive, so each names the departure that makes the difference.
+    If a step differs, the departures of its mask are removed one by one, as long as the step still
+    differs. So the groups name the departures that make the difference, one or several together,
+    and each step that differs is in one group.
 
     Parameters
     ----------
@@ -428,20 +429,18 @@ def drive_varied(
         found.append(outcomes.steps[np.flatnonzero(outcomes.differ)])
 
     whole = drive(driver, steps, chosen, observers=(note,), progress=progress)
-    single = [
-        (each, mask)
-        for part in found
-        for each, given in enumerate(part.hidden.tolist())
-        for mask in single_masks(given)
-    ]
-    if not single:
+    if not whole.different:
         return whole
-    alone = [part[np.array([row])] for part in found for row in range(len(part.source))]
-    counts = [len(single_masks(int(part.hidden[0]))) for part in alone]
-    again = joined([part for part, count in zip(alone, counts, strict=True) for _ in range(count)])
-    again.hidden = np.array([mask for _, mask in single], dtype=np.int32)
-    groups = drive(driver, steps, again).groups
-    return msgspec.structs.replace(whole, groups=groups or whole.groups)
+    least = joined(found)
+    for bit in range(VARIED):
+        rows = np.flatnonzero(least.hidden >> bit & 1)
+        fewer = least[rows]
+        fewer.hidden = fewer.hidden & ~(1 << bit)
+        found = [fewer[:0]]
+        drive(driver, steps, fewer, observers=(note,))
+        still = np.isin(fewer.edge, joined(found).edge)
+        least.hidden[rows[still]] = fewer.hidden[still]
+    return msgspec.structs.replace(whole, groups=drive(driver, steps, least).groups)
 
 
 def joined(parts: Sequence[Steps]) -> Steps:

@@ -24,7 +24,6 @@ from canvass.aeron_driver.drivable import (
     masks,
     names_of,
     obstacle_of,
-    single_masks,
 )
 from canvass.aeron_driver.driving import JAVA_METHODS
 from canvass.aeron_driver.stream import Cells, StreamLayout, state_cells, without_implied_terms
@@ -174,7 +173,6 @@ def test_hidden_state_has_the_bits_of_the_driver() -> None:
     assert source.count("static final int") == len(HIDDEN)
     assert f"1 << {len(HIDDEN) - 1};" in source
     assert names_of(0b101) == [HIDDEN[0], HIDDEN[2]]
-    assert single_masks(0b101) == [1, 4]
     assert masks(1000, 7).tolist() == masks(1000, 7).tolist()
     assert masks(1000, 7).min() > 0
     assert masks(1000, 7).max() < 1 << VARIED
