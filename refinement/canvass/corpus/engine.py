@@ -38,6 +38,10 @@ class Engine(Protocol):
         """Run tasks 0 to ``count - 1`` of a stage; return their results in any order."""
         ...
 
+    def obstacle(self) -> str:
+        """Say why no task can begin; an empty text if nothing is known to prevent it."""
+        ...
+
 
 class ProcessEngine:
     """Runs one task after the other in this process."""
@@ -47,6 +51,10 @@ class ProcessEngine:
     def run_tasks(self, run_task: RunTask, count: int, stage: str) -> list[bytes]:  # noqa: ARG002 - the stage has a name for Spark's UI
         """Run the tasks of a stage; return their results."""
         return [run_task(number) for number in range(count)]
+
+    def obstacle(self) -> str:
+        """Give an empty text: tasks need only this process."""
+        return ""
 
 
 class SparkEngine:
@@ -76,6 +84,27 @@ class SparkEngine:
         results: list[bytes] = self._observed(done, stage).toArrow()["result"].to_pylist()
         self._show_sums(results, stage)
         return results
+
+    def obstacle(self) -> str:
+        """Say that no executor has started; an empty text if one has, or if that is not known.
+
+        A standalone master waits until a worker has enough memory, for ever if none has.
+        """
+        if self._is_connect:
+            return ""
+        context = self._session.sparkContext
+        try:
+            # The driver is one of these; with a local master it is the executor, too.
+            started = int(context._jsc.sc().getExecutorMemoryStatus().size())
+            if started > 1 or context.master.startswith("local"):
+                return ""
+            memory = context.getConf().get("spark.executor.memory", "1g")
+        except Exception:  # noqa: BLE001 - the JVM may have ended; the job reports that
+            return ""
+        return (
+            f"no executor has started: each needs {memory} of memory on a worker"
+            " (spark.executor.memory), and a free core"
+        )
 
     def metrics(self) -> dict[str, dict[str, int]]:
         """Return the sums that Spark has observed, by stage; none on Spark Connect."""

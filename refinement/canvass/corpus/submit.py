@@ -28,6 +28,10 @@ ENVIRONMENT: Final = "environment"
 """The name under which executors unpack the archive."""
 
 
+CONTAINER_MEMORY: Final = "2g"
+"""The default memory of a container, which also has the executor's Python and TLC."""
+
+
 class BadSubmission(Exception):
     """No spark-submit line can do this; the message is one line."""
 
@@ -42,7 +46,10 @@ class Submission(Struct, frozen=True):
     image: str | None = None
     """The container image, for Kubernetes."""
     executors: int | None = None
-    executor_memory: str = "2g"
+    executor_memory: str | None = None
+    """The memory of each executor. Default: `CONTAINER_MEMORY` on YARN and Kubernetes; elsewhere
+    that of Spark.
+    """
     driver_python: str = "python3"
     """The driver's Python in deploy mode client: it needs canvass."""
 
@@ -80,7 +87,10 @@ def submit_command(submission: Submission, script: str, arguments: Sequence[str]
     words = ["spark-submit", "--master", master, "--deploy-mode", submission.deploy_mode]
     if submission.executors is not None:
         words += ["--num-executors", str(submission.executors)]
-    words += ["--executor-memory", submission.executor_memory]
+    contained = master == "yarn" or kubernetes
+    memory = submission.executor_memory or (CONTAINER_MEMORY if contained else None)
+    if memory is not None:
+        words += ["--executor-memory", memory]
     settings = {}
     if kubernetes:
         settings["spark.kubernetes.container.image"] = str(submission.image)

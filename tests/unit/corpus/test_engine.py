@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
-from canvass.corpus.engine import SPARK_PAYS_FROM, EngineName, choose_engine
+from canvass.corpus.engine import (
+    SPARK_PAYS_FROM,
+    EngineName,
+    ProcessEngine,
+    SparkEngine,
+    choose_engine,
+)
 from canvass.corpus.plan import COST_PER_EVENT, Unit, UnitKind
 
 SMALL = [Unit(UnitKind.FILE, "small.parquet", 300_000 * COST_PER_EVENT)]
@@ -58,3 +67,52 @@ def test_without_pyspark_a_large_corpus_is_checked_in_one_process(
 
     assert chosen is EngineName.PROCESS
     assert "not installed" in reason
+
+
+class Context:
+    """The parts of a Spark context that tell of its executors."""
+
+    def __init__(self, master: str, block_managers: int, memory: dict[str, str]) -> None:
+        self.master, self._count, self._memory = master, block_managers, memory
+
+    @property
+    def _jsc(self) -> Context:
+        return self
+
+    def sc(self) -> Context:
+        return self
+
+    def getExecutorMemoryStatus(self) -> Context:  # noqa: N802 - Spark's name
+        return self
+
+    def size(self) -> int:
+        if not self._count:
+            raise RuntimeError("the JVM has ended")
+        return self._count
+
+    def getConf(self) -> dict[str, str]:  # noqa: N802 - Spark's name
+        return self._memory
+
+
+@pytest.mark.parametrize(
+    ("master", "block_managers", "memory", "expected"),
+    [
+        ("spark://host:7077", 1, {"spark.executor.memory": "2g"}, "each needs 2g of memory"),
+        ("spark://host:7077", 1, {}, "each needs 1g of memory"),
+        ("spark://host:7077", 2, {}, ""),
+        ("spark://host:7077", 0, {}, ""),
+        ("local[2]", 1, {}, ""),
+    ],
+)
+def test_spark_says_that_no_worker_has_the_memory_for_an_executor(
+    master: str, block_managers: int, memory: dict[str, str], expected: str
+) -> None:
+    session = SimpleNamespace(sparkContext=Context(master, block_managers, memory))
+
+    said = SparkEngine(cast(Any, session)).obstacle()
+
+    assert said == expected if not expected else expected in said
+
+
+def test_a_process_waits_for_no_executor() -> None:
+    assert ProcessEngine().obstacle() == ""

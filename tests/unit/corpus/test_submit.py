@@ -37,6 +37,25 @@ def test_kubernetes_is_given_its_image() -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "memory"),
+    [
+        ({"master": "spark://host:7077"}, None),
+        ({"master": "spark://host:7077", "executor_memory": "3g"}, "3g"),
+        ({"master": "yarn"}, "2g"),
+        ({"master": "k8s://https://host", "image": "canvass"}, "2g"),
+    ],
+)
+def test_a_standalone_worker_is_asked_for_the_memory_that_spark_asks_for(
+    fields: dict[str, str], memory: str | None
+) -> None:
+    """The guide's workers have 1g: no executor with more would ever start there."""
+    line = words(**fields)
+
+    given = line[line.index("--executor-memory") + 1] if "--executor-memory" in line else None
+    assert given == memory
+
+
+@pytest.mark.parametrize(
     ("fields", "reason"),
     [
         ({"master": "sc://host"}, "canvass batch verify --master sc://host"),

@@ -338,7 +338,12 @@ def _register_submit(batch: typer.Typer) -> None:
         ] = None,
         image: Annotated[str | None, typer.Option(help="Container image, for Kubernetes.")] = None,
         executors: Annotated[int | None, typer.Option(min=1, help="Number of executors.")] = None,
-        executor_memory: Annotated[str, typer.Option(help="Memory of each executor.")] = "2g",
+        executor_memory: Annotated[
+            str | None,
+            typer.Option(
+                help="Memory of each executor. Default: 2g on YARN and Kubernetes, else Spark's 1g."
+            ),
+        ] = None,
         script: Annotated[
             str | None,
             typer.Option(help="Path of canvass/cli/main.py for the driver. Default: this one."),

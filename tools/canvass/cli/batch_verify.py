@@ -215,12 +215,13 @@ def _verify_units(
 
     def say(stage: str) -> None:
         progress.stage(stage)
-        progress.detail(lambda seconds: progress_text(job.progress(), seconds))
+        progress.detail(lambda seconds: engine.obstacle() or progress_text(job.progress(), seconds))
 
     chosen, reason = choose_engine(units, request.master, request.engine)
     progress.stage(reason or f"starting {chosen.value}")
+    engine = engines.engine(chosen)
     job = CorpusJob(
-        engines.engine(chosen),
+        engine,
         TaskChecker.of(graph=request.graph, cache=request.cache),
         out,
         work=request.work,
