@@ -96,7 +96,7 @@ class SparkEngine:
         try:
             # The driver is one of these; with a local master it is the executor, too.
             started = int(context._jsc.sc().getExecutorMemoryStatus().size())
-            if started > 1 or context.master.startswith("local"):
+            if started > 1 or str(context.master).startswith("local"):
                 return ""
             memory = context.getConf().get("spark.executor.memory", "1g")
         except Exception:  # noqa: BLE001 - the JVM may have ended; the job reports that

@@ -31,7 +31,7 @@ from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
 from canvass.corpus.storage import Place, absolute, entries, remove_folder
-from canvass.corpus.task_checker import PROGRESS, TaskChecker, progress_here
+from canvass.corpus.task_checker import PROGRESS, TaskChecker, import_here, progress_here
 from canvass.corpus.task_files import (
     TASK_LOG,
     JobRows,
@@ -64,6 +64,8 @@ class JobProgress(NamedTuple):
     """Events checked so far, in all stages."""
     diverging: int
     """Runs that diverge so far, whatever the oracle answers."""
+    importing: str = ""
+    """The logs that this process is importing, and the stage; empty if it imports none."""
 
 
 class OutputExists(Exception):
@@ -158,7 +160,7 @@ class CorpusJob:
         counts = [tuple(map(int, name.split("-")[:2])) for name in names]
         events, diverging = map(sum, zip(progress_here(), *counts, strict=True))
         done = max(0, min(len(names) - self._tasks_before, self._tasks))
-        return JobProgress(done, self._tasks, events, diverging)
+        return JobProgress(done, self._tasks, events, diverging, import_here())
 
     def table(self, name: str) -> Place:
         """Return the folder of a table: verdicts, divergences or coverage."""

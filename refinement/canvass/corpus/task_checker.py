@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -85,6 +86,13 @@ _memo: dict[object, Screening] = {}
 """The screening of this worker process: the steps that it has looked up serve all its tasks."""
 _begun: list[int] = []
 """If this process is running a task: the events that its screening had read before the task."""
+_import: list[str] = []
+"""If this process is importing logs: their path and the stage of the import."""
+
+
+def import_here() -> str:
+    """Return the path of the logs that this process is importing and the stage, or nothing."""
+    return next(iter(_import), "")
 
 
 def progress_here() -> tuple[int, int]:
@@ -275,10 +283,12 @@ class TaskChecker:
             if unit.kind is UnitKind.AERON_LOGS:
                 path = scratch / str(number) / path.name
                 try:
-                    imported = import_logs([unit.location], path)
+                    imported = import_logs([unit.location], path, say=partial(_note, unit))
                 except (AeronLogError, ImportFault) as error:
                     yield malformed_row(unit, str(error))
                     continue
+                finally:
+                    _import.clear()
             units[path] = unit, imported
             screening.add(path)
         screening.flush()
@@ -347,6 +357,10 @@ class TaskChecker:
     @property
     def _parts(self) -> Place:
         return place_of(self.shared) / PARTS
+
+
+def _note(unit: Unit, stage: str) -> None:
+    _import[:] = [f"{unit.path}: {stage}"]
 
 
 def _in_store(row: Row, copies: Mapping[str, str]) -> Row:

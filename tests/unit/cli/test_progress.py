@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from canvass.cli.verify import VerifyProgress
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
 from canvass.selftest.runs import record_run
+from canvass.traces.alignment import importer
+from canvass.traces.alignment.alignment import align
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import SAMPLES
 from support.core_lookup import core_lookup
@@ -111,4 +115,24 @@ def test_an_import_names_what_it_reads_and_aligns(tmp_path: Path) -> None:
     import_logs([SAMPLES[0]], tmp_path / "run", say=said.append)
 
     assert said[:3] == [f"reading the log of member {k} ({k + 1} of 3)" for k in range(3)]
-    assert said[3:] == ["aligning the logs and writing the run"]
+    assert said[3] == "aligning the logs and writing the run"
+
+
+def test_a_long_import_tells_after_each_segment_how_many_lines_are_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importer, "KEPT_LINES", 100)
+    monkeypatch.setattr(importer, "align", partial(align, segment_lines=100))
+    said: list[str] = []
+
+    summary = import_logs([SAMPLES[0]], tmp_path / "run", say=said.append)
+
+    total = sum(member.lines for member in summary.members)
+    numbers = [re.findall(r"([\d,]+) of ([\d,]+) lines", one) for one in said[4:]]
+    met, of = zip(
+        *(tuple(int(n.replace(",", "")) for n in pair) for (pair,) in numbers), strict=True
+    )
+    assert len(set(met)) > 6
+    assert list(met) == sorted(met)
+    assert met[-1] == sum(member.accounted for member in summary.members)
+    assert set(of) == {total}

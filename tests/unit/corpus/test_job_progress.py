@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,12 @@ from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.task_checker import TaskChecker
+from canvass.traces.alignment.driven_member import DrivenMember
+from canvass.traces.alignment.run_events import MemberCounts, RunWriter
 from canvass.traces.errors import TraceError
 from support.corpora import record_runs
+
+SAMPLE = Path(__file__).parents[3] / "samples" / "aeron" / "b-leader-killed"
 
 
 def test_a_task_that_is_done_again_counts_once_also_at_the_end(tmp_path: Path) -> None:
@@ -59,3 +64,27 @@ def test_events_of_the_task_that_is_running_count(
     ]
     assert seen == np.cumsum(counts).tolist()
     assert job.progress().events == sum(counts)
+
+
+def test_the_logs_that_are_being_imported_are_named_with_the_lines_that_are_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checker = TaskChecker.of(cache=tmp_path / "cache")
+    job = CorpusJob(ProcessEngine(), checker, tmp_path / "out", partitions=1)
+    seen: list[str] = []
+    write = RunWriter.write
+
+    def look_and_write(run: RunWriter, live: DrivenMember) -> MemberCounts:
+        seen.append(job.progress().importing)
+        return write(run, live)
+
+    monkeypatch.setattr(RunWriter, "write", look_and_write)
+    monkeypatch.setattr(StepLookup, "ask", lambda _, steps: np.full(len(steps), ALLOWED))
+
+    job.run(list_units([SAMPLE]))
+
+    lines = [re.search(r"b-leader-killed: .*?([\d,]*)( of [\d,]+ lines)?$", each) for each in seen]
+    counts = [int(found[1].replace(",", "")) for found in lines if found is not None and found[2]]
+    assert len(counts) == len(seen) - 1 == 2
+    assert 0 < counts[0] < counts[1]
+    assert job.progress().importing == ""

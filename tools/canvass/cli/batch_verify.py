@@ -201,6 +201,7 @@ def progress_text(far: JobProgress, seconds: float) -> str:
     parts = [f"{far.done:,} of {counted(far.tasks, 'task')}", counted(far.events, "event")]
     parts.append(f"{far.events / max(seconds, 0.001):,.0f} events/s")
     parts.append(f"{counted(far.diverging, 'run diverges', 'runs diverge')} so far")
+    parts += [far.importing] if far.importing else []
     return ", ".join(parts)
 
 

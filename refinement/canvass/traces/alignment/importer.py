@@ -21,7 +21,8 @@ from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log.logs import MemberLog, read_cluster
 from canvass.traces.aeron_log.records import TruncatedLine
 from canvass.traces.alignment.alignment import Alignment, ImportFault, Place, align
-from canvass.traces.alignment.run_events import RunWriter, Share, add_up
+from canvass.traces.alignment.driven_member import DrivenMember
+from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share, add_up
 from canvass.traces.rewrite import written_aside
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
     "summarise",
 ]
 
+ALIGNING: Final = "aligning the logs and writing the run"
+"""The longest stage of an import."""
 KEPT_LINES: Final = 20_000
 """The number of lines up to which a log is kept in memory. A longer log is read twice, in segments.
 """
@@ -64,7 +67,9 @@ def import_logs(
     events, revision
         As for `align`.
     say
-        Called with a short description of each stage when it begins.
+        Called with a short description of each stage when it begins, and with the lines that are
+        met whenever steps of a member are written. A log that is read in segments has its steps
+        written after each segment.
 
     Raises
     ------
@@ -84,9 +89,18 @@ def import_logs(
     gc.disable()
     try:
         logs = read_cluster(paths, say=say, kept=KEPT_LINES)
-        say("aligning the logs and writing the run")
+        say(ALIGNING)
         with written_aside(out) as folder, closing(RunWriter(folder)) as run:
-            found = align(logs, run.write, effort=effort, events=events, revision=revision)
+            total = sum(sum(log.counts.events.values()) for log in logs.members.values())
+            met = dict[int, int]()
+
+            def write(member: DrivenMember) -> MemberCounts:
+                counts = run.write(member)
+                met[member.member_id] = counts.accounted
+                say(f"{ALIGNING}: {sum(met.values()):,} of {total:,} lines")
+                return counts
+
+            found = align(logs, write, effort=effort, events=events, revision=revision)
             run.finish(
                 run_id=run_id,
                 revision=found.rules.revision,
