@@ -329,8 +329,8 @@ def _loss(holders: int, unknown: int, quorum: int) -> tuple[Kind, str]:
 MAX_LINE: Final = 10_000
 """The greatest length of a line, in bytes."""
 
-Key = tuple[int, int, int]
-"""Session, timestamp, and the first eight bytes of the payload, or 0 without a payload."""
+Key = tuple[int, int, int | None]
+"""Session, timestamp, and the first eight bytes of the payload, or None if it is not given."""
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -352,11 +352,6 @@ class Acknowledgements:
     log_position: int
     log_position_line: int
 
-    @property
-    def with_payload(self) -> bool:
-        """Whether payloads distinguish the entries."""
-        return any(key[2] for key in self.entries)
-
 
 def _lines(path: Path) -> Iterator[bytes]:
     opener = gzip.open if path.name.endswith(".gz") else open
@@ -371,8 +366,8 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
     Raises
     ------
     DiskError
-        If the file cannot be read, or a line has not the form that the module describes. The error
-        names the line.
+        If the file cannot be read or has no answer, or if a line has not the form that the module
+        describes. The error names the line.
     """
     decoder = msgspec.json.Decoder(Acknowledgement)
     entries: Counter[Key] = Counter()
@@ -397,18 +392,38 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
         reason = getattr(error, "strerror", None) or str(error)
         place = (number, f"line {number}: {reason}") if number else (-1, reason)
         raise DiskError(f"{path}", *place) from None
+    if not entries and furthest < 0:
+        raise DiskError(f"{path}", -1, "the file has no answer to a client")
     return Acknowledgements(str(path), entries, lines, furthest, furthest_line)
 
 
-def _word(payload: str | None) -> int:
+def _word(payload: str | None) -> int | None:
     if payload is None:
-        return 0
+        return None
     return int.from_bytes(bytes.fromhex(payload)[:8].ljust(8, b"\0"), "little", signed=True)
 
 
-def _held(log: RecordedLog, *, with_payload: bool) -> Counter[Key]:
-    rows = session_messages(log, log.start, log.sound_end).tolist()
-    return Counter((row[1], row[2], row[4] if with_payload else 0) for row in rows)
+class _Held:
+    """The session messages that one log holds, each with its payload and without it."""
+
+    def __init__(self, log: RecordedLog) -> None:
+        rows = session_messages(log, log.start, log.sound_end).tolist()
+        self.start = log.start
+        self.first_timestamp: int | None = rows[0][2] if rows else None
+        self.counts: Counter[Key] = Counter()
+        self.positions: dict[Key, int] = {}
+        for position, session, timestamp, _, word in rows:
+            for key in ((session, timestamp, word), (session, timestamp, None)):
+                self.counts[key] += 1
+                self.positions.setdefault(key, position)
+
+    def may_have_purged(self, key: Key, positions: Sequence[int]) -> bool:
+        """Whether the purged part can hold an entry, which other logs hold at ``positions``."""
+        if self.start == 0:
+            return False
+        if positions:
+            return min(positions) < self.start
+        return self.first_timestamp is None or key[1] <= self.first_timestamp
 
 
 def check_acknowledgements(
@@ -418,17 +433,21 @@ def check_acknowledgements(
 
     Notes
     -----
-    A member with a purged log counts as a holder of every entry. Whole logs are compared: a request
-    that was sent again counts once for each of its entries.
+    Whole logs are compared: a request that was sent again counts once for each of its entries. A
+    purged log counts as a holder of an entry if another log holds the entry before the purged log's
+    start. If no log holds the entry, its timestamp decides: a purged log counts as a holder if no
+    retained message is older than the entry.
     """
-    held = {
-        i: _held(log, with_payload=given.with_payload) for i, log in sorted(comparison.logs.items())
-    }
-    purged = {i: log.start for i, log in comparison.logs.items() if log.start > 0}
+    held = {i: _Held(log) for i, log in sorted(comparison.logs.items())}
     quorum, unknown = quorum_size(member_count), member_count - disk_count
     short: dict[tuple[int, ...], list[Key]] = {}
     for key, count in given.entries.items():
-        there = [i for i, one in held.items() if i in purged or one[key] >= count]
+        positions = [one.positions[key] for one in held.values() if key in one.positions]
+        there = [
+            i
+            for i, one in held.items()
+            if one.counts[key] >= count or one.may_have_purged(key, positions)
+        ]
         if len(there) < quorum:
             short.setdefault(tuple(there), []).append(key)
     found = []
@@ -452,9 +471,16 @@ def _position(
 ) -> Iterator[Finding]:
     if given.log_position < 0:
         return
-    there = [i for i, log in sorted(comparison.logs.items()) if log.sound_end >= given.log_position]
+    groups = (
+        comparison.holders(i, given.log_position)
+        for i, log in comparison.logs.items()
+        if log.sound_end >= given.log_position
+    )
+    there = max(groups, key=len, default=[])
     if len(there) < quorum:
-        where = f"only the log of {member_names(there)}" if there else "no log"
-        text = f"clients have answers up to {given.log_position}, and {where} reaches that position"
+        where = f"only the log of {member_names(there)} reaches" if there else "no log reaches"
+        if len(there) > 1:
+            where = f"only the logs of {member_names(there)} agree up to"
+        text = f"clients have answers up to {given.log_position}, and {where} that position"
         kind, consequence = _loss(len(there), unknown, quorum)
         yield Finding(kind, ALL_MEMBERS, given.file, given.log_position_line, text, consequence)

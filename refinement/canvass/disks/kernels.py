@@ -338,7 +338,7 @@ def session_messages(
     ----------
     rows
         Filled from row ``count`` on: where the entry begins, session, timestamp, term, and the
-        first eight bytes of the payload (0 if there are fewer).
+        first eight bytes of the payload, with zeros after a shorter payload.
 
     Returns
     -------
@@ -359,7 +359,10 @@ def session_messages(
             rows[count, 1] = words[word + 1]
             rows[count, 2] = words[word + 2]
             rows[count, 3] = words[word]
-            rows[count, 4] = words[word + 3] if length >= 72 else 0
+            payload = words[word + 3] if length > 64 else 0
+            if 64 < length < 72:
+                payload &= (np.int64(1) << np.int64(8 * (length - 64))) - np.int64(1)
+            rows[count, 4] = payload
             count += 1
         offset += (length + 31) & ~31
     return count

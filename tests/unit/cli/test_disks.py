@@ -104,6 +104,15 @@ def test_wrong_arguments_are_one_line(
     assert error in err
 
 
+def test_a_client_without_an_answer_is_refused(command: Command, tmp_path: Path) -> None:
+    client = tmp_path / "client.jsonl"
+    client.write_text("\n")
+
+    code, _, err = command("disks", COMMITTED / "1.53-tight-242", "--client", client)
+
+    assert (code, err) == (2, f"canvass: {client}: the file has no answer to a client\n")
+
+
 @pytest.mark.parametrize(
     "line", ["{}", "nothing", '{"timestamp": "1"}', '{"clusterSessionId": 1, "other": 2}']
 )

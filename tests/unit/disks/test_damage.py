@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import shutil
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from canvass.disks.verdict import assess
 from support.aeron_disk_captures import COMMITTED
 from support.aeron_disks import (
     LOG,
+    TIME,
     Snapshot,
     Term,
     catalog,
@@ -339,3 +341,95 @@ def test_a_damaged_copy_of_committed_entries_is_no_loss(tmp_path: Path) -> None:
     assert verdict.verdict == "DIVERGED"
     assert [one.member_id for one in verdict.findings if one.kind is Kind.DIVERGED] == [0]
     assert findings_of(folders, Kind.LOST) == []
+
+
+# Records of clients.
+
+
+def write_client(tmp_path: Path, *lines: Mapping[str, object]) -> Path:
+    path = tmp_path / "client.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def losses(folders: list[Path], client: Path) -> list[tuple[Kind, str]]:
+    texts = ("acknowledged", "clients have answers")
+    return [
+        (one.kind, one.text)
+        for one in assess(folders, client=client).findings
+        if any(text in one.text for text in texts)
+    ]
+
+
+def test_requests_with_short_payloads_and_without_are_found(tmp_path: Path) -> None:
+    """The first message begins after the 96 bytes of the term's first entry."""
+    payloads = (b"a", b"1234567", b"12345678", b"123456789")
+    folders = write_disks(tmp_path, [disk_of(i, [Term(0, 0, payloads)]) for i in range(3)])
+    client = write_client(
+        tmp_path,
+        *(
+            {
+                "clusterSessionId": 1,
+                "timestamp": TIME + 96 * (number + 1),
+                "payload": payload[:8].hex(),
+            }
+            for number, payload in enumerate(payloads)
+        ),
+        {"clusterSessionId": 1, "timestamp": TIME + 96},
+    )
+
+    assert losses(folders, client) == []
+
+
+def test_a_lost_request_is_found_although_logs_are_purged(tmp_path: Path) -> None:
+    terms = [Term(0, 0, tuple(bytes(1000) for _ in range(100)))]
+    log = write_log(terms)
+    folders = write_disks(
+        tmp_path,
+        [disk_of(i, terms, snapshots=(Snapshot(0, 0, 1 << 16),), start=1 << 16) for i in range(3)],
+    )
+    purged = {"clusterSessionId": 1, "timestamp": TIME + 96}
+    lost = {"clusterSessionId": 1, "timestamp": TIME + len(log)}
+
+    assert losses(folders, write_client(tmp_path, purged)) == []
+    place = f"the first: session 1, timestamp {TIME + len(log)}"
+    assert losses(folders, write_client(tmp_path, purged, lost)) == [
+        (Kind.LOST, f"1 acknowledged entry is on no disk ({place})")
+    ]
+
+
+def test_a_request_that_only_a_whole_log_shows_as_purged_is_not_lost(tmp_path: Path) -> None:
+    """The clock of a later leader may be behind: only the position shows that it was purged."""
+    terms = [Term(0, 0, tuple(bytes(1000) for _ in range(100)))]
+    taken = (Snapshot(0, 0, 1 << 16),)
+    folders = write_disks(
+        tmp_path,
+        [disk_of(0, terms, snapshots=taken)]
+        + [disk_of(i, terms, snapshots=taken, start=1 << 16) for i in (1, 2)],
+    )
+    path = folders[0] / "archive" / "0-0.rec"
+    data = bytearray(path.read_bytes())
+    late = TIME + (1 << 20)
+    struct.pack_into("<q", data, 96 + 32 + 8 + 16, late)
+    path.write_bytes(data)
+
+    client = write_client(tmp_path, {"clusterSessionId": 1, "timestamp": late})
+
+    assert losses(folders, client) == []
+
+
+def test_logs_with_different_histories_do_not_hold_an_answer_together(tmp_path: Path) -> None:
+    first = Term(0, 0, (b"first",))
+    folders = write_disks(
+        tmp_path,
+        [
+            disk_of(0, [first, Term(1, 0, (b"second",))]),
+            disk_of(1, [first, Term(2, 1, (b"third",))]),
+            disk_of(2, [first]),
+        ],
+    )
+    end = len(write_log([first, Term(1, 0, (b"second",))]))
+
+    assert [one[0] for one in losses(folders, write_client(tmp_path, {"logPosition": end}))] == [
+        Kind.LOST
+    ]
