@@ -60,7 +60,7 @@ def read_sealed(storage: Storage, name: str, magic: bytes) -> bytes | None:
     if begins != magic:
         raise DamageError(name, 0, "it is a file of another kind")
     if length != len(data) or crc32(data) != crc:
-        raise DamageError(name, _HEADER.size, "its checksum is not that of its contents")
+        raise DamageError(name, _HEADER.size, "the checksum does not match the content")
     return data
 
 

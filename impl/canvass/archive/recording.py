@@ -359,7 +359,7 @@ class Recording:
     def _cut_tail(self, name: str, data: bytes, bad: int, start: int, *, is_last: bool) -> None:
         """Truncate a torn write, unless a later segment or frame shows that it was synced."""
         if not is_last:
-            raise DamageError(name, bad, "no whole entry, and the log goes on in another file")
+            raise DamageError(name, bad, "no whole entry, and the log continues in another file")
         for offset in range(bad + FRAME_ALIGNMENT, len(data), FRAME_ALIGNMENT):
             later = decode_frame(data, offset, start + offset)
             if later is not None and later.position - later.unsynced > start + bad:

@@ -151,7 +151,7 @@ class _Segment:
 
 def _put_back(storage: Storage, source: Storage) -> int:
     """Replace damaged entries by entries of the other recording as far as these are proved."""
-    supply = _Supply(source)
+    supply = {frame.position: frame for frame in sound_frames(source)}
     position = checksum = proved = unproved = 0
     changed: list[_Segment] = []
     for start in segment_starts(storage):
@@ -169,9 +169,11 @@ def _put_back(storage: Storage, source: Storage) -> int:
                     for one in changed:
                         one.proved[:] = one.data
             else:
-                frame = supply.frame_at(position, checksum)
-                if frame is None or frame.end - start > len(segment.data):
+                sound = supply.get(position)
+                if sound is None or sound.end - start > len(segment.data):
                     break
+                after = chained(checksum, position, sound.payload)
+                frame = Frame(position, sound.end, sound.payload, after)
                 data = encode_frame(frame)
                 segment.data[offset : offset + len(data)] = data
                 unproved += 1
@@ -180,23 +182,6 @@ def _put_back(storage: Storage, source: Storage) -> int:
         if storage.read(segment.name, 0, storage.size(segment.name)) != segment.proved:
             replace_file(storage, segment.name, bytes(segment.proved))
     return proved
-
-
-class _Supply:
-    """The sound entries of the other recording, in order."""
-
-    def __init__(self, source: Storage) -> None:
-        self._frames = sound_frames(source)
-        self._next: Frame | None = next(self._frames, None)
-
-    def frame_at(self, position: int, checksum: int) -> Frame | None:
-        """The entry at a position, with its checksum after a log with ``checksum``."""
-        while self._next is not None and self._next.position < position:
-            self._next = next(self._frames, None)
-        found = self._next
-        if found is None or found.position != position:
-            return None
-        return Frame(position, found.end, found.payload, chained(checksum, position, found.payload))
 
 
 def sound_frames(storage: Storage) -> Iterator[Frame]:

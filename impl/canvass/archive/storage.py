@@ -26,7 +26,7 @@ class DamageError(ArchiveError):
 
 
 class Storage(Protocol):
-    """A folder of files. Errors are those of the operating system (`OSError`).
+    """A folder of files. Errors are `OSError` of the operating system.
 
     After an error of `sync` or `sync_folder` the process must end: data written before may be lost,
     and a second call would not report this.

@@ -1,7 +1,7 @@
 """The six messages of the log, with all their fields, and their bytes.
 
-A leader appends them; followers and services read them. Classes, fields and template ids are those
-of Aeron's SBE schema. `canvass.node.module_state` handles the messages in
+A leader appends them; followers and services read them. Classes, fields and template ids are as in
+Aeron's SBE schema. `canvass.node.module_state` handles the messages in
 the consensus module, `canvass.services.agent` in services.
 """
 

@@ -80,7 +80,7 @@ def _check_truncation(found: Member, last: Member, previous: Member) -> None:
     if done and found.recorded_position > last.recorded_position:
         raise ArchiveError(
             f"the recording log says that the log was truncated at {last.recorded_position}, and "
-            f"the recording goes on to {found.recorded_position}"
+            f"the recording ends at {found.recorded_position}"
         )
 
 

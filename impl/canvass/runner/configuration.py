@@ -142,6 +142,6 @@ def read_config(path: Path) -> MemberConfig:
     try:
         return msgspec.json.decode(path.read_bytes(), type=MemberConfig)
     except FileNotFoundError:
-        raise RunnerError(f"{path} is missing: there is no such cluster") from None
+        raise RunnerError(f"{path} is missing: the folder has no cluster") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise RunnerError(f"{path} is not a member's configuration: {error}") from None

@@ -113,7 +113,7 @@ class Supervisor:
         return max(found)[1] if found else None
 
     def check_again(self) -> None:
-        """Check that the options are those of the cluster in the folder.
+        """Check that the options agree with the cluster in the folder.
 
         Raises
         ------

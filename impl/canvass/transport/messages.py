@@ -1,6 +1,6 @@
 """The messages of members and clients, and their bytes.
 
-Classes, fields and template ids are those of Aeron's SBE schema. Ingress goes from a client to the
+Classes, fields and template ids are as in Aeron's SBE schema. Ingress goes from a client to the
 leader, egress from the leader to the client's channel. The stream messages replace Aeron's
 transport and archive: a follower requests the data after the end of its recording.
 """

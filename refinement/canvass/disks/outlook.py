@@ -321,8 +321,8 @@ class Explorer:
         if run.term != taken.leadership_term_id:
             return (
                 f"its snapshot at {taken.log_position} is of term {taken.leadership_term_id}; "
-                f"the leader's log holds term {run.term} there, so that its services have "
-                "processed other entries"
+                f"the leader's log holds term {run.term} there, and the services of this "
+                "member have processed other entries"
             )
         return ""
 

@@ -23,7 +23,7 @@ MAX_ENTRIES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One entry of the recording log; the names are those of ``RecordingLog.Entry``."""
+    """One entry of the recording log, with the names of ``RecordingLog.Entry``."""
 
     offset: int
     index: int
@@ -223,7 +223,7 @@ ARCHIVE_MAJOR_VERSION: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One entry of the catalog; the names are those of ``RecordingDescriptor``."""
+    """One entry of the catalog, with the names of ``RecordingDescriptor``."""
 
     offset: int
     state: str

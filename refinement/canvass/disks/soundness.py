@@ -335,7 +335,7 @@ def _segments(disk: MemberDisk, log: RecordedLog) -> Iterator[Finding]:
             yield Finding(Kind.DAMAGED, disk.member_id, str(path), -1, text)
     unchecked = "what the log holds there could not be checked"
     if log.missing_segment:
-        text = f"the segment before this one is full: the log goes on at {log.end}"
+        text = f"the segment before this one is full: the log continues at {log.end}"
         yield Finding(Kind.MISSING, disk.member_id, log.missing_segment, 0, text, unchecked)
     if not log.segments and one.stop_position != one.start_position:
         text = f"no segment of the log (recording {one.recording_id}) is there"

@@ -92,15 +92,15 @@ def _start(outlook: Outlook) -> Iterator[Option]:
     if not risky:
         yield Option(
             f"Start {member_names(useful[0])}",
-            "whoever leads, nothing is truncated that was or may have been committed",
+            "no committed entry, and no possibly committed entry, is truncated in any election",
         )
         return
     for key in useful[:1]:
         leaders = [one.leader_member_id for one in winners[key]]
         yield Option(
             f"Start {member_names(key)} first, and the others when a leader serves",
-            f"{member_names(leaders)} can win among these; nothing that was or may have been "
-            "committed is truncated",
+            f"{member_names(leaders)} can win among these; no committed entry, and no possibly "
+            "committed entry, is truncated",
         )
     for key, bad in risky.items():
         if any(set(other) < set(key) for other in risky):

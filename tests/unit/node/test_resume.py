@@ -101,7 +101,7 @@ def test_a_log_that_continues_beyond_its_truncation_is_refused() -> None:
     last = cut_off(previous, 96)
     found = replace(disk(RULES, last), recorded_position=192)
 
-    with pytest.raises(ArchiveError, match=r"truncated at 96, and the recording goes on to 192"):
+    with pytest.raises(ArchiveError, match=r"truncated at 96, and the recording ends at 192"):
         resumption(RULES, 0, found, last, previous)
 
 

@@ -116,7 +116,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Simulate clusters in virtual time, with faults that the seed chooses.
 
-        Members, archives, services and clients are those of `canvass run`. Safety is checked after
+        Members, archives, services and clients are as in `canvass run`. Safety is checked after
         every step. After --steps the faults stop; then every request must be answered, and all
         members must follow one leader and agree.
 
