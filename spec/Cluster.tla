@@ -21,7 +21,7 @@ VARIABLES
     member,   \* [Members -> member state]
     channel,  \* [from -> [to -> sequence of messages]]
     log,      \* [Members -> the recorded log, a sequence of terms]
-    hist      \* what the properties need to remember; no step reads it
+    hist      \* the history that the properties need; no step reads it
 
 vars == <<member, channel, log, hist>>
 
@@ -32,9 +32,9 @@ BoundTerm(i, term) == TRUE         \* may this member open this candidate term?
 BoundInterval(i) == TRUE           \* may this member repeat its periodic message now?
 BoundAppend(position) == TRUE      \* may a leader write up to here?
 BoundRestart(i) == TRUE            \* may this member restart now?
-BoundLate(i) == TRUE               \* may what is on its way to it arrive after a restart?
+BoundLate(i) == TRUE               \* may messages under way to it arrive after a restart?
 BoundError(i) == TRUE              \* may an election of this member fail now, a copy end short,
-                                   \* or its archive be slow to show what it records?
+                                   \* or its archive be slow to show its recording?
 BoundEnterElection(i) == TRUE      \* may this member lose its leader, or its followers, now?
 BoundSnapshot(i) == TRUE
 BoundTermination(i) == TRUE

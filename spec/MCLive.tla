@@ -23,7 +23,7 @@
 (***************************************************************************)
 EXTENDS MCBounds
 
-CONSTANT InOrder    \* TRUE: of what could happen at once, what is first in a fixed order does
+CONSTANT InOrder    \* TRUE: of the steps possible at once, the first one in a fixed order happens
 
 (***************************************************************************)
 (* The states that have a deadline of the leader's heartbeat timeout.      *)

@@ -26,7 +26,7 @@ Own == INSTANCE Cluster
 (* the same.  To save time, the case that no message is lost comes first.  *)
 (***************************************************************************)
 RECURSIVE IsPart(_, _)
-IsPart(a, b) ==    \* is a what is left of b without some of its elements?
+IsPart(a, b) ==    \* is a equal to b without some of its elements?
     \/ a = <<>>
     \/ b # <<>> /\ IsPart(IF Head(a) = Head(b) THEN Tail(a) ELSE a, Tail(b))
 

@@ -30,14 +30,14 @@ CONSTANTS
     Seed,
     Walks,     \* Walks numbered from 1.
     Length,    \* The steps of each.
-    Course     \* What all walks have in common, as a sequence of <<walk, until>>: the dice
+    Course     \* The common part of all walks, as a sequence of <<walk, until>>: the dice
                \* of that walk are rolled until that step.
 
 VARIABLES
     auxWalk,   \* the number of the walk
     auxStep,   \* how many steps it has
     auxDice,   \* three numbers, from which the next draws are made
-    auxCut,    \* who is cut off, or -1
+    auxCut,    \* the member that is cut off, or -1
     auxSeen    \* the sightings so far
 
 -----------------------------------------------------------------------------

@@ -113,10 +113,10 @@ UpdateMemberLogPosition(records, j, term, position) ==
 (* member.                                                                 *)
 (***************************************************************************)
 Persistent(candidateTerm, recordingLog, recorded, snapshotTerm, snapshotBase, snapshotPosition) ==
-    [\* What survives a restart.
+    [\* The state that survives a restart.
      persistedCandidateTermId      |-> candidateTerm,
      recordingLog                  |-> recordingLog,
-     recordedPosition              |-> recorded,   \* the end of what the archive has recorded
+     recordedPosition              |-> recorded,   \* the end of the recording
      snapshotLeadershipTermId      |-> snapshotTerm,
      snapshotTermBaseLogPosition   |-> snapshotBase,
      snapshotLogPosition           |-> snapshotPosition,
@@ -126,7 +126,7 @@ Persistent(candidateTerm, recordingLog, recorded, snapshotTerm, snapshotBase, sn
      moduleLeadershipTermId        |-> NULL_VALUE, \* of the last NewLeadershipTermEvent consumed, or joined
      moduleNotifiedCommitPosition  |-> 0,
      commitPosition                |-> 0,          \* processed up to here; services may process up to here
-     publicationPosition           |-> NULL_POSITION,  \* the end of what this leader has written
+     publicationPosition           |-> NULL_POSITION,  \* the end of the log stream that this leader writes
      logSubscription               |-> FALSE,
      catchupDestination            |-> FALSE,
      terminationPosition           |-> NULL_POSITION,

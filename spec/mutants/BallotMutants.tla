@@ -1,14 +1,15 @@
 ---------------------------- MODULE BallotMutants -----------------------------
 (***************************************************************************)
-(* Where mistakes about votes are found: three members with empty logs.    *)
+(* Mistakes about votes: three members with empty logs.                    *)
 (*                                                                         *)
-(* Three scripts.  FirstBallot: 0 and 1 are about to stand, in term 0.     *)
-(* SecondBallot: 0 has given up its ballot in term 0, 1's vote for it is   *)
-(* still under way, and both are about to stand in term 1.  NextLeader: 0  *)
-(* leads term 0, and 1, which has voted for it, is about to stand again.   *)
+(* Three scripts.  FirstBallot: 0 and 1 are about to run for election, in  *)
+(* term 0.  SecondBallot: 0 has given up its ballot in term 0, the vote of *)
+(* 1 for it is still under way, and both are about to run for election in  *)
+(* term 1.  NextLeader: 0 leads term 0, and 1, which has voted for it, is  *)
+(* about to run for election again.                                        *)
 (*                                                                         *)
-(* From here everything is explored that comes of these ballots; members   *)
-(* restart as they like, nobody canvasses, and a leader does nothing more. *)
+(* From here all results of these ballots are explored.  Members restart   *)
+(* at any time, no member canvasses, and a leader takes no further step.   *)
 (***************************************************************************)
 EXTENDS MCBounds
 
@@ -40,14 +41,14 @@ BallotBoundRestart(i) == member[i].electionState # "CANVASS"
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* MUT_VoteTwice: a member does not notice that it has voted already in    *)
-(* the candidate's term.                                                   *)
+(* MUT_VoteTwice: a member ignores that it has already voted in the        *)
+(* candidate's term.                                                       *)
 (***************************************************************************)
 MutVoteUsedUp(s, m) == m.candidateTermId < s.candidateTermId
 
 (***************************************************************************)
-(* MUT_CandidacyNotOnDisk: a candidate tells others of a term that it will *)
-(* have forgotten after a restart.                                         *)
+(* MUT_CandidacyNotOnDisk: a candidate sends a term that it forgets in a   *)
+(* restart.                                                                *)
 (***************************************************************************)
 MutBecomeCandidate(i, s, term) ==
     [s EXCEPT
@@ -60,16 +61,16 @@ MutBecomeCandidate(i, s, term) ==
                                  !.ballotSent = (j = i)]]]
 
 (***************************************************************************)
-(* MUT_CandidateTermLost: the file that holds the candidate term is not    *)
-(* there after a crash.                                                    *)
+(* MUT_CandidateTermLost: the file with the candidate term is lost in a    *)
+(* crash.                                                                  *)
 (***************************************************************************)
 MutDisk(s) == Persistent(NULL_VALUE, s.recordingLog, s.recordedPosition,
                          s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                          s.snapshotLogPosition)
 
 (***************************************************************************)
-(* MUT_CandidateTermNotReloaded: a new election begins with the term that  *)
-(* the log ends with, and not with what was voted in.                      *)
+(* MUT_CandidateTermNotReloaded: a new election begins with the last term  *)
+(* of the log, not with the term in which the member has voted.            *)
 (***************************************************************************)
 MutPrepareForNewLeadership(s) ==
     [EndReplication(s) EXCEPT
@@ -84,18 +85,19 @@ MutPrepareForNewLeadership(s) ==
         !.candidateTermId = s.leadershipTermId]
 
 (***************************************************************************)
-(* MUT_QuorumOfOne: half of the members is taken for a quorum.             *)
+(* MUT_QuorumOfOne: half of the members counts as a quorum.                *)
 (***************************************************************************)
 MutQuorum == MemberCount \div 2
 
 (***************************************************************************)
-(* MUT_OwnVoteWins: the ballot counts who did not vote against.            *)
+(* MUT_OwnVoteWins: the ballot counts all members that did not vote        *)
+(* against.                                                                *)
 (***************************************************************************)
 MutIsQuorumLeader(s) ==
     Cardinality({j \in Members : s.members[j].vote # 0}) >= Quorum
 
 (***************************************************************************)
-(* MUT_StaleVoteCounts: a vote of an earlier ballot is counted.            *)
+(* MUT_StaleVoteCounts: a vote of an earlier ballot counts.                *)
 (***************************************************************************)
 MutOnVote(i, s, x) ==
     LET m == x.message
@@ -108,7 +110,7 @@ MutOnVote(i, s, x) ==
         ELSE Ignore(s)
 
 (***************************************************************************)
-(* MUT_SameTermAgain: who stands does not open a new term.                 *)
+(* MUT_SameTermAgain: a candidate does not open a new term.                *)
 (***************************************************************************)
 MutNominate(i, s, x) ==
     IF ~At(s, "NOMINATE") THEN {}
@@ -117,7 +119,7 @@ MutNominate(i, s, x) ==
     ELSE Outcome(s, IF x.interval THEN PublishCanvassPosition(i, s) ELSE <<>>)
 
 (***************************************************************************)
-(* MUT_LeadsOldTerm: the winner goes on in the term before.                *)
+(* MUT_LeadsOldTerm: the winner continues in the previous term.            *)
 (***************************************************************************)
 MutEnterLeaderLogReplication(i, s) ==
     [s EXCEPT !.electionState = "LEADER_LOG_REPLICATION",
@@ -126,15 +128,15 @@ MutEnterLeaderLogReplication(i, s) ==
               !.publicationPosition = s.appendPosition]
 
 (***************************************************************************)
-(* MUT_VotesGoToAll: a vote is sent to everybody.                          *)
+(* MUT_VotesGoToAll: a vote is sent to all members.                        *)
 (***************************************************************************)
 MutSendVotesToAll(j, m) ==
     IF m.type = "Vote" THEN SendToEach(m.followerMemberId, Members, m)
     ELSE <<[to |-> j, message |-> m]>>
 
 (***************************************************************************)
-(* MUT_PromiseForgotten: who canvasses again remembers on disk alone in    *)
-(* which term it has stood or voted.                                       *)
+(* MUT_PromiseForgotten: a member that canvasses again has the term of its *)
+(* candidacy or vote only on disk.                                         *)
 (***************************************************************************)
 MutEnterCanvass(i, s) ==
     [EndReplication(s) EXCEPT
@@ -148,7 +150,7 @@ MutEnterCanvass(i, s) ==
                                             s.leadershipTermId, s.appendPosition)]
 
 (***************************************************************************)
-(* MUT_VoteNotOnDisk: a vote is remembered in memory alone.                *)
+(* MUT_VoteNotOnDisk: a vote is kept in memory only.                       *)
 (***************************************************************************)
 MutVoteInMemory(i, s, x) ==
     LET m == x.message
@@ -164,8 +166,8 @@ MutVoteInMemory(i, s, x) ==
         ELSE Ignore(s)
 
 (***************************************************************************)
-(* MUT_AnyAnswerIsAVote: who has an answer of all others has won, whatever *)
-(* they have answered.                                                     *)
+(* MUT_AnyAnswerIsAVote: a candidate with an answer of all others wins,    *)
+(* whatever the answers.                                                   *)
 (***************************************************************************)
 MutAllHaveAnswered(s) == \A j \in Members : s.members[j].vote # NULL_VALUE
 =============================================================================

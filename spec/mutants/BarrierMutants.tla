@@ -1,16 +1,16 @@
 ---------------------------- MODULE BarrierMutants ----------------------------
 (***************************************************************************)
-(* Where it is found that a leader commits entries of older terms before a *)
-(* quorum has opened its own: the situation of figure 8 in Raft's paper.   *)
+(* A leader commits entries of older terms before a quorum has opened its  *)
+(* own: the situation of figure 8 in Raft's paper.                         *)
 (*                                                                         *)
-(* All hardenings are in force.  The story is that of MCHazard5.  Member 1 *)
-(* has two entries of term 0, the others one.  0 has won term 1 and nobody *)
-(* has heard of it.  1 has won term 2; 2 has copied the second entry and   *)
-(* has reported it, and has not opened term 2.                             *)
+(* All hardenings are in force.  The script is the one of MCHazard5.       *)
+(* Member 1 has two entries of term 0, the others one. 0 has won term 1,   *)
+(* and no other member has heard of it. 1 has won term 2; 2 has copied the *)
+(* second entry and has reported it, and has not opened term 2.            *)
 (*                                                                         *)
-(* From here everything is explored in which 1 goes on by itself, hears    *)
-(* nothing and says nothing; the election of 2 may fail; 0 may restart.    *)
-(* What 1 can do comes first, until it has committed its log.              *)
+(* From here all behaviours are explored in which 1 acts alone, without    *)
+(* receiving or sending messages; the election of 2 may fail; 0 may        *)
+(* restart.  The steps of 1 come first, until it has committed its log.    *)
 (***************************************************************************)
 EXTENDS MCHazard5
 
@@ -34,8 +34,8 @@ LeaderFirst(i) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* MUT_Figure8: who has reported that far counts for the new term, in      *)
-(* whatever term it has reported.                                          *)
+(* MUT_Figure8: a member that has reported the position counts for the new *)
+(* term, whatever the term of its report.                                  *)
 (***************************************************************************)
 MutReplicasAreEnough(s, term, position, active) ==
     Cardinality({j \in active : s.members[j].logPosition >= position}) >= Quorum

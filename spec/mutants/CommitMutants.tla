@@ -1,15 +1,15 @@
 ---------------------------- MODULE CommitMutants -----------------------------
 (***************************************************************************)
-(* Where mistakes about the commit position, and about what survives a     *)
-(* restart, are found: one leader and no further election.                 *)
+(* Mistakes about the commit position, and about the state that survives a *)
+(* restart: one leader and no further election.                            *)
 (*                                                                         *)
-(* 2 leads term 0 and has recorded the term's first entry.  Steady: 1 is a *)
-(* closed follower, and 0 is down.  Joining: 0 is about to join the log,   *)
-(* and 1 is down.                                                          *)
+(* 2 leads term 0 and has recorded the first entry of the term.  Steady: 1 *)
+(* is a closed follower, and 0 is down.  Joining: 0 is about to join the   *)
+(* log, and 1 is down.                                                     *)
 (*                                                                         *)
 (* From here everything is explored: the leader writes up to MaxPosition   *)
-(* and may cease to hear of its followers; followers snapshot and restart, *)
-(* after which they stay away; when all is committed, the cluster may be   *)
+(* and may no longer hear of its followers; followers take snapshots and   *)
+(* restart, and then stay away; when all is committed, the cluster may be  *)
 (* shut down.                                                              *)
 (***************************************************************************)
 EXTENDS MCBounds
@@ -32,20 +32,21 @@ FollowersFallSilent(i) == {Members, {i}}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* MUT_FastestCounts: committed is what anybody has recorded.              *)
+(* MUT_FastestCounts: the longest recording of any member counts as        *)
+(* committed.                                                              *)
 (***************************************************************************)
 MutQuorumPosition(position, active) ==
     CHOOSE p \in {position[j] : j \in active} : \A j \in active : position[j] <= p
 
 (***************************************************************************)
-(* MUT_CommitFalls: the commit position is what a quorum has now, not the  *)
-(* most that a quorum has had.                                             *)
+(* MUT_CommitFalls: the commit position is the present quorum position,    *)
+(* not the greatest one so far.                                            *)
 (***************************************************************************)
 MutCommitTo(s, x, q) == IF IsCommitDue(s, x, q) THEN q ELSE s.commitPosition
 
 (***************************************************************************)
-(* MUT_CommitsUnrecorded: a leader counts for itself what it has written,  *)
-(* though its archive has not recorded it.                                 *)
+(* MUT_CommitsUnrecorded: a leader counts its written entries for itself,  *)
+(* though its archive has not recorded them.                               *)
 (***************************************************************************)
 MutCountsWritten(i, s, x) ==
     LET own == s.publicationPosition
@@ -55,7 +56,8 @@ MutCountsWritten(i, s, x) ==
                      PublishCommitPosition(i, s, x, q))
 
 (***************************************************************************)
-(* MUT_FollowerRunsAhead: a follower processes whatever it has recorded.   *)
+(* MUT_FollowerRunsAhead: a follower processes everything that it has      *)
+(* recorded.                                                               *)
 (***************************************************************************)
 MutConsumeBound(s) ==
     IF Closed(s, "FOLLOWER") /\ s.logSubscription THEN s.recordedPosition
@@ -64,7 +66,8 @@ MutConsumeBound(s) ==
     ELSE NULL_POSITION
 
 (***************************************************************************)
-(* MUT_ReportsTooMuch: a follower reports the position after its last.     *)
+(* MUT_ReportsTooMuch: a follower reports one position more than the end   *)
+(* of its recording.                                                       *)
 (***************************************************************************)
 MutUpdateFollowerPosition(i, s, x) ==
     IF ~Closed(s, "FOLLOWER") \/ s.leaderMemberId = NULL_VALUE THEN {}
@@ -72,16 +75,16 @@ MutUpdateFollowerPosition(i, s, x) ==
                          AppendPosition(s.moduleLeadershipTermId, s.recordedPosition + 1, i, 0)))
 
 (***************************************************************************)
-(* MUT_LogNotOnDisk: what was recorded but not processed does not survive  *)
-(* a restart.                                                              *)
+(* MUT_LogNotOnDisk: recorded entries that are not processed are lost in a *)
+(* restart.                                                                *)
 (***************************************************************************)
 MutDisk(s) == Persistent(s.persistedCandidateTermId, s.recordingLog, s.commitPosition,
                          s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                          s.snapshotLogPosition)
 
 (***************************************************************************)
-(* MUT_RestartCommits: a member that starts again takes all that it has    *)
-(* recorded for committed.                                                 *)
+(* MUT_RestartCommits: a member that restarts takes its whole recording as *)
+(* committed.                                                              *)
 (***************************************************************************)
 MutRestart(i, s, x) ==
     LET d    == Disk(s)
@@ -93,8 +96,8 @@ MutRestart(i, s, x) ==
                                            !.leadershipTermId = term]), <<>>)
 
 (***************************************************************************)
-(* MUT_SnapshotTooFar: a snapshot is said to hold what is recorded, not    *)
-(* what is processed.                                                      *)
+(* MUT_SnapshotTooFar: a snapshot names the end of the recording, not of   *)
+(* the processed log.                                                      *)
 (***************************************************************************)
 MutTakeSnapshot(i, s, x) ==
     IF \/ s.moduleState # "ACTIVE" \/ s.recordedPosition <= s.snapshotLogPosition
@@ -108,7 +111,7 @@ MutTakeSnapshot(i, s, x) ==
 
 (***************************************************************************)
 (* MUT_FollowerOpensNoTerm: a follower joins a log without writing its     *)
-(* term down.                                                              *)
+(* term to the recording log.                                              *)
 (***************************************************************************)
 MutFollowerLogAwait(i, s, x) ==
     IF ~At(s, "FOLLOWER_LOG_AWAIT") THEN {}
@@ -116,7 +119,8 @@ MutFollowerLogAwait(i, s, x) ==
                            !.logLeadershipTermId = s.leadershipTermId], <<>>)
 
 (***************************************************************************)
-(* MUT_LeaderOpensNoTerm: nor does a leader.                               *)
+(* MUT_LeaderOpensNoTerm: a leader does not write its term to the          *)
+(* recording log.                                                          *)
 (***************************************************************************)
 MutLeaderInit(i, s, x) ==
     IF ~At(s, "LEADER_INIT") THEN {}
@@ -125,8 +129,8 @@ MutLeaderInit(i, s, x) ==
                            !.logLeadershipTermId = s.leadershipTermId], <<>>)
 
 (***************************************************************************)
-(* MUT_CountsItselfTwice: a leader takes whoever has reported in its term  *)
-(* to have all that it has itself.                                         *)
+(* MUT_CountsItselfTwice: a leader counts every member that has reported   *)
+(* in its term with its own position.                                      *)
 (***************************************************************************)
 MutCountedPosition(s, term, own, record) ==
     IF record.leadershipTermId = term THEN own ELSE record.logPosition
@@ -140,14 +144,14 @@ MutReportInNextTerm(i, s, x) ==
                          AppendPosition(s.moduleLeadershipTermId + 1, s.recordedPosition, i, 0)))
 
 (***************************************************************************)
-(* MUT_ReadsAheadOfRecording: a module is given the entry after the one    *)
-(* that is next, recorded or not.                                          *)
+(* MUT_ReadsAheadOfRecording: a module gets the entry after the next one,  *)
+(* recorded or not.                                                        *)
 (***************************************************************************)
 MutConsumeNext(c, i) == [NoInput EXCEPT !.position = c.member[i].commitPosition + 2]
 
 (***************************************************************************)
-(* MUT_RecordsAheadOfLeader: the archive of a leader records on, whatever  *)
-(* the leader has written.                                                 *)
+(* MUT_RecordsAheadOfLeader: the archive of a leader records beyond the    *)
+(* entries that the leader has written.                                    *)
 (***************************************************************************)
 MutNextEntry(c, i) ==
     LET s == c.member[i]
@@ -160,14 +164,13 @@ MutNextEntry(c, i) ==
         ELSE -1
 
 (***************************************************************************)
-(* MUT_SilentMembersCount: a leader counts what members have reported,     *)
-(* however long they have been silent.                                     *)
+(* MUT_SilentMembersCount: a leader counts the reports of members however  *)
+(* long they have been silent.                                             *)
 (***************************************************************************)
 MutCountsTheSilent(i, s, term, own, active) == BoundedQuorumPosition(s, term, own, Members)
 
 (***************************************************************************)
-(* MUT_QuorumOfTheHeard: a quorum is more than half of the members that    *)
-(* are heard of.                                                           *)
+(* MUT_QuorumOfTheHeard: a quorum is more than half of the active members. *)
 (***************************************************************************)
 MutQuorumOfTheHeard(position, active) ==
     LET reached(p) == 2 * Cardinality({j \in active : position[j] >= p}) > Cardinality(active)
@@ -175,8 +178,8 @@ MutQuorumOfTheHeard(position, active) ==
     IN  CHOOSE p \in reachable : \A q \in reachable : q <= p
 
 (***************************************************************************)
-(* MUT_SnapshotOfOtherTerm: a snapshot says that its term begins where the *)
-(* snapshot is taken.                                                      *)
+(* MUT_SnapshotOfOtherTerm: a snapshot names its own position as the base  *)
+(* of its term.                                                            *)
 (***************************************************************************)
 MutSnapshotBase(i, s, x) ==
     IF \/ s.moduleState # "ACTIVE" \/ s.commitPosition <= s.snapshotLogPosition
@@ -187,13 +190,13 @@ MutSnapshotBase(i, s, x) ==
                            !.snapshotLogPosition = s.commitPosition], <<>>)
 
 (***************************************************************************)
-(* MUT_RestartForgetsLog: a restart keeps nothing but the snapshot.        *)
+(* MUT_RestartForgetsLog: a restart keeps only the snapshot.               *)
 (***************************************************************************)
 MutRecovered(s) == [s EXCEPT !.recordedPosition = s.snapshotLogPosition]
 
 (***************************************************************************)
-(* MUT_RestartForgetsTerm: after a restart the log is said to end with the *)
-(* term of the snapshot.                                                   *)
+(* MUT_RestartForgetsTerm: after a restart the last log term is the term   *)
+(* of the snapshot.                                                        *)
 (***************************************************************************)
 MutRestartInOldTerm(i, s, x) ==
     LET d == Disk(Recovered(s))
@@ -204,7 +207,8 @@ MutRestartInOldTerm(i, s, x) ==
                                            !.leadershipTermId = d.snapshotLeadershipTermId]), <<>>)
 
 (***************************************************************************)
-(* MUT_JoinsWithMore: who joins a log reports one entry more than it has.  *)
+(* MUT_JoinsWithMore: a member that joins a log reports one entry more     *)
+(* than it has.                                                            *)
 (***************************************************************************)
 MutFollowerReady(i, s, x) ==
     IF ~At(s, "FOLLOWER_READY") THEN {}
@@ -212,12 +216,12 @@ MutFollowerReady(i, s, x) ==
                  Send(s.leaderMemberId, AppendPosition(s.leadershipTermId, s.commitPosition + 1, i, 0)))
 
 (***************************************************************************)
-(* MUT_CommitsOwnLog: committed is what the leader has recorded itself.    *)
+(* MUT_CommitsOwnLog: the leader's own recording counts as committed.      *)
 (***************************************************************************)
 MutCommitsOwnLog(s, x, q) == s.recordedPosition
 
 (***************************************************************************)
-(* MUT_ServicesSkip: services are given all that is recorded in one piece. *)
+(* MUT_ServicesSkip: services get the whole recording in one piece.        *)
 (***************************************************************************)
 MutConsumesAll(c, i) ==
     [NoInput EXCEPT !.position = Len(c.log[i]), !.leadershipTermId = c.log[i][1],

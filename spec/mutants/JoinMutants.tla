@@ -1,14 +1,14 @@
 ----------------------------- MODULE JoinMutants ------------------------------
 (***************************************************************************)
-(* Where mistakes about joining a leader late are found: copying terms,    *)
-(* catching up, and what the recording log says of it.                     *)
+(* Mistakes about joining a leader late: copying terms, catching up, and   *)
+(* the recording log.                                                      *)
 (*                                                                         *)
-(* 2 has led term 0 with 1, and they have committed its first entry.  2    *)
-(* has been elected again, has written and recorded the first entry of     *)
-(* term 1, and 1, which does not have that entry yet, is down.  0 has      *)
-(* missed everything.                                                      *)
+(* 2 has led term 0 with 1, and they have committed its first entry. 2 has *)
+(* been elected again, and has written and recorded the first entry of     *)
+(* term 1. 1, which does not have that entry yet, is down. 0 has missed    *)
+(* everything.                                                             *)
 (*                                                                         *)
-(* From here everything is explored that comes of 0's joining; the leader  *)
+(* From here all behaviours of 0 that joins are explored; the leader       *)
 (* writes up to MaxPosition.  Terms are opened before their first byte is  *)
 (* recorded (hardening HZ2): else RecordedTermIsKnown does not hold.       *)
 (***************************************************************************)
@@ -24,8 +24,8 @@ JoinsInit == StartsAfter(<<Late>>)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* MUT_SeveralTermsAtOnce: a leader says that the next term reaches as far *)
-(* as its log.                                                             *)
+(* MUT_SeveralTermsAtOnce: a leader names the end of its log as the end of *)
+(* the next term.                                                          *)
 (***************************************************************************)
 MutLeaderNewLeadershipTerm(i, s, logTerm) ==
     LET next == IF logTerm < s.moduleLeadershipTermId
@@ -37,8 +37,8 @@ MutLeaderNewLeadershipTerm(i, s, logTerm) ==
             IF Rev149 THEN NULL_POSITION ELSE s.commitPosition, i)
 
 (***************************************************************************)
-(* MUT_CatchupReportsTooMuch: who catches up reports where it is to join,  *)
-(* not what it has recorded.                                               *)
+(* MUT_CatchupReportsTooMuch: a member in a catch-up reports the position  *)
+(* at which it is to join, not the end of its recording.                   *)
 (***************************************************************************)
 MutFollowerCatchup(i, s, x) ==
     LET done == /\ s.commitPosition >= s.catchupJoinPosition
@@ -54,7 +54,8 @@ MutFollowerCatchup(i, s, x) ==
                      ELSE <<>>)
 
 (***************************************************************************)
-(* MUT_CatchupRunsAhead: who catches up processes whatever it records.     *)
+(* MUT_CatchupRunsAhead: a member in a catch-up processes everything that  *)
+(* it records.                                                             *)
 (***************************************************************************)
 MutConsumeBound(s) ==
     IF Closed(s, "FOLLOWER") /\ s.logSubscription
@@ -64,8 +65,8 @@ MutConsumeBound(s) ==
     ELSE NULL_POSITION
 
 (***************************************************************************)
-(* MUT_TermStaysOpen: a new term is written down without closing the one   *)
-(* before.                                                                 *)
+(* MUT_TermStaysOpen: a new term is written without closing the previous   *)
+(* one.                                                                    *)
 (***************************************************************************)
 MutEnsureCoherent(rl, initialTerm, initialBase, term, base, end) ==
     IF rl = <<>> THEN <<TermEntry(term, IF base = NULL_POSITION THEN initialBase ELSE base, end)>>
@@ -76,14 +77,14 @@ MutEnsureCoherent(rl, initialTerm, initialBase, term, base, end) ==
     ELSE rl
 
 (***************************************************************************)
-(* MUT_CopiedTermNotWritten: a term that was copied from the leader's      *)
-(* archive is written down after it has been copied, not before.           *)
+(* MUT_CopiedTermNotWritten: a term copied from the leader's archive is    *)
+(* written after the copy, not before.                                     *)
 (***************************************************************************)
 MutStartReplication(s) == [s EXCEPT !.logReplication = TRUE]
 
 (***************************************************************************)
-(* MUT_OpensAtEnd: who copies a term writes it down where it ends, not     *)
-(* where it begins.                                                        *)
+(* MUT_OpensAtEnd: a member that copies a term writes it with its end as   *)
+(* the base.                                                               *)
 (***************************************************************************)
 MutReplicate(s, term, base, stop) ==
     LET wrong == IF base = NULL_POSITION THEN base ELSE stop
@@ -92,14 +93,14 @@ MutReplicate(s, term, base, stop) ==
                                      !.replicationStopPosition = stop], "FOLLOWER_LOG_REPLICATION")
 
 (***************************************************************************)
-(* MUT_OpensTooEarly: a term is written down one entry before it begins.   *)
+(* MUT_OpensTooEarly: a term is written with a base one entry too early.   *)
 (***************************************************************************)
 MutOpensTooEarly(s, term, base) ==
     EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                    term, Max(0, base - 1), NULL_POSITION)
 
 (***************************************************************************)
-(* MUT_CatchupOpensNoTerm: who catches up does not write the term down     *)
+(* MUT_CatchupOpensNoTerm: a member in a catch-up does not write the term  *)
 (* first.                                                                  *)
 (***************************************************************************)
 MutCatchupWithoutTerm(i, s, x) ==

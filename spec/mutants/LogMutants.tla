@@ -1,8 +1,7 @@
 ------------------------------ MODULE LogMutants ------------------------------
 (***************************************************************************)
-(* Where mistakes about the comparison and the truncation of logs are      *)
-(* found.  In each story one of three members is down, and the other two   *)
-(* elect a leader.                                                         *)
+(* Mistakes about the comparison and the truncation of logs.  In each      *)
+(* script one of three members is down, and the other two elect a leader.  *)
 (*                                                                         *)
 (* In most, 2 has led term 0, and with 1 it has committed the first entry; *)
 (* the second only 2 has, and 0 has none.  Then                            *)
@@ -18,8 +17,8 @@
 (*                                                                         *)
 (* FirstLeader: 0 has won term 0 with 1's vote, and 2 is down.             *)
 (*                                                                         *)
-(* From here everything is explored up to the point where the next leader  *)
-(* would write, or, if it has an empty log, has written.                   *)
+(* From here everything is explored until the next leader would write or,  *)
+(* if it has an empty log, has written.                                    *)
 (***************************************************************************)
 EXTENDS MCBounds
 
@@ -74,8 +73,8 @@ MutCompareTerms(t1, p1, t2, p2) == IF t1 > t2 THEN 1 ELSE IF t1 < t2 THEN -1 ELS
 MutCompareLengths(t1, p1, t2, p2) == IF p1 > p2 THEN 1 ELSE IF p1 < p2 THEN -1 ELSE 0
 
 (***************************************************************************)
-(* MUT_AsksInWrongTerm: a candidate says which term it has followed last,  *)
-(* not which term its log ends with.                                       *)
+(* MUT_AsksInWrongTerm: a candidate sends the term that it has followed    *)
+(* last, not the last term of its log.                                     *)
 (***************************************************************************)
 MutCandidateBallot(i, s, x) ==
     LET unsent == {j \in x.accepted : ~s.members[j].ballotSent}
@@ -89,7 +88,7 @@ MutCandidateBallot(i, s, x) ==
                      SendToEach(i, unsent, ballot))
 
 (***************************************************************************)
-(* MUT_CutsTooMuch: the whole log is thrown away, to be copied again.      *)
+(* MUT_CutsTooMuch: the whole log is truncated, to be copied again.        *)
 (***************************************************************************)
 MutTruncateLog(s, position) ==
     EnterInit([s EXCEPT !.recordedPosition = 0,
@@ -98,30 +97,31 @@ MutTruncateLog(s, position) ==
                                                            s.logLeadershipTermId, 0)])
 
 (***************************************************************************)
-(* MUT_CutsNothing: a follower keeps what its leader does not have.        *)
+(* MUT_CutsNothing: a follower keeps entries that its leader does not      *)
+(* have.                                                                   *)
 (***************************************************************************)
 MutNothingIsTooLong(s, m) == FALSE
 
 (***************************************************************************)
-(* MUT_AnyLogFits: a follower does not ask whether the leader speaks of    *)
-(* the term that its own log ends with.                                    *)
+(* MUT_AnyLogFits: a follower does not check whether the leader's message  *)
+(* is about the last term of its own log.                                  *)
 (***************************************************************************)
 MutEveryTermFits(s, m) == FALSE
 
 (***************************************************************************)
-(* MUT_LogsNotCompared: a member votes for whoever asks.                   *)
+(* MUT_LogsNotCompared: a member votes for every candidate.                *)
 (***************************************************************************)
 MutCompareNothing(t1, p1, t2, p2) == 0
 
 (***************************************************************************)
-(* MUT_CommitsInOldTerm: what a new leader says is committed it says in    *)
-(* the term before.                                                        *)
+(* MUT_CommitsInOldTerm: a new leader sends its commit position in the     *)
+(* previous term.                                                          *)
 (***************************************************************************)
 MutPublishedTerm(s) == s.moduleLeadershipTermId
 
 (***************************************************************************)
-(* MUT_AppliesOwnTail: a new leader does not wait until a quorum has what  *)
-(* it has before it replays it.                                            *)
+(* MUT_AppliesOwnTail: a new leader replays its log without waiting until  *)
+(* a quorum has it.                                                        *)
 (***************************************************************************)
 MutLeaderLogReplication(i, s, x) ==
     LET t == NoteOwnPosition(i, s, s.appendPosition)
@@ -132,24 +132,24 @@ MutLeaderLogReplication(i, s, x) ==
 
 (***************************************************************************)
 (* MUT_WritesWithoutQuorum: a leader writes the first entry of its term    *)
-(* and does not wait until a quorum has joined it.                         *)
+(* without waiting until a quorum has joined it.                           *)
 (***************************************************************************)
 MutHasQuorumAtPosition(s, term, position, active) == TRUE
 
 (***************************************************************************)
-(* MUT_VotesOutliveBallots: what was known of the others, their votes      *)
-(* included, is not forgotten when an election begins anew.                *)
+(* MUT_VotesOutliveBallots: the records of the other members, with their   *)
+(* votes, are not reset when an election begins again.                     *)
 (***************************************************************************)
 MutRememberRecords(records) == records
 
 (***************************************************************************)
-(* MUT_TwoLeadOneTerm: one member is a quorum, so that two may win one     *)
-(* term and announce it.                                                   *)
+(* MUT_TwoLeadOneTerm: one member is a quorum, so two may win one term and *)
+(* announce it.                                                            *)
 (***************************************************************************)
 MutQuorum == 1
 
 (***************************************************************************)
-(* MUT_StandsAlone: who still stands when the ballot times out has won.    *)
+(* MUT_StandsAlone: a candidate wins when its ballot times out.            *)
 (***************************************************************************)
 MutOwnVoteIsEnough(s) == TRUE
 =============================================================================

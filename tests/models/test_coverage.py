@@ -1,4 +1,4 @@
-"""The table of actions, and what the models exercise: every action, every branch but a few.
+"""The table of actions, and the coverage of the models: every action, nearly every branch.
 
 ``spec/coverage.json`` says of each action in which models of the cluster it is taken, which is read
 from the labels of their state graphs, and lists with a reason the branches that no model takes. The
@@ -46,11 +46,11 @@ EXERCISES = (
     "MCHazard1LossHardened",
     "MCSingleNode",
 )
-"""Models that hold, small enough to write their graphs down, in which every step is taken."""
+"""Models that hold, with graphs small enough to write, that together take every step."""
 
 
 class Untaken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A branch that no model takes, and why."""
+    """A branch that no model takes, with the reason."""
 
     module: str
     operator: str
@@ -63,7 +63,7 @@ class Untaken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """``spec/coverage.json``: where each action of the cluster is taken, and what never is."""
+    """``spec/coverage.json``: models that take each action, and branches that no model takes."""
 
     taken_in: dict[str, list[str]]
     untaken: list[Untaken]
@@ -78,13 +78,13 @@ def module(name: str) -> str:
 
 
 def actions() -> list[str]:
-    """The names in the action table of Member.tla."""
+    """Give the names in the action table of Member.tla."""
     tables = re.findall(r"^\w+Table ==\s*<<(.*?)>>", module("Member"), re.MULTILINE | re.DOTALL)
     return sorted(name for one in tables for name in re.findall(r'"(\w+)"', one))
 
 
 def disjuncts(name: str) -> Iterator[str]:
-    """The operators that the disjuncts of Next name."""
+    """Give the operators of the disjuncts of Next."""
     body = module(name).partition("\nNext ==\n")[2].partition("\n\n")[0]
     for disjunct in body.split("\\/"):
         found = re.fullmatch(r"(?:\\E [\w, ]+ \\in \w+ : )?(\w+)(?:\([\w, ]+\))?", disjunct.strip())
@@ -109,8 +109,8 @@ def test_the_next_step_of_a_cluster_is_one_of_the_table_of_actions_or_a_loss() -
     assert sorted(disjuncts("Cluster")) == steps_of_a_cluster()
 
 
-def test_every_step_of_a_cluster_is_taken_in_some_model_that_holds() -> None:
-    """Which, the night reads from their graphs; here is that none is missing from the list."""
+def test_every_step_of_a_cluster_is_taken_by_a_model_that_holds() -> None:
+    """The night tests read the models from their graphs; here the list must be complete."""
     taken = coverage().taken_in
 
     assert sorted(taken) == steps_of_a_cluster()
@@ -138,10 +138,10 @@ def steps_in_the_graph_of(name: str, folder: Path) -> set[str]:
 
 @pytest.mark.tlc
 @pytest.mark.night
-def test_where_each_step_of_a_cluster_is_taken_is_what_the_graphs_say(
+def test_the_models_that_take_each_step_are_read_from_their_graphs(
     tmp_path: Path, rewrite: bool
 ) -> None:
-    """``pytest --rewrite`` writes down what the graphs say now."""
+    """``pytest --rewrite`` writes the list from the present graphs."""
     labels = {name: steps_in_the_graph_of(name, tmp_path) for name in EXERCISES}
     taken = {
         step: [name for name in EXERCISES if step in labels[name]]
@@ -157,7 +157,7 @@ def test_where_each_step_of_a_cluster_is_taken_is_what_the_graphs_say(
     assert coverage().taken_in == taken
 
 
-def test_what_is_listed_as_never_taken_is_a_branch_and_has_a_reason(tmp_path: Path) -> None:
+def test_every_branch_listed_as_untaken_exists_and_has_a_reason(tmp_path: Path) -> None:
     folder = tmp_path / "spec"
     shutil.copytree(spec_root(), folder)
 
@@ -167,7 +167,7 @@ def test_what_is_listed_as_never_taken_is_a_branch_and_has_a_reason(tmp_path: Pa
 
 @pytest.mark.tlc
 @pytest.mark.night
-def test_every_branch_of_the_rules_is_taken_but_those_listed_with_a_reason(tmp_path: Path) -> None:
+def test_every_branch_of_the_rules_is_taken_or_listed_with_a_reason(tmp_path: Path) -> None:
     folder = tmp_path / "spec"
     shutil.copytree(spec_root(), folder)
     branches = mark(folder)

@@ -1,4 +1,4 @@
-"""The pages of docs/findings say what TLC says: their diagrams, their models, their index."""
+"""The pages of docs/findings agree with TLC: their diagrams, their models, their index."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DIAGRAMS = [
 
 @pytest.mark.tlc
 @pytest.mark.parametrize(("page", "model", "diagram"), DIAGRAMS)
-def test_a_diagram_is_what_its_command_prints(
+def test_a_diagram_equals_the_output_of_its_command(
     page: str, model: str, diagram: str, rewrite: bool
 ) -> None:
-    """``pytest --rewrite`` puts what is printed now into the page."""
+    """``pytest --rewrite`` writes the present output into the page."""
     found = drawn(model)
     if rewrite:
         redraw(FINDINGS / page, model, found)

@@ -1,4 +1,4 @@
-"""Each model ends as the manifest says: success, or the violation that it is there for."""
+"""Each model has the result of the manifest: success, or its expected violation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_model_ends_as_expected(model: ModelEntry) -> None:
 
 
 def test_an_exhaustive_model_of_a_push_has_its_number_of_states_on_record() -> None:
-    """Without it a guard that became too strong would go unnoticed."""
+    """Without the number, no test would notice a guard that became too strong."""
     finished = [model for model in MODELS if model.expected.value == "success"]
     without = [model.name for model in finished if model.mode.value == "check"]
 
@@ -34,7 +34,7 @@ def test_an_exhaustive_model_of_a_push_has_its_number_of_states_on_record() -> N
 
 
 def test_every_configuration_of_the_spec_is_in_the_manifest() -> None:
-    """A model that is in no list is never run."""
+    """A model outside the manifest is never run."""
     configurations = {
         path.relative_to(folder).as_posix()
         for folder in module_folders()

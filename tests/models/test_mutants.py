@@ -1,4 +1,4 @@
-"""The mutants of the spec: each differs from a model that holds in one operator, and dies of it.
+"""The mutants of the spec: each differs from a model that holds in one operator, which kills it.
 
 That each mutant dies, and by the property that the manifest names, and that the families without a
 mutant hold, is run with all other models in `test_models`. Here is what makes that mean something.
@@ -44,7 +44,7 @@ def claims(config: TlcConfig) -> set[str]:
 
 
 def override(mutant: ModelEntry) -> tuple[str, str]:
-    """The operator that a mutant replaces, and by which."""
+    """Give the operator that a mutant replaces, and the replacement."""
     family = config_of(FAMILIES[mutant.module]).constants
     changed = {
         name: value
@@ -60,20 +60,20 @@ def override(mutant: ModelEntry) -> tuple[str, str]:
 
 @cache
 def definitions(module: Path) -> dict[str, int]:
-    """Operators that a module defines, with the number of their parameters."""
+    """Give the operators that a module defines, with the number of their parameters."""
     found = re.finditer(r"^(\w+)(?:\(([^)]*)\))?\s*==", module.read_text(), re.MULTILINE)
     return {one[1]: len(one[2].split(",")) if one[2] else 0 for one in found}
 
 
 def box_above(module: Path, name: str) -> str:
-    """The comment that ends on the line before a definition."""
+    """Give the comment that ends on the line before a definition."""
     text = module.read_text()
     found = re.search(rf"((?:^\(\*.*\*\)\n)+){name}\b", text, re.MULTILINE)
     return found[1] if found else ""
 
 
 def safety_properties() -> set[str]:
-    """What models claim and Properties.tla defines, but for goals and liveness."""
+    """Give the claims of models that Properties.tla defines, except goals and liveness."""
     text = (spec_root() / "Properties.tla").read_text()
     bodies = dict(re.findall(r"^(\w+) ==(.*?)(?=^\w+ ==|^\(\*|\Z)", text, re.MULTILINE | re.DOTALL))
     claimed: set[str] = set()
@@ -114,7 +114,7 @@ def test_a_mutant_is_expected_to_die_of_the_one_property_that_it_claims(mutant: 
 
 @each_mutant
 def test_a_mutant_differs_from_a_model_that_holds_in_one_operator(mutant: ModelEntry) -> None:
-    """So it is the operator that kills it, and not the setup."""
+    """So the operator kills the mutant, not the setup."""
     family = FAMILIES[mutant.module]
     name, by = override(mutant)
     healthy, sick = config_of(family), config_of(mutant)
@@ -151,7 +151,7 @@ def test_the_box_above_the_operator_names_its_mutant(mutant: ModelEntry) -> None
     assert f"{mutant.name}:" in box_above(find_file(f"{mutant.module}.tla"), by)
 
 
-def test_models_that_hold_discharge_what_the_member_graph_assumes() -> None:
+def test_models_that_hold_discharge_the_assumption_of_the_member_graph() -> None:
     """The graph of one member is exhaustive for a cluster whose messages are all well-formed."""
     holding = {
         model.name

@@ -1,4 +1,4 @@
-"""``spec/README.md`` names what is there: states, operators, properties, models."""
+"""``spec/README.md`` agrees with the spec: states, operators, properties, models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def defined(module: str) -> frozenset[str]:
 
 
 def section(title: str) -> str:
-    """Return what stands below a heading, up to the next of its rank or a higher one."""
+    """Return the text below a heading, up to the next one of its rank or a higher rank."""
     rank = title.split(" ")[0]
     _, found, rest = README.partition(f"\n{title}\n")
     assert found, title
@@ -34,7 +34,7 @@ def section(title: str) -> str:
 
 
 def table(title: str) -> list[list[str]]:
-    """Return the rows of the tables in a section, without their heads."""
+    """Return the rows of the tables in a section, without their headings."""
     bodies = re.sub(r"^\|.*\n\|(?:---\|)+$", "", section(title), flags=re.MULTILINE)
     rows = re.findall(r"^\|(.*)\|$", bodies, re.MULTILINE)
     return [[cell.strip() for cell in row.split("|")] for row in rows]
@@ -48,7 +48,7 @@ def operator_of(state: str) -> str:
     return "".join(word.capitalize() for word in state.split("_"))
 
 
-def test_every_election_state_has_its_operator_in_the_module_that_is_named() -> None:
+def test_every_election_state_has_its_operator_in_the_named_module() -> None:
     rows = table("## The election states")
     text = module_text("MemberState")
     states = re.findall(r'"(\w+)"', text.partition("ElectionStateTable ==")[2].partition(">>")[0])
@@ -85,7 +85,7 @@ def test_every_operator_of_a_table_is_defined(title: str) -> None:
     assert set(quoted(text)) - files - known - fields - constants == set()
 
 
-def test_every_row_of_the_reference_says_where_it_is_or_why_not() -> None:
+def test_every_row_of_the_reference_has_an_operator_or_a_reason() -> None:
     rows = table("## The reference, row by row")
     without = [row for row in rows if not quoted(row[1])]
 
@@ -99,7 +99,7 @@ def test_every_row_of_the_reference_says_where_it_is_or_why_not() -> None:
 
 
 def test_every_model_is_named() -> None:
-    """A star stands for what a family of models has in its place."""
+    """A star stands for the different parts of names in a family of models."""
     named = quoted(section("## The models"))
 
     assert [
@@ -110,7 +110,7 @@ def test_every_model_is_named() -> None:
 
 
 def test_the_table_of_reach_has_the_figures_of_the_manifest() -> None:
-    """Where a row names single models: their states, and how long they take."""
+    """If a row names single models, it has their states and their duration."""
     by_name = {model.name: model for model in MODELS}
     rows = table("### How far each search goes")
 
@@ -124,7 +124,7 @@ def test_the_table_of_reach_has_the_figures_of_the_manifest() -> None:
             assert model.takes.value in takes.split(", "), model.name
 
 
-def test_a_property_holds_where_the_table_says_and_is_violated_where_it_says() -> None:
+def test_the_table_of_properties_agrees_with_the_manifest() -> None:
     claims: dict[str, set[str]] = {}
     for model in MODELS:
         config = config_of(spec_root(), model)
@@ -146,7 +146,7 @@ def test_a_property_holds_where_the_table_says_and_is_violated_where_it_says() -
             assert name in claims[model_name] or name == "Refines", (name, model_name)
 
 
-def test_the_size_that_is_stated_is_the_size() -> None:
+def test_the_stated_sizes_are_right() -> None:
     modules = len(list(spec_root().rglob("*.tla")))
     configurations = len(list(spec_root().rglob("*.cfg")))
 

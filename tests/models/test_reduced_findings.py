@@ -1,4 +1,4 @@
-"""What reduced searches find is a behaviour of Cluster, and one that the core can take part in.
+"""Counterexamples of reduced searches are behaviours of Cluster, and the core takes their steps.
 
 A counterexample of MCTwoElections, its variants and MCFrom is replayed twice. TLC looks at each of
 its steps with StepsOfCluster, the one exception taken out. And for each step there is an input on
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.tlc
 
 
 def test_each_finding_is_the_same_each_time() -> None:
-    """With several threads TLC may come upon another one, which may take the exception."""
+    """With several threads TLC may find another one, which may have the exceptional step."""
     assert {model.workers for model in FOUND} == {1}
 
 
@@ -58,7 +58,7 @@ def states_of(model: ModelEntry) -> tuple[TraceState, ...]:
 
 
 def replaying(model: ModelEntry) -> TlcConfig:
-    """The configuration of the model, with the switches of MCReduction and without exception."""
+    """Give the configuration of the model with the switches of MCReduction."""
     switches = config_of(spec_root(), MODELS["MCStepsOfCluster"])
     given = config_of(spec_root(), model).constants
     switched = {
@@ -115,7 +115,7 @@ def member_of(state: Tree, i: int) -> Member:
 
 
 def inputs(state: Tree, i: int, action: str) -> Iterator[Input]:
-    """What may be given to an action: a superset of what Cluster gives it."""
+    """Give the possible inputs of an action: a superset of the inputs in Cluster."""
     s, log, members = member_of(state, i), state["log"][i], range(len(state["member"]))
     match action:
         case "Restart" | "EnterElection":
@@ -152,7 +152,7 @@ def inputs(state: Tree, i: int, action: str) -> Iterator[Input]:
 
 
 def takes(rules: Rules, action: str, before: Tree, after: Tree) -> bool:
-    """Whether some member takes the action, and sends what is new under way."""
+    """Tell whether a member takes the action, and sends the new messages under way."""
     for i in before["member"]:
         sent = {j: one[-1] for j, one in after["channel"][i].items() if one}
         new = {j: one for j, one in sent.items() if before["channel"][i][j] != (one,)}

@@ -1,4 +1,4 @@
-"""MCStepsOfCluster checks the reduction that MCTwoElections and its variants are searched with."""
+"""MCStepsOfCluster checks the reduction of MCTwoElections and its variants."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ SWITCHED = {
         re.MULTILINE,
     )
 }
-"""By the name of an operator of Cluster what it is if reduced, and what else."""
+"""For an operator of Cluster: its definition if reduced, and its definition otherwise."""
 
 
 LOSSY = {"Take": "LossyTake", "MayArrive": "LossyArrival"}
 
 
 def replaced(name: str) -> dict[str, str]:
-    """The operators that a model's configuration puts in the place of others."""
+    """Give the operators that a model's configuration replaces, with their replacements."""
     constants = config_of(spec_root(), MODELS[name]).constants
     return {left: right[3:] for left, right in constants.items() if right.startswith("<- ")}
 
 
-def test_each_operator_is_switched_to_what_the_reduction_puts_in_its_place() -> None:
+def test_each_operator_is_switched_to_its_replacement_in_the_reduction() -> None:
     reduced, checked = replaced("MCTwoTermsHardened"), replaced("MCStepsOfCluster")
 
     assert checked.keys() == reduced.keys()
@@ -43,8 +43,8 @@ def test_each_operator_is_switched_to_what_the_reduction_puts_in_its_place() -> 
             assert (checked[name], found["reduced"]) == (f"RE{name}", by)
 
 
-def test_switched_off_each_is_what_cluster_says() -> None:
-    """Two rules are written again: a step may lose messages after it, an arrival before it."""
+def test_switched_off_each_operator_is_the_one_of_cluster() -> None:
+    """Two rules are repeated: a step may lose messages after it, an arrival before it."""
     assert len(SWITCHED) == len(re.findall("IF Reduced", SWITCH))
     for name, found in SWITCHED.items():
         assert found["own"] == LOSSY.get(name, f"Own!{name}")
@@ -52,8 +52,10 @@ def test_switched_off_each_is_what_cluster_says() -> None:
 
 
 def test_no_model_reduces_in_another_way() -> None:
-    """What the models of the reduction replace besides, only limits what MCStepsOfCluster has; but
-    a restart, which may keep what is under way, and an election's error are Cluster's own.
+    """Further replacements in the models of the reduction only limit MCStepsOfCluster.
+
+    Two exceptions are Cluster's own: a restart, which may keep the messages under way, and an error
+    of an election.
     """
     common = replaced("MCTwoTermsHardened")
     narrower = {("BoundTerm", "MCBoundTerm"), ("ActiveSets", "AllActive")}
@@ -73,8 +75,8 @@ def test_messages_under_way_at_the_beginning_are_checked_against_cluster() -> No
         assert (found["MayArrive"], found["HasRoom"]) == ("REMayArrive", "FRHasRoom")
 
 
-def test_what_bounds_the_length_of_a_behaviour_is_asked_of_steps() -> None:
-    """Asked of states, the newest TLC ends a search one step earlier than TLC 2.15."""
+def test_the_bound_of_the_length_of_a_behaviour_is_a_condition_on_steps() -> None:
+    """As a condition on states, the newest TLC ends a search one step earlier than TLC 2.15."""
     configurations = {path.name: path.read_text("utf-8") for path in spec_root().glob("*.cfg")}
     bounded = [text for text in configurations.values() if "NearEnough" in text]
 

@@ -1,4 +1,4 @@
-"""What random walks from the first start reach, as ``spec/README.md`` says."""
+"""The sightings of random walks from the first start are the ones in ``spec/README.md``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEVER_HARDENED: Final = {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9",
 
 
 def table() -> dict[str, dict[str, int]]:
-    """The table of the README: for each sighting, how many walks of each revision reached it."""
+    """Read the table of the README: the number of walks by sighting and revision."""
     text = (spec_root() / "README.md").read_text("utf-8")
     section = text.partition("### Found from the first start\n")[2].partition("\n### ")[0]
     head, *rows = (
@@ -55,8 +55,8 @@ def test_hardened_no_hazard_is_seen_and_three_terms_are(column: str) -> None:
 @pytest.mark.tlc
 @pytest.mark.night
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_walks_come_upon_what_the_table_says(revision: str) -> None:
-    """A walk follows from its number and the seed, on every machine."""
+def test_walks_reach_the_sightings_of_the_table(revision: str) -> None:
+    """The number and the seed decide a walk, on every machine."""
     entry = MODELS[REVISIONS[revision]]
     seen: Counter[str] = Counter()
     options = TlcOptions(check_deadlock=False, workers=1, heap_mib=512, stack_mib=16)

@@ -1,4 +1,4 @@
-"""The diagrams in docs/findings: where they stand, and how they are drawn anew."""
+"""The diagrams in docs/findings: find them, and draw them again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def drawn(name: str) -> str:
 
 
 def redraw(page: Path, model: str, diagram: str) -> None:
-    """Put a diagram into its page in the place of the one of the same model."""
+    """Replace the diagram of a model in a page."""
     text = page.read_text("utf-8")
     for found in reversed(list(DIAGRAM.finditer(text))):
         if found["model"] == model:

@@ -72,7 +72,7 @@ def _search_anywhere(mutant: Mutant, seed: int) -> Options:
 def _in(
     profile: str, member_count: int = 0, steps: int = STEPS
 ) -> Callable[[Mutant, int], Options]:
-    """Runs of a profile that `canvass simulate --profile` has."""
+    """Choose the options of runs with a profile of `canvass simulate --profile`."""
 
     def situation(mutant: Mutant, seed: int) -> Options:
         count = member_count or mutant.member_count
@@ -93,4 +93,4 @@ SITUATIONS: Final[Mapping[str, Callable[[Mutant, int], Options]]] = {
     "recording_goes_on_into_the_next_election": _in("broken-joins"),
     "termination_outlives_its_term": _in("late-ends"),
 }
-"""Mutants that show in one situation, and the runs that come to it."""
+"""Mutants that show in one situation only, and the runs that reach it."""

@@ -1,11 +1,11 @@
-"""Mutants of the core in simulated clusters: which seed gives each of them away, and to whom.
+"""Mutants of the core in simulated clusters: the seed that catches each, and the way it is caught.
 
-The members are whole: their duty cycle is the mutant's, too, as it asks the core's rules. A mutant
-is *caught by verification* if a step of its recorded run is none of the spec's, and *caught by the
-simulation* if a hardened run of it violates a property, raises an error or does not recover where
-the core's run with the same options does. Seeds are tried in their order, without recording, until
-a run takes a step that is none of the core's, or goes wrong; the first is done again, recorded and
-verified.
+The members are whole: their duty cycle is the mutant's, too, because it uses the core's rules. A
+mutant is *caught by verification* if the spec does not allow a step of its recorded run. It is
+*caught by the simulation* if a hardened run of it violates a property, raises an error or gets
+stuck, and the core's run with the same options does not. Seeds are tried in their order, without
+recording, until a step of a run differs from the core's, or a run fails. A run with a different
+step is repeated, recorded and verified.
 """
 
 from __future__ import annotations
@@ -35,41 +35,41 @@ from support.mutant_search import search_options
 from support.traced_mutants import Watched
 
 RECORDED: Final = 300
-"""Attempts at a step after the first that is none of the core's: it is recorded by then."""
+"""Number of step attempts after the first different step, so that this step is recorded."""
 WRONG_STEPS: Final = (
     DivergenceClass.IMPLEMENTATION_STEP,
     DivergenceClass.INSTRUMENTATION_GAP,
 )
-"""How a step that the spec does not allow is reported."""
+"""The classes of divergence for a step that the spec does not allow."""
 _OF_NO_REVISION: Final = (
     "FailStop",
     "CandidateTermMonotonic",
     "NothingSentBeforeDurable",
     "RecordingEndsAsReported",
 )
-"""What the core comes to in no revision, whatever its hazards."""
+"""Findings that the core has in no revision, in spite of hazards."""
 By = Literal["verification", "simulation", "nothing"]
 
 
 class Differs(Exception):
-    """A step was none of the core's: the rest of the run is of no interest."""
+    """A step differs from the core's; the rest of the run is not needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedKill:
-    """What became of a mutant."""
+    """The result of a mutant."""
 
     mutant: Mutant
     by: By
     seeds: int
-    """How many were tried, the last one included."""
+    """Number of tried seeds, the last one included."""
     reason: str
-    """What the run violates, or how it diverges."""
+    """The property that the run violates, or its divergence."""
 
 
 @contextmanager
 def members_with(cycle: type[DutyCycle]) -> Iterator[None]:
-    """Let members that start have that duty cycle."""
+    """Give members that start this duty cycle."""
     place: Any = node
     kept, place.DutyCycle = place.DutyCycle, cycle
     try:
@@ -79,12 +79,12 @@ def members_with(cycle: type[DutyCycle]) -> Iterator[None]:
 
 
 def wrong_with(options: Options, step: StepFunction, recorders: Sequence[StepRecorder] = ()) -> str:
-    """Do a run; say in one line what is wrong with it, or nothing."""
+    """Simulate a run; name its first finding in one line, empty if there is none."""
     try:
         result = Simulator(options, recorders, step).run()
     except Differs:
         return ""
-    except Exception as error:  # noqa: BLE001 - whatever a mutant raises gives it away
+    except Exception as error:  # noqa: BLE001 - any error of a mutant is a finding
         return f"raises {type(error).__name__}"
     if result.findings:
         return result.findings[0].property_name
@@ -92,10 +92,10 @@ def wrong_with(options: Options, step: StepFunction, recorders: Sequence[StepRec
 
 
 class _Stopping(Watched):
-    """Ends the run a few steps after the first that is none of the core's."""
+    """Ends the run a few steps after the first different step."""
 
     left: int = 0
-    """How many more steps are taken."""
+    """Number of further steps."""
 
     def step(self, rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
         if self.differs:
@@ -118,11 +118,11 @@ def simulate_mutant(
     Parameters
     ----------
     mutant, seeds
-        What is tried.
+        The mutant, and the seeds to try.
     folder
-        Where its runs are recorded.
+        Folder for the recorded runs.
     lookup
-        Decides steps.
+        Checks the steps.
     """
     broken, cycle = load_member(mutant)
     for count, seed in enumerate(seeds, start=1):
@@ -140,10 +140,10 @@ def simulate_mutant(
 
 
 def _sound_but_for(options: Options, broken: Core, cycle: type[DutyCycle]) -> str:
-    """Say what is wrong with a mutant, if nothing is with the core.
+    """Name the finding of a mutant, if the core has none with the same options.
 
-    What the core comes to in revisions with hazards, after any change of a run, counts only in the
-    hardened one.
+    Any change of a run may bring the core to a hazard, so findings of hazards count only in the
+    hardened revision.
     """
     with members_with(cycle):
         wrong = wrong_with(options, broken.step)
@@ -161,7 +161,7 @@ def _verified(
     folder: Path,
     lookup: StepLookup,
 ) -> str:
-    """Record a run and verify it; say how it diverges, or nothing if it does not."""
+    """Record a run and verify it; name its first wrong step, empty if there is none."""
     run_id = f"{mutant.name.replace('_', '-')[:48]}-{options.seed}"
     run = Run(
         schema="canvass.run/1",
@@ -176,6 +176,6 @@ def _verified(
         stopping.left = RECORDED
         wrong_with(options, stopping.step, members)
     (verdict,) = check_units([folder / run_id], lookup).runs
-    # Revisions with hazards violate properties without a mutant; no step of theirs is wrong.
+    # Revisions with hazards violate properties without a mutant, by steps that the spec allows.
     steps = [one.name for one in verdict.divergences if one.kind in WRONG_STEPS]
     return steps[0] if steps else ""

@@ -1,9 +1,9 @@
-"""Why simulated clusters of whole members give some mutants of the core away in no run.
+"""The reasons for which simulated clusters of whole members do not show some mutants.
 
-The state graphs kill all but two mutants: a graph has every state and every input. In whole members
-some of these states are unreachable, because other parts repeat the guard. Clusters of cores show
-these mutants (`support.core_clusters`). Others are equivalent: no behaviour of Cluster.tla
-reaches their states, as TLC checks.
+The state graphs kill all mutants except two: a graph has every state and every input. In whole
+members some of these states are unreachable, because other parts repeat the guard. Clusters of
+cores show these mutants (`support.core_clusters`). Other mutants are equivalent: TLC checks that no
+behaviour of Cluster.tla reaches their states.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ MASKED: Final = {
     "short_copy_is_taken_for_whole": "the archive of a simulated member copies a term whole or not "
     "at all",
 }
-"""Mutants that cores alone show, and why a member that runs as a whole does not."""
+"""Mutants that only cores alone show, with the reason why whole members do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """Why no behaviour shows a mutant."""
+    """The reason why no behaviour shows a mutant."""
 
     fact: str
-    """The lemma of Properties.tla that says so; TLC checks it."""
+    """The lemma of Properties.tla that is the reason; TLC checks it."""
     reason: str
-    """The same in words."""
+    """The reason in words."""
 
 
 EQUAL: Final = {
@@ -72,7 +72,7 @@ EQUAL: Final = {
         "NomineesHaveNoVotes", "whoever is about to stand has forgotten all votes"
     ),
 }
-"""Mutants that do what the core does in every step that a cluster comes to."""
+"""Mutants that equal the core in every step that a cluster can reach."""
 
 RARE: Final[dict[str, str]] = {}
 """Mutants that would show in a simulated cluster, and what it would have to come to: none is known

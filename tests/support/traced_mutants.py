@@ -1,8 +1,7 @@
-"""Mutants of the core in recorded runs: what a mutant does otherwise, the checker has to reject.
+"""Mutants of the core in recorded runs: the checker must reject each step that differs.
 
-While a mutant runs, each step that it takes is compared with the core's. If none differs in the
-state or the sends, the run is a run of the core: the mutant is equivalent to it there, which is
-proved step by step. If one differs, the run must diverge.
+Each step of a mutant is compared with the core's. If no step differs in the state or the sends, the
+run is also a run of the core. If a step differs, the run must diverge.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from canvass.selftest.runs import record_run
 
 @dataclass(slots=True)
 class Watched:
-    """A core that notes whether it does what the unbroken one would not."""
+    """A mutant that notes whether a step differs from the core's."""
 
     broken: Core
     differs: bool = False
 
     def step(self, rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
-        """Take one step; not to take one is no difference that a run can show."""
+        """Take one step; a run does not show a step that is not taken."""
         outcome = self.broken.step(rules, i, s, action, x)
         if outcome is not None:
             sound = core.step(rules, i, s, action, x)
@@ -47,14 +46,14 @@ class TracedRun:
 
     mutant: Mutant
     differs: bool
-    """Whether some step is not the core's."""
+    """Whether a step differs from the core's."""
     raised: str
-    """What the mutant, or the cluster around it, raised at the end of the run; empty if nothing."""
+    """Type of the error that ended the run; empty without one."""
     verdict: RunVerdict
 
     @property
     def is_right(self) -> bool:
-        """Whether the checker rejects the run if and only if it is none of the core."""
+        """Whether the checker rejects the run if and only if a step differs."""
         return self.differs == (self.verdict.verdict is Verdict.DIVERGES)
 
 
@@ -66,13 +65,13 @@ def trace_mutants(
     Parameters
     ----------
     folder
-        New or empty.
+        Folder for the runs, new or empty.
     mutants, seeds
-        There is a run for each pair.
+        A run is made for each pair.
     steps
-        About how many a run has.
+        Approximate number of steps of a run.
     lookup
-        Decides steps.
+        Checks the steps.
     """
     made: list[tuple[Mutant, Watched, str, Path]] = []
     for mutant in mutants:

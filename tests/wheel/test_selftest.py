@@ -1,4 +1,4 @@
-"""What the selftest needs is in the package: mutants load, runs are made, outside the checkout."""
+"""Outside a checkout the self-test loads mutants and makes runs."""
 
 from __future__ import annotations
 

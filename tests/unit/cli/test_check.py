@@ -1,4 +1,4 @@
-"""``canvass check`` on a spec of a few states: what it says, its files and its exit codes."""
+"""``canvass check`` on a spec of a few states: its output, its files and its exit codes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def test_every_model_of_a_push_gets_one_line(command: Command, tiny: Path) -> No
     assert "canvass: [1/3] TinyOk: 13 states, 9 distinct, queue 0, depth 5, " in err
 
 
-def test_a_machine_reads_what_the_manifest_is_held_to(command: Command, tiny: Path) -> None:
+def test_json_has_the_results_and_the_expectations_of_the_manifest(
+    command: Command, tiny: Path
+) -> None:
     code, out, _ = command("check", "TinyOk", "TinyLasso", "--spec", tiny, "--format", "json")
     report = json.loads(out)
     fine, lasso = report["models"]
@@ -67,7 +69,7 @@ def test_a_machine_reads_what_the_manifest_is_held_to(command: Command, tiny: Pa
     assert lasso["counterexample"]["stuttering"] is True
 
 
-def test_what_the_parser_warns_of_is_shown(command: Command, tiny: Path, tmp_path: Path) -> None:
+def test_warnings_of_the_parser_are_shown(command: Command, tiny: Path, tmp_path: Path) -> None:
     spec = tmp_path / "spec"
     shutil.copytree(tiny, spec)
     write_manifest(spec, model("TinyOk"))
@@ -88,7 +90,7 @@ def test_what_the_parser_warns_of_is_shown(command: Command, tiny: Path, tmp_pat
     assert json.loads(written)["models"][0]["warnings"] == [warning]
 
 
-def test_a_counterexample_says_who_acted_what_changed_and_what_it_breaks(
+def test_a_counterexample_names_members_changes_and_the_violated_property(
     command: Command, tiny: Path
 ) -> None:
     code, out, _ = command("check", "TinyLoss", "--spec", tiny)
@@ -204,7 +206,7 @@ def test_a_time_limit_ends_a_search_as_not_checked(command: Command, tiny: Path)
         (("TinyOk", "TinyLoss", "--print-config"), "--print-config is for one MODEL"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_exit_code_2(
+def test_an_impossible_check_is_one_line_and_exit_code_2(
     command: Command, tiny: Path, words: tuple[str, ...], complaint: str
 ) -> None:
     code, out, err = command("check", *words, "--spec", tiny)
@@ -214,7 +216,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(
     assert err.count("\n") == 1
 
 
-def test_nothing_to_check_is_never_a_pass(command: Command, tiny: Path, tmp_path: Path) -> None:
+def test_an_empty_check_exits_with_2(command: Command, tiny: Path, tmp_path: Path) -> None:
     spec = shutil.copytree(tiny, tmp_path / "spec")
     write_manifest(spec, model("TinyOk"))
     code, _, err = command("check", "--night", "--spec", spec)
@@ -266,7 +268,7 @@ def test_a_simulation_is_repeated_by_its_seed(command: Command, tiny: Path, tmp_
     assert first["counterexample"] == second["counterexample"]
 
 
-def test_a_counterexample_is_exported_for_us_and_for_others(
+def test_a_counterexample_is_exported_as_json_and_itf(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:
     ours, others = tmp_path / "loss.json", tmp_path / "loss.itf.json"
@@ -327,13 +329,13 @@ def test_sizes_of_the_heap(text: str, mib: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "4 g", "-1", "4gb", "1.5g", "0", "1k"])
-def test_what_is_no_size_of_a_heap(text: str) -> None:
+def test_an_invalid_size_of_a_heap_is_refused(text: str) -> None:
     with pytest.raises(CommandError):
         heap_mib(text)
 
 
 def processes_with(text: str) -> list[int]:
-    """The processes whose command line holds a text."""
+    """Give the processes whose command line has a text."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
@@ -347,7 +349,7 @@ def processes_with(text: str) -> list[int]:
 
 
 def test_an_interrupt_ends_it_with_130_and_leaves_no_java(tiny: Path, tmp_path: Path) -> None:
-    """Interrupted when TLC has said for the first time how far it is, so in the middle."""
+    """The interrupt comes when TLC has reported its first progress."""
     spec = shutil.copytree(tiny, tmp_path / "endless")
     words = ["check", "TinyEndless", "--spec", str(spec)]
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A counterexample is reported whatever its states look like."""
+"""A counterexample is reported for states of every kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ MEMBERS = r"""
 """.strip()
 
 
-def test_members_that_begin_nearly_alike_are_reported_by_the_difference(tmp_path: Path) -> None:
+def test_members_with_nearly_equal_initial_states_are_shown_by_the_difference(
+    tmp_path: Path,
+) -> None:
     assert shown(tmp_path, state(1, None, MEMBERS))[1:-1] == [
         "   1  initial state",
         '      member[0], member[1] = [peers |-> <<1, 0, 0>>, state |-> "A"]',
@@ -36,7 +38,7 @@ def test_members_that_begin_nearly_alike_are_reported_by_the_difference(tmp_path
     ]
 
 
-def test_the_arguments_of_an_action_are_shown_where_tlc_tells_them(tmp_path: Path) -> None:
+def test_the_arguments_of_an_action_are_shown_if_tlc_prints_them(tmp_path: Path) -> None:
     after = MEMBERS.replace('"A"', '"B"', 1)
     lines = shown(tmp_path, state(1, None, MEMBERS), state(2, "Canvass", after, "0"))
 
@@ -55,7 +57,7 @@ def test_a_step_that_changes_nothing_says_so(tmp_path: Path) -> None:
     ]
 
 
-def test_what_cannot_be_listed_is_shown_as_tlc_printed_it(tmp_path: Path) -> None:
+def test_states_that_cannot_be_listed_are_shown_as_tlc_printed_them(tmp_path: Path) -> None:
     """A variable may hold an infinite set; then there is nothing to compare."""
     infinite = "/\\ queue = Seq({1, 2})\n/\\ log = <<>>"
     states = (state(1, None, infinite), state(2, "Go", infinite))

@@ -1,4 +1,4 @@
-"""Swim lanes: who does what in which column, where arrows go, and what is no cluster."""
+"""Swim lanes of counterexamples: columns, arrows, and behaviours without a cluster."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def ballot(last: str) -> list[str]:
     return ["".join(text for text, _ in line) for line in swim_lanes(shown, 80)]
 
 
-def test_a_step_stands_in_the_lane_of_its_member() -> None:
+def test_a_step_is_in_the_lane_of_its_member() -> None:
     lines = ballot("TakeOnRequestVote")
 
     assert lines[:3] == [
@@ -70,7 +70,7 @@ def test_a_step_stands_in_the_lane_of_its_member() -> None:
     ]
 
 
-def test_a_message_is_reported_where_it_arrives() -> None:
+def test_the_contents_of_a_message_are_at_its_receipt() -> None:
     lines = ballot("TakeOnRequestVote")
     at = next(place for place, line in enumerate(lines) if "─ RequestVote ─" in line)
 
@@ -90,11 +90,11 @@ def test_a_lost_message_has_no_arrow() -> None:
     assert not any("─ RequestVote ─" in line for line in lines)
 
 
-def test_the_end_says_what_is_violated_and_where_a_lasso_goes_back_to() -> None:
+def test_the_end_names_the_violation_and_the_step_to_which_a_lasso_returns() -> None:
     assert ballot("Lose")[-2:] == ["and so on for ever from step 2", "nothing holds"]
 
 
-def test_a_behaviour_of_anything_else_has_no_lanes() -> None:
+def test_a_behaviour_without_a_cluster_has_no_lanes() -> None:
     other = counterexample_of(TraceState(1, None, None, None, "/\\ x = 1\n"))
 
     with pytest.raises(CommandError, match=r"only models of Cluster\.tla have swim lanes"):

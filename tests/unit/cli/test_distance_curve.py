@@ -1,4 +1,4 @@
-"""The distances over a run as a picture: what stands where."""
+"""The picture of the distances over a run: the places of its marks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def marks(text: str) -> list[tuple[str, float, float]]:
     ]
 
 
-def test_the_nearer_a_loss_the_lower_its_mark_and_time_goes_to_the_right() -> None:
+def test_a_nearer_loss_has_a_lower_mark_and_time_runs_to_the_right() -> None:
     drawn = marks(curve([moment(0, None), moment(5, None, 96), moment(7, 4), moment(8, 0)], "t"))
 
     assert [kind for kind, _, _ in drawn] == ["far", "exposed", "near", "near"]
@@ -46,7 +46,7 @@ def test_the_nearer_a_loss_the_lower_its_mark_and_time_goes_to_the_right() -> No
     assert heights[0] == heights[1] < heights[2] < heights[3]
 
 
-def test_a_mark_that_is_near_has_its_time_and_the_title_is_text() -> None:
+def test_a_near_mark_has_its_time_and_the_title_is_text() -> None:
     text = curve([moment(8.125, 2)], "a < b")
     said = [one.text for one in ElementTree.fromstring(text).iter(f"{SVG}text")]
 
@@ -55,11 +55,11 @@ def test_a_mark_that_is_near_has_its_time_and_the_title_is_text() -> None:
     assert "<script" not in text
 
 
-def test_a_run_of_one_moment_at_its_begin_is_drawn() -> None:
+def test_a_run_with_one_moment_at_its_start_is_drawn() -> None:
     assert len(marks(curve([moment(0, None)], "t"))) == 1
 
 
-def test_a_search_that_was_stopped_early_stands_where_it_was_stopped() -> None:
+def test_a_stopped_search_has_its_mark_at_the_searched_depth() -> None:
     early, whole = moment(0, None), moment(1, None)
     drawn = marks(curve([replace(early, searched=2), whole], "t"))
 

@@ -1,4 +1,4 @@
-"""A result is as expected only if outcome, property and comparable counts are those expected."""
+"""A result is as expected only if outcome, property and comparable counts are as expected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COUNTED = {"distinctStates": 9, "depth": 5}
 
 
 def test_a_model_without_any_state_was_not_checked() -> None:
-    """TLC says that it found no error, and so it would whatever the model claims."""
+    """TLC reports no error, and would do so for any claim."""
     nothing = CheckResult(outcome=Outcome.SUCCESS, message="No error", generated=0, distinct=0)
 
     compared = compare(entry(), nothing, workers=1)
@@ -103,7 +103,7 @@ def test_a_finished_run_is_compared(
 @pytest.mark.parametrize(
     "outcome", [one for one in Outcome if one is not Outcome.SUCCESS and not one.is_violation]
 )
-def test_what_tlc_did_not_finish_is_never_as_expected(outcome: Outcome) -> None:
+def test_an_unfinished_check_is_never_as_expected(outcome: Outcome) -> None:
     for expected in ("success", "safety"):
         compared = compare(entry(expected=expected), result(outcome), workers=1)
 

@@ -1,4 +1,4 @@
-"""Moments of runs and of disks: what each log held, what was committed, and the small form."""
+"""Moments of runs and of disks: the logs, the committed log, and the small form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return captured_loss(tmp_path_factory.mktemp("distance"))
 
 
-def test_what_was_committed_is_durable_until_a_member_truncates_it(run: Path) -> None:
+def test_the_committed_log_is_durable_until_a_member_truncates_it(run: Path) -> None:
     place = first_loss(run)
     before, after = RunMoments(run).moments([place - 1, place])
 
@@ -37,7 +37,7 @@ def test_what_was_committed_is_durable_until_a_member_truncates_it(run: Path) ->
     assert lengths(after.logs[2])[-1] == (4, 56_832, 73_408)
 
 
-def test_ranks_keep_the_order_of_positions_and_what_follows_what(run: Path) -> None:
+def test_ranks_keep_the_order_of_positions_and_of_entries(run: Path) -> None:
     (moment,) = RunMoments(run).moments([first_loss(run)])
     small, back = moment.without_repeats().small()
 
@@ -52,7 +52,7 @@ def test_ranks_keep_the_order_of_positions_and_what_follows_what(run: Path) -> N
     assert [b - a for a, b in pairwise(terms)] == [b - a for a, b in pairwise(ranks)]
 
 
-def test_a_message_under_way_is_there_until_it_arrives_or_its_receiver_restarts(run: Path) -> None:
+def test_a_message_is_under_way_until_it_arrives_or_its_receiver_restarts(run: Path) -> None:
     moments = RunMoments(run)
     for moment in moments.moments(range(0, moments.total, 97)):
         assert all(sender != receiver for sender, receiver, _ in moment.under_way)
@@ -78,7 +78,7 @@ def test_a_report_is_left_out_if_a_later_one_of_its_channel_names_at_least_its_p
     )
 
 
-def test_of_the_reports_that_a_run_sends_early_the_last_is_searched(run: Path) -> None:
+def test_only_the_last_of_the_early_reports_of_a_run_is_searched(run: Path) -> None:
     moments = RunMoments(run)
     busiest = max(moments.moments(range(0, moments.total, 97)), key=lambda one: len(one.under_way))
     kept = busiest.without_repeats().under_way
@@ -108,7 +108,7 @@ def test_members_that_start_on_their_disks_are_in_an_election(tmp_path: Path) ->
     assert is_durable(moment)
 
 
-def test_a_disk_that_is_gone_is_empty_and_not_started(tmp_path: Path) -> None:
+def test_a_member_with_a_lost_disk_is_empty_and_not_started(tmp_path: Path) -> None:
     disks = [disk_of(i, [Term(0, 0, (A, B))]) for i in range(3)]
     moment = moment_of_disks(write_disks(tmp_path, disks), lost=[1])
 
@@ -117,7 +117,7 @@ def test_a_disk_that_is_gone_is_empty_and_not_started(tmp_path: Path) -> None:
 
 
 def test_the_events_of_a_near_miss_are_the_most_exposed_ones(run: Path) -> None:
-    """Of the ten seconds in which the captured cluster loses what was committed, the loss."""
+    """In the ten seconds around the loss of a committed entry, the loss ranks first."""
     moments, place = RunMoments(run), first_loss(run)
     begun = moments.time_ns(0)
     chosen = {
@@ -131,7 +131,7 @@ def test_the_events_of_a_near_miss_are_the_most_exposed_ones(run: Path) -> None:
     assert all(is_durable(one) for one in moments.moments(range(0, place, 401)))
 
 
-def test_reports_are_counted_too_far_only_where_a_log_of_an_older_term_stands_in(
+def test_reports_are_counted_too_far_only_for_a_log_of_an_older_term(
     run: Path,
 ) -> None:
     """As in HZ1: member 1 reports 60,480, and shares 56,640 of it with the leader's log."""

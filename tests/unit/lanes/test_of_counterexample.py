@@ -1,4 +1,4 @@
-"""Lanes of behaviours of a cluster: each message goes from the step that put it to its receipt."""
+"""Lanes of behaviours of a cluster: each message goes from its sending step to its receipt."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_message_that_is_lost_arrives_nowhere() -> None:
     assert diagram.events[1].lane == 2
 
 
-def test_messages_before_the_one_that_arrives_are_lost() -> None:
+def test_messages_before_an_arriving_one_are_lost() -> None:
     queued = [message(1), message(2), message(3)]
     diagram = drawn([state({"ab": queued}), state({"ab": queued[2:]}, b=1)], ["TakeOnVote"])
 
@@ -72,7 +72,7 @@ def test_messages_before_the_one_that_arrives_are_lost() -> None:
     assert diagram.events[0].aside == ("Vote of member a is lost",)
 
 
-def test_a_restart_loses_what_was_on_its_way_to_the_member() -> None:
+def test_a_restart_loses_messages_under_way_to_the_member() -> None:
     queued = [message(1), message(2)]
     diagram = drawn(
         [state(), state({"ab": queued}, a=1), state(a=1, b=1)], ["Send", "RestartMember(b)"]
@@ -83,7 +83,7 @@ def test_a_restart_loses_what_was_on_its_way_to_the_member() -> None:
     assert diagram.events[1].mark is Mark.RESTART
 
 
-def test_a_restart_receives_nothing_if_one_message_was_on_its_way() -> None:
+def test_a_restart_receives_nothing_if_one_message_was_under_way() -> None:
     diagram = drawn(
         [state(), state({"ab": [message(1)]}, a=1), state(a=1, b=1)], ["Send", "RestartMember(b)"]
     )
@@ -91,7 +91,7 @@ def test_a_restart_receives_nothing_if_one_message_was_on_its_way() -> None:
     assert [(one.received, one.fate) for one in diagram.messages] == [(None, Fate.LOST)]
 
 
-def test_an_answer_is_sent_in_the_step_that_takes_the_question() -> None:
+def test_an_answer_is_sent_in_the_step_that_receives_the_question() -> None:
     diagram = drawn(
         [
             state(),
@@ -107,13 +107,13 @@ def test_an_answer_is_sent_in_the_step_that_takes_the_question() -> None:
     ]
 
 
-def test_a_message_that_was_there_at_the_beginning_has_no_sender_event() -> None:
+def test_a_message_under_way_at_the_start_has_no_sending_event() -> None:
     diagram = drawn([state({"cb": [message(1)]}), state(b=1)], ["OnVote"])
 
     assert [(one.sent, one.received) for one in diagram.messages] == [(None, 0)]
 
 
-def test_the_last_step_is_where_the_property_is_violated() -> None:
+def test_the_last_step_violates_the_property() -> None:
     diagram = drawn([state(), state(a=1), state(a=2)], ["Step", "Step"], "Safe is violated")
 
     assert [event.mark for event in diagram.events] == [None, Mark.DIVERGES]

@@ -17,7 +17,7 @@ from support.corruptions import corrupted
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of three members with restarts and lost messages."""
+    """Record a run of three members with restarts and lost messages."""
     path = tmp_path_factory.mktemp("lanes") / "run"
     record_run(path, Rules.of("1.50"), 5, 400, faults=0.03, run_id="faulty")
     return path
@@ -69,7 +69,7 @@ def test_every_send_is_a_message_that_ends_at_its_receipt(whole: Diagram, folder
     assert any(not got for _, got, _ in found)
 
 
-def test_restarts_but_the_first_are_marked(whole: Diagram) -> None:
+def test_restarts_except_the_first_are_marked(whole: Diagram) -> None:
     marks = {event.reference: event.mark for event in whole.events if event.title == "Restart"}
 
     assert len(marks) > 3
@@ -77,14 +77,14 @@ def test_restarts_but_the_first_are_marked(whole: Diagram) -> None:
         assert mark is (None if reference.endswith(":0") else Mark.RESTART)
 
 
-def test_a_window_says_what_is_before_and_after_it(lanes: RunLanes) -> None:
+def test_a_window_counts_the_events_before_and_after_it(lanes: RunLanes) -> None:
     window = lanes.diagram(lanes.rows[50:60])
 
     assert (window.before, window.after) == (50, len(lanes.rows) - 60)
     assert [event.skipped for event in window.events] == [0] * 10
 
 
-def test_what_leads_to_an_event_holds_its_causes_and_tells_what_is_left_out(
+def test_the_causes_of_an_event_are_drawn_and_events_between_are_counted(
     lanes: RunLanes,
 ) -> None:
     place, row = next(
@@ -104,7 +104,7 @@ def test_what_leads_to_an_event_holds_its_causes_and_tells_what_is_left_out(
     assert all(message.received is None or message.sent is not None for message in diagram.messages)
 
 
-def test_one_member_alone_still_tells_its_messages(lanes: RunLanes) -> None:
+def test_the_lane_of_one_member_lists_its_messages(lanes: RunLanes) -> None:
     window = lanes.diagram(lanes.rows, members=[1])
 
     assert window.lanes == ("member 1",)
@@ -113,7 +113,7 @@ def test_one_member_alone_still_tells_its_messages(lanes: RunLanes) -> None:
     assert any(line.startswith("← 2 ") for event in window.events for line in event.aside)
 
 
-def test_a_message_that_nobody_sent_is_reported(folder: Path, tmp_path: Path) -> None:
+def test_a_message_without_a_send_is_reported(folder: Path, tmp_path: Path) -> None:
     path = corrupted(folder, tmp_path / "run", corruptions.message_from_nowhere)
     lanes = RunLanes(load(path, "faulty").columns)
 
@@ -134,7 +134,7 @@ def test_a_gap_is_reported_where_it_ends(folder: Path, tmp_path: Path) -> None:
     assert gap.remark == f"step {due} is missing"
 
 
-def test_what_a_missing_stream_may_hold_is_neither_lost_nor_unsent(
+def test_messages_of_a_missing_stream_are_neither_lost_nor_unsent(
     folder: Path, tmp_path: Path
 ) -> None:
     path = corrupted(folder, tmp_path / "run", lambda _: None)

@@ -10,7 +10,7 @@ from canvass.lanes.of_run import Lane, causal_order
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Lane]:
-    """Lanes as a cluster makes them: a message is received after it was sent, clocks are wrong."""
+    """Draw lanes of a cluster: a message is received after it was sent, and clocks are wrong."""
     count = draw(st.integers(1, 4))
     times: list[list[int]] = [[] for _ in range(count)]
     receives: list[list[int | None]] = [[] for _ in range(count)]
@@ -45,7 +45,7 @@ def test_every_message_is_sent_before_it_is_received(lanes: list[Lane]) -> None:
         sent |= set(lanes[lane].sends[place])
 
 
-def test_clocks_decide_where_causes_do_not() -> None:
+def test_clocks_decide_if_causes_do_not() -> None:
     lanes = [Lane([3, 5], [None, None], [[], []]), Lane([4, 6], [None, None], [[], []])]
 
     assert causal_order(lanes) == [(0, 0), (1, 0), (0, 1), (1, 1)]
@@ -57,13 +57,13 @@ def test_lanes_without_clocks_take_turns() -> None:
     assert causal_order(lanes) == [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
-def test_a_message_that_nobody_sends_holds_nothing_up() -> None:
+def test_a_message_without_a_send_delays_no_event() -> None:
     lanes = [Lane([1], ["from nowhere"], [[]]), Lane([2], [None], [[]])]
 
     assert causal_order(lanes) == [(0, 0), (1, 0)]
 
 
-def test_events_that_wait_for_each_other_in_a_circle_all_come() -> None:
+def test_all_events_of_a_circle_are_in_the_order() -> None:
     lanes = [Lane([2], ["b"], [["a"]]), Lane([1], ["a"], [["b"]])]
 
     assert causal_order(lanes) == [(1, 0), (0, 0)]

@@ -68,7 +68,7 @@ def test_ascii_is_enough() -> None:
     assert "|-------- RequestVote --------+----------------------------->" in shown
 
 
-def test_what_cannot_be_seen_is_written_as_an_escape() -> None:
+def test_unprintable_characters_are_escaped() -> None:
     hostile = "\x1b[31m\u202e\r\n\x00"
     diagram = Diagram(
         lanes=(hostile, "b"),
@@ -82,6 +82,6 @@ def test_what_cannot_be_seen_is_written_as_an_escape() -> None:
     assert all(character.isprintable() or character == "\n" for character in drawn(diagram, 80))
 
 
-def test_a_lane_alone_and_no_lane_can_be_drawn() -> None:
+def test_one_lane_and_no_lane_can_be_drawn() -> None:
     assert drawn(Diagram(("a",), (LaneEvent(0, "Restart", "0:0"),)), 80) == "a\n● 0 Restart\n"
     assert drawn(Diagram((), ()), 80) == "\n"

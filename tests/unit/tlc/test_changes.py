@@ -1,4 +1,4 @@
-"""What changed between two values is said in the fewest items, and loses nothing."""
+"""The changes between two values are the fewest, and lead from one to the other."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_values_of_each_kind(before: str, after: str, expected: list[str]) -> No
     ],
     ids=["a queue moves on", "it empties", "a log is cut and grows", "in place", "nested"],
 )
-def test_sequences_as_what_they_are_used_for(before: str, after: str, expected: list[str]) -> None:
+def test_sequences_change_like_queues_logs_or_in_place(
+    before: str, after: str, expected: list[str]
+) -> None:
     assert shown(before, after) == expected
 
 
@@ -56,7 +58,7 @@ def test_states_are_compared_by_variable() -> None:
 
 
 def queue_of(items: list[int], shown: list[Change]) -> list[int]:
-    """Apply the changes of a sequence of integers, as of a queue or in place."""
+    """Apply the changes of a sequence of integers, at its ends or in place."""
     result = list(items)
     for change in shown:
         if change.kind is ChangeKind.CHANGED:
@@ -76,8 +78,8 @@ INTEGERS = st.lists(st.integers(0, 3), max_size=6)
 
 
 @given(INTEGERS, INTEGERS)
-def test_what_is_reported_of_a_sequence_leads_to_it(one: list[int], two: list[int]) -> None:
-    """As multisets: whether an item went at the front or at the end is not in a `Change`."""
+def test_the_changes_of_a_sequence_lead_to_the_new_one(one: list[int], two: list[int]) -> None:
+    """Compared as multisets: a `Change` does not tell the front of a sequence from its end."""
     shown = list(changes(from_python(one), from_python(two), ("v",)))
 
     assert sorted(queue_of(one, shown)) == sorted(two)

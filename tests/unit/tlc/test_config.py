@@ -53,7 +53,7 @@ def test_a_configuration_is_read() -> None:
     )
 
 
-def test_what_is_written_is_read_again_but_for_the_deadlock() -> None:
+def test_a_written_configuration_is_read_back_except_the_deadlock() -> None:
     config = parse_config(EVERYTHING.replace("CHECK_DEADLOCK FALSE", ""))
 
     assert parse_config(config.text()) == config
@@ -71,7 +71,7 @@ def test_what_is_written_is_read_again_but_for_the_deadlock() -> None:
         ("CHECK_DEADLOCK maybe", "TRUE or FALSE"),
     ],
 )
-def test_what_is_no_configuration_is_refused_by_name(text: str, reason: str) -> None:
+def test_another_text_than_a_configuration_is_refused_by_name(text: str, reason: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_config(text, "Model.cfg")
 
@@ -122,7 +122,7 @@ def test_other_constants_go_into_a_module() -> None:
     ("name", "value"),
     [("x y", 1), ("-x", 1), ("x", 2**31), ("x", None), ("x", "ä" * 2), ("x", ("\x00",))],
 )
-def test_what_cannot_be_a_constant_is_refused(name: str, value: Any) -> None:
+def test_an_invalid_constant_is_refused(name: str, value: Any) -> None:
     with pytest.raises(OptionError, match=r"^constant "):
         bind_constants(TlcConfig(), "Spec", {name: value})
 

@@ -93,7 +93,7 @@ def test_the_dump_of_a_newer_version_has_the_same_states_and_edges() -> None:
     assert {edge.arguments for edge in edges("newest.dot")} == {'"east"', '"north"'}
 
 
-def test_forms_that_no_recorded_dump_has_are_read_too() -> None:
+def test_forms_without_a_recorded_dump_are_read() -> None:
     nodes = states("unusual.dot")
 
     assert [(node.id, node.initial) for node in nodes] == [(-11, True), (22, False)]
@@ -116,7 +116,7 @@ def test_forms_that_no_recorded_dump_has_are_read_too() -> None:
         ("digraph {\n1 [colour=red];\n}\n", "line 2: a state without a label"),
     ],
 )
-def test_what_is_no_dump_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+def test_another_text_than_a_dump_is_refused(tmp_path: Path, text: str, reason: str) -> None:
     file = tmp_path / "graph.dot"
     file.write_text(text)
 
@@ -127,7 +127,7 @@ def test_what_is_no_dump_is_refused(tmp_path: Path, text: str, reason: str) -> N
     assert "\n" not in str(caught.value)
 
 
-def test_a_dump_that_was_cut_off_is_an_error_after_its_last_whole_item(tmp_path: Path) -> None:
+def test_a_truncated_dump_is_an_error_after_its_last_whole_item(tmp_path: Path) -> None:
     whole = (FIXTURES / "lights.dot").read_text()
     file = tmp_path / "graph.dot"
     file.write_text(whole[:10_000])

@@ -1,4 +1,4 @@
-"""However a run ends, no process and no file of it is left."""
+"""After every kind of end no process and no file of a run is left."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def endless(**more: object) -> TlcRun:
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where runs make their folders; empty again at the end."""
+    """Give the folder in which runs make their folders; it is empty again at the end."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     yield tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
 def started(running: TlcRun) -> int:
-    """Run until Java has said its process id."""
+    """Run until Java has printed its process id."""
     return next(event.pid for event in running if isinstance(event, Started) and event.pid)
 
 
@@ -101,7 +101,7 @@ def test_another_thread_may_cancel(folders: Path) -> None:
     assert result.outcome is Outcome.INTERRUPTED
 
 
-def test_a_run_that_is_forgotten_does_not_go_on(folders: Path) -> None:
+def test_a_run_without_references_ends(folders: Path) -> None:
     running = endless()
     java = started(running)
 
@@ -143,7 +143,7 @@ check({str(SPECS / "Counter.tla")!r}, config, heap_mib=256, on_event=show)
 
 
 def start_program(folder: Path) -> tuple[subprocess.Popen[str], int]:
-    """Start another Python that checks for ever, and wait until TLC searches."""
+    """Start another Python with an endless check, and wait until TLC searches."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -193,7 +193,7 @@ def test_java_ends_when_its_parent_is_killed(tmp_path: Path, how: signal.Signals
         (["/no/such/program"], 127),
     ],
 )
-def test_the_guard_ends_as_its_command_ends(command: list[str], code: int) -> None:
+def test_the_guard_has_the_exit_status_of_its_command(command: list[str], code: int) -> None:
     # The other end of its standard input stays open, as it does while a parent lives.
     reading, writing = os.pipe()
     try:

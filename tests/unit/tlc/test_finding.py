@@ -1,4 +1,4 @@
-"""Finding the jar and Java, and what is said when they are missing, broken or old."""
+"""Finding the jar and Java, and the messages if they are missing, broken or old."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_no_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Monkey
         find_java()
 
 
-def test_what_is_no_java_is_refused(tmp_path: Path) -> None:
+def test_another_program_than_java_is_refused(tmp_path: Path) -> None:
     broken = make_java(tmp_path / "broken", "17", exit_code=1)
     plain = tmp_path / "plain"
     plain.write_text("not a program")

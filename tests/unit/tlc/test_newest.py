@@ -1,4 +1,4 @@
-"""The binding's reading of a newer version: recordings of TLC as of April 2026, and its forms."""
+"""Output of a newer version is read: recordings of TLC as of April 2026, and its forms."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from support.tlc_reading import EXIT_CODES, events, interpret, recorded
 
 
 def _taken(result: CheckResult) -> list[tuple[str, int, int]]:
-    """How often each action was taken, if TLC was asked."""
+    """Give how often each action was taken, if TLC reported it."""
     return [(each.action, each.distinct, each.total) for each in result.coverage]
 
 
 @pytest.mark.parametrize("name", NEWEST)
-def test_a_newer_version_is_read_as_the_oldest_is(name: str) -> None:
-    """The same case, recorded of both, gives the same verdict, trace and counts."""
+def test_a_newer_version_is_read_like_the_oldest(name: str) -> None:
+    """The recordings of one case by both versions give the same verdict, trace and counts."""
     properties = CASES[name].config.properties
     newer = interpret(recorded(f"newest_{name}"), EXIT_CODES[name], properties=properties)
     older = interpret(recorded(name), EXIT_CODES[name], properties=properties)
@@ -116,7 +116,7 @@ def test_a_message_within_a_message_is_one_error() -> None:
     assert interpret(lines, 255).outcome is Outcome.CONFIG_ERROR
 
 
-def test_a_missing_end_is_made_up_by_the_end_around_it() -> None:
+def test_a_message_without_an_end_ends_with_the_outer_message() -> None:
     lines = ["@!@!@STARTMSG 1000:1 @!@!@", *framed(2132, 0, "x")[:2], "@!@!@ENDMSG 1000 @!@!@"]
 
     assert events(lines) == [ErrorReported(1000, "x", None, (2132,))]

@@ -1,4 +1,4 @@
-"""Reading values: what TLC prints, wrapped or not, and what it never prints."""
+"""Reading values: the forms that TLC prints, wrapped or not, and the forms that it never prints."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from support.tlc_values import identifiers, values
         ),
     ],
 )
-def test_what_tlc_prints_is_read(text: str, value: Value) -> None:
+def test_the_forms_of_tlc_are_read(text: str, value: Value) -> None:
     assert same(parse_value(text), value)
     assert same(parse_value(f"  {text}\n"), value)
 
@@ -103,7 +103,9 @@ def test_line_breaks_between_tokens_do_not_matter(value: Value, data: st.DataObj
         ("0..99999999", "the interval has more than 1048576 elements", 0),
     ],
 )
-def test_what_is_no_value_is_refused_with_its_place(text: str, reason: str, offset: int) -> None:
+def test_another_text_than_a_value_is_refused_with_its_place(
+    text: str, reason: str, offset: int
+) -> None:
     with pytest.raises(ValueSyntaxError) as caught:
         parse_value(text)
 
@@ -154,7 +156,7 @@ def test_a_single_variable_has_no_conjunction_sign() -> None:
 
 
 @pytest.mark.parametrize("text", ["n", "/\\ n == 1", "/\\ n = 1\n/\\ n = 2", "/\\ n = 1\n/\\ m"])
-def test_what_is_no_state_is_refused(text: str) -> None:
+def test_another_text_than_a_state_is_refused(text: str) -> None:
     with pytest.raises(ValueSyntaxError):
         parse_state(text)
 
@@ -176,7 +178,7 @@ def test_printed_values_are_joined_over_lines() -> None:
     assert second == Seq(["short", 1])
 
 
-def test_lines_that_are_no_values_are_given_away() -> None:
+def test_other_lines_than_values_are_handed_to_the_caller() -> None:
     others: list[str] = []
     lines = ["Hello, world (", *WRAPPED.splitlines(), "<<1,", "3 :> 4", "<<2,", "  3"]
 

@@ -1,4 +1,4 @@
-"""What TLC printed, for a person or a tool, gives the same counterexample as its events do."""
+"""The text of TLC, for a person or a tool, gives the same counterexample as its events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONE = "State 1: <Initial predicate>\n/\\ x = 0\n/\\ s = <<1,\n  2>>\n\n"
 
 
 def violations(path: Path) -> tuple[Violation, ...]:
-    """What the reader of events finds in a tool's output."""
+    """Give the counterexample that the events of a tool's output have."""
     reader, verdict = OutputReader(), Verdict()
     for line in path.read_text().splitlines():
         for event in reader.feed(line):
@@ -36,7 +36,7 @@ def values(text: str) -> list[dict[str, Value | str]]:
 
 
 @pytest.mark.parametrize("path", TOOL, ids=lambda path: path.stem)
-def test_the_output_for_tools_is_read_as_its_events_are(path: Path) -> None:
+def test_the_output_for_tools_is_read_like_its_events(path: Path) -> None:
     expected = next((one for one in violations(path) if one.states), None)
     if expected is None:
         with pytest.raises(PrintedError, match="there is no counterexample"):
@@ -53,7 +53,7 @@ def test_the_output_for_tools_is_read_as_its_events_are(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", TERMINAL, ids=lambda path: path.stem)
-def test_the_output_for_people_says_the_same_as_that_for_tools(path: Path) -> None:
+def test_the_output_for_people_equals_the_output_for_tools(path: Path) -> None:
     other = path.with_suffix(".out").read_text()
     if path.stem == "success":
         with pytest.raises(PrintedError, match="TLC found no error"):
@@ -108,7 +108,7 @@ def test_a_value_that_cannot_be_listed_is_its_text() -> None:
         (HEAD + "State 1: <Initial predicate>\n/\\ x = 1\n/\\ x = 2\n", 5),
     ],
 )
-def test_what_is_broken_is_refused_with_its_line(text: str, line: int) -> None:
+def test_a_broken_text_is_refused_with_its_line(text: str, line: int) -> None:
     with pytest.raises(PrintedError) as refusal:
         values(text)
 
@@ -122,7 +122,7 @@ def test_a_text_without_states_has_no_counterexample(text: str) -> None:
         read(text)
 
 
-def test_the_model_is_the_module_that_was_read_last() -> None:
+def test_the_model_is_the_last_module() -> None:
     read_first = "Semantic processing of module Naturals\nSemantic processing of module MCHazard1\n"
     assert read(read_first + HEAD + ONE).module == "MCHazard1"
     assert read(HEAD + ONE).module == ""

@@ -1,4 +1,4 @@
-"""The binding's reading of genuine output of TLC 2.15, one recording of each kind."""
+"""Genuine output of TLC 2.15 is read, one recording of each kind."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_silence_and_signals_are_system_errors() -> None:
     assert interpret(recorded("success"), 99).outcome is Outcome.UNKNOWN
 
 
-def test_messages_are_one_line_that_says_what_is_wrong() -> None:
+def test_messages_are_one_line_with_the_reason() -> None:
     assert {name: read(name).message for name in READINGS if not read(name).ok} == {
         "safety": "Invariant OneMoves is violated.",
         "safety_initial": "Invariant NotZero is violated by the initial state.",
@@ -177,7 +177,7 @@ def test_a_trace_has_typed_values_actions_and_places() -> None:
     assert first.values["last"] == Seq(["none", -1, parse_state("x = {}")["x"]])
 
 
-def test_a_lasso_says_where_it_returns_to() -> None:
+def test_a_lasso_names_the_state_to_which_it_returns() -> None:
     result = read("liveness")
 
     assert result.loop == 3
@@ -193,7 +193,7 @@ def test_stuttering_stays_in_the_last_state() -> None:
     assert result.violations[0].stuttering
 
 
-def test_which_of_several_temporal_properties_is_not_guessed() -> None:
+def test_the_violated_one_of_several_temporal_properties_is_not_guessed() -> None:
     result = interpret(recorded("liveness"), 13, properties=["One", "Other"])
 
     assert (result.outcome, result.violated) == (Outcome.LIVENESS, None)
@@ -248,13 +248,13 @@ def test_wide_user_output_is_joined_to_values() -> None:
     assert [to_python(value)["to"] for value in join_values(lines)] == [0, 1]
 
 
-def test_an_explanation_belongs_to_the_error_before_it() -> None:
+def test_an_explanation_belongs_to_the_previous_error() -> None:
     (violation,) = read("evaluation").violations
 
     assert "TLC was unable to fingerprint" in violation.message
     assert len(violation.states) == 3
 
 
-def test_the_parser_s_words_are_kept() -> None:
+def test_the_output_of_the_parser_is_kept() -> None:
     assert "Fatal errors while parsing TLA+ spec in file Broken" in read("parse").output
     assert not any(line.startswith("Parsing file") for line in read("parse").output)

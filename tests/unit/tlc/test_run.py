@@ -1,4 +1,4 @@
-"""Real runs of TLC: verdicts, streaming, constants, dumps, and where files are left."""
+"""Real runs of TLC: verdicts, streaming, constants, dumps, and their files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def summary(result: CheckResult) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["liveness", "safety_symmetric", "stuttering", "semantic"])
-def test_a_run_is_read_as_its_recording(name: str) -> None:
+def test_a_run_is_read_like_its_recording(name: str) -> None:
     case = CASES[name]
     known = interpret(recorded(name), EXIT_CODES[name], properties=case.config.properties)
 
@@ -129,7 +129,7 @@ Next == n' = n
 """
 
 
-def test_a_flood_of_output_is_streamed_without_being_held(tmp_path: Path) -> None:
+def test_much_output_is_streamed_and_not_kept(tmp_path: Path) -> None:
     library = tmp_path / "library"
     library.mkdir()
     (library / "Helper.tla").write_text("---- MODULE Helper ----\nCount == 30000\n====\n")
@@ -155,15 +155,15 @@ def test_a_flood_of_output_is_streamed_without_being_held(tmp_path: Path) -> Non
 
 
 def java_with(folder: Path, *words: str) -> Path:
-    """A Java launcher that adds words of its own before those that it is given."""
+    """Make a Java launcher that adds its own arguments first."""
     launcher = folder / "java"
     launcher.write_text(f'#!/bin/sh\nexec {find_java().path} {" ".join(words)} "$@"\n')
     launcher.chmod(0o755)
     return launcher
 
 
-def test_warnings_of_java_are_not_among_the_lines_of_tlc(tmp_path: Path) -> None:
-    """A Java that is asked for large pages, which this machine has not, warns of it."""
+def test_warnings_of_java_are_not_lines_of_tlc(tmp_path: Path) -> None:
+    """Java warns if it should use large pages and the machine has none."""
     (tmp_path / "Helper.tla").write_text("---- MODULE Helper ----\nCount == 3\n====\n")
     (tmp_path / "Printer.tla").write_text(PRINTER)
     java = java_with(tmp_path, "-XX:+UseLargePages", "-XX:LargePageSizeInBytes=3")
@@ -177,7 +177,7 @@ def test_warnings_of_java_are_not_among_the_lines_of_tlc(tmp_path: Path) -> None
     assert not running.foreign_lines
 
 
-def test_a_line_that_is_not_of_the_specification_is_no_value(tmp_path: Path) -> None:
+def test_another_line_than_the_specification_prints_is_not_a_value(tmp_path: Path) -> None:
     (tmp_path / "Helper.tla").write_text("---- MODULE Helper ----\nCount == 3\n====\n")
     (tmp_path / "Printer.tla").write_text(PRINTER)
     line = "[0.731s][warning][os,thread] Failed to start thread"
@@ -205,7 +205,7 @@ def test_a_simulation_with_a_seed_is_a_success() -> None:
     assert (result.outcome, result.seed, result.distinct) == (Outcome.SUCCESS, 1, None)
 
 
-def test_no_behaviour_at_all_is_said(tmp_path: Path) -> None:
+def test_a_specification_without_a_behaviour_is_reported(tmp_path: Path) -> None:
     text = "---- MODULE Empty ----\nVARIABLE n\nInit == n \\in {}\nNext == n' = n\n====\n"
     (tmp_path / "Empty.tla").write_text(text)
 
@@ -228,7 +228,7 @@ def test_a_hostile_environment_does_not_reach_java(monkeypatch: pytest.MonkeyPat
     assert result.output == ()
 
 
-def test_a_jar_that_is_no_tlc_inside_is_a_system_error(tmp_path: Path) -> None:
+def test_a_jar_with_a_broken_tlc_is_a_system_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "odd.jar", "w") as archive:
         archive.writestr("tlc2/TLC.class", b"\xca\xfe\xba\xbe")
 
@@ -251,7 +251,7 @@ def test_a_jar_that_is_no_tlc_inside_is_a_system_error(tmp_path: Path) -> None:
         ("Counter.tla\n", "Counter.cfg", "does not exist"),
     ],
 )
-def test_file_names_that_cannot_be_meant_are_refused(
+def test_invalid_file_names_are_refused(
     tmp_path: Path, spec: str, config: str | None, reason: str
 ) -> None:
     for name in ("Counter.tla", "Counter.cfg", "Broken.tla"):
@@ -265,14 +265,14 @@ def test_file_names_that_cannot_be_meant_are_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_missing_is_said_before_anything_is_made(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error_before_any_folder_is_made(tmp_path: Path) -> None:
     with pytest.raises(JarError):
         run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB, jar=tmp_path / "no.jar"))
     with pytest.raises(JavaError):
         run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB, java=tmp_path / "no-java"))
 
 
-def test_a_result_is_there_only_at_the_end() -> None:
+def test_a_result_exists_only_at_the_end() -> None:
     options = TlcOptions(heap_mib=HEAP_MIB, jar=find_jar())
     with run(SPECS / "Counter.tla", counter(), options) as running:
         with pytest.raises(RunError, match="not finished"):

@@ -1,4 +1,4 @@
-"""What values are: equality, hashes, order, membership, and translation to and from Python."""
+"""Values: equality, hashes, order, membership, and conversion to and from Python."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_values_of_different_kinds_are_never_equal() -> None:
         (parse_value("5..4"), Set()),
     ],
 )
-def test_equality_is_that_of_tla(one: Value, other: Value) -> None:
+def test_equality_is_the_equality_of_tla(one: Value, other: Value) -> None:
     assert one == other
     assert hash(one) == hash(other)
     assert format_value(one) == format_value(other)
@@ -151,7 +151,7 @@ def test_values_cannot_be_changed_by_assignment() -> None:
             value.other = 1  # type: ignore[union-attr]
 
 
-def test_what_is_no_value_is_refused() -> None:
+def test_other_objects_than_values_are_refused() -> None:
     for data in (None, 1.5, b"x", object(), 2**31, -(2**31) - 1, "\x00", "\ud800"):
         with pytest.raises(TlaValueError):
             from_python(data)
@@ -168,7 +168,7 @@ def test_what_is_no_value_is_refused() -> None:
             Record({name: 1})
 
 
-def test_python_data_and_values_translate_both_ways() -> None:
+def test_python_data_and_values_are_converted_both_ways() -> None:
     data = {"members": (0, 1), "leader": True, "acks": frozenset({1, 2}), "by": {0: "x"}}
 
     value = from_python(data)
@@ -180,7 +180,7 @@ def test_python_data_and_values_translate_both_ways() -> None:
     assert to_python(value) == data
 
 
-def test_what_python_cannot_hash_stays_a_mapping() -> None:
+def test_values_that_python_cannot_hash_stay_mappings() -> None:
     plain = to_python(parse_value("{[a |-> 1]}"))
 
     (element,) = plain
@@ -202,7 +202,7 @@ def test_itf_is_lossless(value: Value) -> None:
     assert same(from_itf_value(through), value)
 
 
-def test_an_itf_trace_says_actions_and_loop() -> None:
+def test_an_itf_trace_has_actions_and_loop() -> None:
     states: list[dict[str, Value]] = [{"n": 0, "s": Set()}, {"n": 1, "s": Set([ModelValue("m")])}]
 
     document = to_itf_trace(states, actions=[None, "Step"], loop=1, source="Counter")
@@ -227,6 +227,6 @@ def test_an_itf_trace_says_actions_and_loop() -> None:
 @pytest.mark.parametrize(
     "data", [None, 1.5, {"#bigint": "x"}, {"#bigint": "9" * 25}, {"#map": [[1]]}, {"#odd": 1}]
 )
-def test_what_is_not_itf_is_refused(data: object) -> None:
+def test_other_data_than_itf_is_refused(data: object) -> None:
     with pytest.raises(TlaValueError):
         from_itf_value(data)
