@@ -20,7 +20,7 @@ COMES_TO = {
     "cut-logs": "message lost in a cut",
     "everything-fails": "elections won",
     "few-requests": "elections won",
-    "late-ends": "end asked for",
+    "late-ends": "termination requested",
     "late-reports": "error in an election",
     "late-requests": "message late",
     "lost-ballots": "message dropped",

@@ -339,7 +339,7 @@ class SimulatedMember:
                 taken = (self.storage.writes - writes) * SLOW_WRITE_UNITS
                 self.pause(self._events.now_ns + taken * self._events.options.unit_ns)
             if node.ended:
-                cluster.crash(self.id, "end asked for")
+                cluster.crash(self.id, "termination requested")
             return worked
         return True
 

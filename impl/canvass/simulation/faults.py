@@ -89,10 +89,10 @@ def stray(storage: MemoryStorage, rng: random.Random) -> str:
         return ""
     start, offset, old = _sector(storage, rng.randrange(known), known)
     if rng.random() < 0.5:
-        kind, new = "write lost", bytes(len(old))
+        kind, new = "lost write", bytes(len(old))
     else:
         _, _, other = _sector(storage, rng.randrange(known), known)
-        kind, new = "write astray", other[: len(old)].ljust(len(old), b"\0")
+        kind, new = "misdirected write", other[: len(old)].ljust(len(old), b"\0")
     if new == old:
         return ""
     storage.stray(segment_name(start), offset, new)

@@ -121,7 +121,7 @@ class Healing:
         out, leader = self._kept_out(), self._leader()
         if not out or leader is None:
             return False
-        self._events.counts["elections to let members back in"] += 1
+        self._events.counts["elections that let members back in"] += 1
         self._cluster.crash(leader.id, "leader restarted")
         if not self._recovers():
             return False

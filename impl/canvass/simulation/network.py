@@ -105,6 +105,6 @@ class Network:
         """Draw whether a message arrives a second time; later messages may overtake it."""
         rng = self._duplicates
         if rng.random() < self._options.faults.duplicate_probability:
-            self._fired["message twice"] += 1
+            self._fired["duplicate message"] += 1
             late_ns = int(self._options.network_delay_ns * 1_000 ** rng.random())
             self._schedule(arrival_ns + late_ns, arrive)

@@ -50,7 +50,7 @@ def test_no_damage_is_cut_off_and_all_of_it_can_be_repaired(spoil: faults.Spoil)
             name: len(data) for name, data in whole.items()
         }
 
-    expected = {"bit rot"} if spoil is faults.rot else {"write astray", "write lost"}
+    expected = {"bit rot"} if spoil is faults.rot else {"misdirected write", "lost write"}
     assert set(reported) - {""} == expected
     assert all(reported[how] > 30 for how in expected)
 

@@ -107,7 +107,7 @@ def test_what_is_no_consensus_message_may_arrive_once_more_and_later() -> None:
 
     assert {arrived[number] for number in range(0, 40, 2)} == {1}
     assert {arrived[number] for number in range(1, 40, 2)} == {1, 2}
-    assert net.counts["message twice"] == len(net.due) - 40
+    assert net.counts["duplicate message"] == len(net.due) - 40
     due = reversed(net.due)
     firsts = [at_ns for _, at_ns in sorted({number: at_ns for at_ns, number in due}.items())[1::2]]
     assert firsts == sorted(firsts)
