@@ -246,6 +246,16 @@ def test_the_models_are_listed_and_none_is_run(command: Command, tiny: Path) -> 
     assert [one["name"] for one in json.loads(as_json)["models"]] == [one["name"] for one in MODELS]
 
 
+def test_the_list_of_the_night_has_only_its_models(command: Command, tiny: Path) -> None:
+    code, out, _ = command("check", "--list", "--night", "--spec", tiny)
+
+    assert code == 0
+    assert [line.split()[:2] for line in out.splitlines()] == [
+        ["TinyLasso", "night"],
+        ["TinyEndless", "night"],
+    ]
+
+
 def test_coverage_is_shown_by_action(command: Command, tiny: Path) -> None:
     _, out, _ = command("check", "TinyOk", "--coverage", "--spec", tiny)
     _, as_json, _ = command("check", "TinyOk", "--coverage", "--spec", tiny, "--format", "json")

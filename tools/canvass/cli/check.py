@@ -249,8 +249,9 @@ def register(app: typer.Typer) -> None:
             need_export_target(export_to)
         manifest = load_manifest(root)
         names = models or []
-        sets = frozenset({ModelSet.NIGHT if night else ModelSet.PUSH})
-        chosen = select(manifest, names, frozenset(ModelSet) if listing or everything else sets)
+        both = everything or (listing and not night)
+        sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.PUSH,)
+        chosen = select(manifest, names, frozenset(sets))
         if listing or print_config:
             _list(root, chosen, output, listing=listing)
             return
