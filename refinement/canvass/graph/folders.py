@@ -308,8 +308,11 @@ def decode_manifest(folder: Path, kind: type[_Manifest]) -> _Manifest:
     path = folder / MANIFEST_FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (FileNotFoundError, NotADirectoryError):
+        reason = f"no state graph here: a graph is a folder with {MANIFEST_FILE}"
+        raise GraphError(f"{folder}: {reason}; `canvass graph build` makes one") from None
     except OSError as error:
-        raise GraphError(f"{path}: {error.strerror}: no state graph here") from None
+        raise GraphError(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise GraphError(f"{path}: {error}") from None
 
