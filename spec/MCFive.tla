@@ -1,7 +1,7 @@
 ------------------------------- MODULE MCFive -------------------------------
 (***************************************************************************)
 (* Five members with all hardenings, by random simulation: behaviours that *)
-(* are much longer and richer than those of an exhaustive search.          *)
+(* are much longer and richer than in an exhaustive search.                *)
 (*                                                                         *)
 (* TLC draws each step with equal probability from all possible ones.  So  *)
 (* a rare event of a cluster must be rare in Next: a member repeats its    *)

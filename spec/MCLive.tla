@@ -19,7 +19,7 @@
 (* possible again and again.  With InOrder, the steps that a member can    *)
 (* take at once come before messages, messages come before deadlines and   *)
 (* periodic messages, and each kind has one order.  This gives fewer       *)
-(* behaviours, all of which are also behaviours without InOrder.           *)
+(* behaviours, and each is also a behaviour without InOrder.               *)
 (***************************************************************************)
 EXTENDS MCBounds
 

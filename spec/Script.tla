@@ -30,7 +30,7 @@ Script(n) == <<>>    \* redefined by the MC modules
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* The steps, each a sequence of length one, so that \o joins them: a step *)
+(* The steps.  Each is a sequence of length one, so \o joins them: a step  *)
 (* that member i takes on its own, with its input; a message from i to j   *)
 (* that arrives or is lost; steps of the log.  A silence loses all         *)
 (* messages but the ones from i to j.  A member that dies keeps its disk.  *)

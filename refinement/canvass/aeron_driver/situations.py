@@ -1,7 +1,7 @@
 """Situations beyond the state graphs, in which Aeron's outcome decides a question about a hazard.
 
-A situation is a state and an input without an edge in any graph. The outcome of the spec is that of
-the reference core, which takes exactly the spec's steps.
+A situation is a state and an input without an edge in any graph. The reference
+core gives the spec's outcome: it takes exactly the spec's steps.
 """
 
 from __future__ import annotations

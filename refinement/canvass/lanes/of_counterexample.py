@@ -141,7 +141,7 @@ def state_part(state: Tree, variable: str, name: str) -> Any:
 
 
 def _violates(claim: str) -> str:
-    """Put the verb first, so that a narrow lane breaks the line after it."""
+    """Put the verb first: a narrow lane breaks the line after it."""
     name = claim.removesuffix(" is violated")
     return claim if name == claim else f"violates {name}"
 

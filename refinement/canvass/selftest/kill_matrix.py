@@ -2,7 +2,7 @@
 
 A mutant is one edit of the source that breaks one rule; ``mutants.toml`` lists all. `load` loads
 the edited copy beside the real core. The two share the data types (members, messages, effects,
-rules), so their outcomes can be compared. The graphs are those of `MODELS`. TLC builds a graph that
+rules), so their outcomes can be compared. `MODELS` names the graphs. TLC builds a graph that
 is not in the cache.
 """
 

@@ -95,7 +95,7 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
 
 
 def _parted(source: str) -> tuple[Path, str]:
-    """Split ``PATH:EVENT``, of which both parts may contain colons.
+    """Split ``PATH:EVENT``; both parts may contain colons.
 
     The path is the longest beginning of the text that exists.
     """

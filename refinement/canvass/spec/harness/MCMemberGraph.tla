@@ -386,8 +386,8 @@ LifeOfSleeper ==
       Does("FollowerReady")>>
 
 (***************************************************************************)
-(* A skipper's life: no ballot of term 1 was won, so that its log holds    *)
-(* term 2 on top of term 0; it catches up in term 2 and starts again.      *)
+(* A skipper's life: nobody won term 1, so its log has term 2 directly     *)
+(* after term 0; it catches up in term 2 and starts again.                 *)
 (***************************************************************************)
 LifeOfSkipper ==
     JoinsNewTerm \o

@@ -37,9 +37,8 @@ Self == 0
 Peers == Members \ {Self}
 
 (***************************************************************************)
-(* The roots of the search.  A model may have more roots than the first    *)
-(* start, so that few steps from a root are many steps into a member's     *)
-(* life.                                                                   *)
+(* The roots of the search: the first start, and further states in some    *)
+(* models.  A few steps from such a root are many steps after the start.   *)
 (***************************************************************************)
 Roots == {NewMember}
 
