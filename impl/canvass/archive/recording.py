@@ -363,7 +363,7 @@ class Recording:
         for offset in range(bad + FRAME_ALIGNMENT, len(data), FRAME_ALIGNMENT):
             later = decode_frame(data, offset, start + offset)
             if later is not None and later.position - later.unsynced > start + bad:
-                reason = f"no whole entry, which was synced before the one at {offset} was written"
+                reason = f"no whole entry, but the entry at {offset} shows that it was synced"
                 raise DamageError(name, bad, reason)
         self._storage.truncate(name, bad)
         self._storage.sync(name)

@@ -94,10 +94,8 @@ def test_a_recording_without_damage_is_an_error(command: Command, tmp_path: Path
     record(tmp_path / "other")
     code, _, err = command("repair", tmp_path / "one", "--source", tmp_path / "other")
 
-    assert (code, err) == (
-        2,
-        "canvass: the recording of the log has no damage; other files are not repaired\n",
-    )
+    reason = "the recording of the log has no damage; other files are not repaired"
+    assert (code, err) == (2, f"canvass: {tmp_path / 'one'}: {reason}\n")
 
 
 def test_files_of_aeron_are_refused_and_not_written_to(command: Command, tmp_path: Path) -> None:

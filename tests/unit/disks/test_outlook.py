@@ -265,3 +265,20 @@ def test_a_term_opened_at_0_proves_no_entry_committed(tmp_path: Path) -> None:
         "no folder of member 1 was given",
         "no folder of member 2 was given",
     ]
+
+
+def test_damage_behind_many_damaged_places_still_ends_a_replay(tmp_path: Path) -> None:
+    """Only some damaged places are kept; the last one kept stands for all later ones."""
+    terms = [Term(0, 0, (A,) * 80)]
+    taken = (Snapshot(0, 0, 96 * 60),)
+    folders = write_disks(tmp_path, [disk_of(i, terms, snapshots=taken) for i in range(3)])
+    path = folders[2] / "archive" / "0-0.rec"
+    content = bytearray(path.read_bytes())
+    for number in (*range(2, 52, 2), 70):
+        content[96 * number : 96 * (number + 1)] = bytes(96)
+    path.write_bytes(content)
+
+    verdict = assess(folders)
+
+    assert quorums(verdict)[2] == []
+    assert set(verdict.outlook.never_join) == {2}

@@ -49,6 +49,7 @@ def register(app: typer.Typer) -> None:
         """
         from canvass.archive import repair as repairing
         from canvass.archive.files import FileStorage
+        from canvass.archive.storage import ArchiveError
 
         for folder in (damaged, source):
             if not folder.is_dir():
@@ -64,6 +65,8 @@ def register(app: typer.Typer) -> None:
         try:
             count = repairing.repair(storage, other)
             remaining = repairing.find_damage(storage)
+        except ArchiveError as error:
+            raise CommandError(f"{damaged}: {error}") from None
         finally:
             storage.close()
             other.close()
