@@ -23,7 +23,6 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.disks.comparison import Comparison, Proof
 from canvass.disks.disk import MemberDisk
-from canvass.disks.findings import Kind
 from canvass.disks.layouts import NULL_VALUE
 from canvass.simulation.healing import reasons
 from canvass.simulation.log_contents import (
@@ -111,6 +110,8 @@ class Explorer:
         The members that are started with an empty disk.
     revision
         The revision of the protocol.
+    cannot_start
+        The members that do not start, with the reason.
     """
 
     disks: Mapping[int, MemberDisk]
@@ -118,6 +119,7 @@ class Explorer:
     member_ids: Sequence[int]
     empty: Sequence[int]
     revision: str
+    cannot_start: dict[int, str]
     elections: int = 0
 
     @cached_property
@@ -130,11 +132,6 @@ class Explorer:
         """The state and the log that each member finds on its disk."""
         there = {i: initial_state(self.rules, disk) for i, disk in self.disks.items()}
         return there | {i: (persistent_member(self.rules), ()) for i in self.empty}
-
-    @cached_property
-    def cannot_start(self) -> dict[int, str]:
-        """The members that do not start, with the reason."""
-        return {i: why for i, disk in self.disks.items() if (why := reason_not_to_start(disk))}
 
     @property
     def startable(self) -> list[int]:
@@ -423,28 +420,12 @@ def model_log(disk: MemberDisk) -> Log:
     return log
 
 
-def reason_not_to_start(disk: MemberDisk) -> str:
-    """The reason why a member does not start on a disk, or empty."""
-    for finding in disk.findings:
-        if finding.kind is Kind.UNREADABLE:
-            return f"{finding.place}: {finding.text}"
-    if disk.log is not None and disk.log.refuses:
-        last_frame = str(disk.log.last_frame)
-        return f"the archive refuses to start: the last frame, at {last_frame}, is not whole"
-    last = disk.last_term
-    if last is not None and disk.log is None:
-        return f"unknown recording id: {last.recording_id}"
-    taken, catalog = disk.snapshot, disk.catalog
-    if taken is not None and catalog is not None and catalog.find(taken.recording_id) is None:
-        return f"unknown recording id: {taken.recording_id} (of the last snapshot)"
-    return ""
-
-
 def explore(
     disks: Sequence[MemberDisk],
     comparison: Comparison,
     member_ids: Sequence[int],
     revision: str,
+    cannot_start: dict[int, str],
     empty: Sequence[int] = (),
 ) -> Outlook:
     """Find the members that can lead.
@@ -459,12 +440,13 @@ def explore(
         All members of the cluster. Members without a disk are not started.
     revision
         The revision of the protocol.
+    cannot_start
+        The members that do not start, with the reason.
     empty
         Members without a disk that are started with an empty disk.
     """
-    explorer = Explorer(
-        {disk.member_id: disk for disk in disks}, comparison, sorted(member_ids), empty, revision
-    )
+    by_id = {disk.member_id: disk for disk in disks}
+    explorer = Explorer(by_id, comparison, sorted(member_ids), empty, revision, cannot_start)
     leaderships = explorer.explore()
     can_lead = {one.leader_member_id for one in leaderships if one.quorums}
     never = {}
@@ -481,7 +463,7 @@ def explore(
         quorum=size,
         revision=revision,
         leaderships=leaderships,
-        cannot_start=explorer.cannot_start,
+        cannot_start=cannot_start,
         never_join=never,
         started_empty=sorted(empty),
         elections=explorer.elections,

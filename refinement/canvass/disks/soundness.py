@@ -21,6 +21,10 @@ from canvass.disks.small_files import Catalog, LogEntry, Recording
 
 _NO_RECORDING: Final = 'the member does not start: "unknown recording id"'
 _NOT_LOADED: Final = "the member cannot load its snapshot, and does not start"
+_NO_PART: Final = 'the member does not start: "snapshot missing for service"'
+_SEVERAL_RECORDINGS: Final = "the member does not start: all terms must have one recording id"
+_NEXT_ID: Final = 'the archive refuses to start: "invalid nextRecordingId"'
+_PREVENTS_START: Final = (_NO_RECORDING, _NOT_LOADED, _NO_PART, _SEVERAL_RECORDINGS, _NEXT_ID)
 
 ACTIVE_MS: Final = 10_000
 """A mark file that was updated this recently counts as active, as for Aeron itself."""
@@ -47,6 +51,24 @@ def check(disk: MemberDisk, now_ms: int = NULL_VALUE) -> list[Finding]:
         *_terms_against_log(disk),
         *_mark_file(disk, now_ms),
     ]
+
+
+def reason_not_to_start(disk: MemberDisk, findings: Sequence[Finding]) -> str:
+    """The reason why a member does not start on a disk with these findings, or empty."""
+    for finding in disk.findings:
+        if finding.kind is Kind.UNREADABLE:
+            return f"{finding.place}: {finding.text}"
+    if disk.log is not None and disk.log.refuses:
+        last_frame = str(disk.log.last_frame)
+        return f"the archive refuses to start: the last frame, at {last_frame}, is not whole"
+    last = disk.last_term
+    if last is not None and disk.log is None:
+        return f"unknown recording id: {last.recording_id}"
+    taken, catalog = disk.snapshot, disk.catalog
+    if taken is not None and catalog is not None and catalog.find(taken.recording_id) is None:
+        return f"unknown recording id: {taken.recording_id} (of the last snapshot)"
+    fatal = (one for one in findings if one.consequence in _PREVENTS_START)
+    return next((f"{one.place}: {one.text}" for one in fatal), "")
 
 
 def _at(disk: MemberDisk, kind: Kind, entry: LogEntry, text: str, consequence: str) -> Finding:
@@ -79,8 +101,7 @@ def _recording_log(disk: MemberDisk) -> Iterator[Finding]:
     for entry in disk.terms:
         if entry.recording_id < 0 or entry.recording_id != min(ids):
             text = f"term {entry.leadership_term_id} has recording id {entry.recording_id}"
-            consequence = "the member does not start: all terms must have one recording id"
-            yield _at(disk, Kind.DAMAGED, entry, text, consequence)
+            yield _at(disk, Kind.DAMAGED, entry, text, _SEVERAL_RECORDINGS)
 
 
 def _node_state(disk: MemberDisk) -> Iterator[Finding]:
@@ -135,7 +156,9 @@ def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
                 f"the snapshot of {_whose(entry)} at {entry.log_position} has recording id "
                 f"{entry.recording_id}"
             )
-            yield _at(disk, Kind.DAMAGED, entry, text, _NO_RECORDING)
+            is_last = disk.snapshot is not None and entry.log_position == disk.snapshot.log_position
+            consequence = _NO_RECORDING if is_last else "the member cannot load this snapshot"
+            yield _at(disk, Kind.DAMAGED, entry, text, consequence)
     for entry in disk.snapshots:
         yield from _snapshot_against_terms(disk, entry)
     last = disk.snapshot
@@ -146,8 +169,7 @@ def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
     missing = sorted(services - {entry.service_id for entry in loaded})
     if missing:
         text = f"the snapshot at {last.log_position} has no part of service {missing[0]}"
-        consequence = 'the member does not start: "snapshot missing for service"'
-        yield _at(disk, Kind.DAMAGED, last, text, consequence)
+        yield _at(disk, Kind.DAMAGED, last, text, _NO_PART)
     if disk.catalog is not None:
         known = [entry for entry in loaded if entry.recording_id >= 0]
         yield from _snapshot_recordings(disk, disk.catalog, known)
@@ -275,8 +297,7 @@ def _catalog(disk: MemberDisk) -> Iterator[Finding]:
         text = (
             f"the next recording id is {disk.catalog.next_recording_id}, and {max(seen)} is in use"
         )
-        consequence = 'the archive refuses to start: "invalid nextRecordingId"'
-        yield disk.finding(Kind.DAMAGED, CATALOG, 8, text, consequence)
+        yield disk.finding(Kind.DAMAGED, CATALOG, 8, text, _NEXT_ID)
     for entry in disk.terms[-1:]:
         if disk.catalog.find(entry.recording_id) is None:
             text = f"the log is recording {entry.recording_id}, which the archive does not have"

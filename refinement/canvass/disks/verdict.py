@@ -34,7 +34,7 @@ from canvass.disks.findings import (
 )
 from canvass.disks.layouts import FIRST_150_SCHEMA, NULL_VALUE, RELEASES
 from canvass.disks.outlook import Leadership, Outlook, explore
-from canvass.disks.soundness import check
+from canvass.disks.soundness import check, reason_not_to_start
 
 
 class Option(msgspec.Struct, frozen=True, rename="camel"):
@@ -326,7 +326,8 @@ def assess(
         raise DiskError(str(folders[0]) if folders else "", -1, reason)
     member_ids = _member_ids(disks, lost, member_count)
     comparison = compare(disks)
-    found = [one for disk in disks for one in check(disk, now_ms)]
+    checked = {disk.member_id: check(disk, now_ms) for disk in disks}
+    found = [one for findings in checked.values() for one in findings]
     found += [*_absent(disks, member_ids, lost), *_copies(disks)]
     found += differences(disks, comparison, len(member_ids))
     if client is not None:
@@ -334,8 +335,12 @@ def assess(
         found += check_acknowledgements(given, comparison, len(member_ids), len(disks))
     version = max((log.schema_version for log in comparison.logs.values()), default=NULL_VALUE)
     rules = revision or ("1.49" if NULL_VALUE < version < FIRST_150_SCHEMA else "1.50")
-    outlook = explore(disks, comparison, member_ids, rules)
-    with_empty = explore(disks, comparison, member_ids, rules, lost) if lost else None
+    reasons = {disk.member_id: reason_not_to_start(disk, checked[disk.member_id]) for disk in disks}
+    cannot_start = {i: why for i, why in reasons.items() if why}
+    outlook = explore(disks, comparison, member_ids, rules, cannot_start)
+    with_empty = None
+    if lost:
+        with_empty = explore(disks, comparison, member_ids, rules, cannot_start, lost)
     return Verdict(
         verdict=verdict_of(found),
         member_ids=[disk.member_id for disk in disks],

@@ -282,3 +282,31 @@ def test_damage_behind_many_damaged_places_still_ends_a_replay(tmp_path: Path) -
 
     assert quorums(verdict)[2] == []
     assert set(verdict.outlook.never_join) == {2}
+
+
+def test_a_member_with_a_snapshot_that_cannot_be_loaded_does_not_lead(tmp_path: Path) -> None:
+    terms = [Term(0, 0, (A,))]
+    taken = (Snapshot(0, 0, 192),)
+    folders = write_disks(tmp_path, [disk_of(i, terms, snapshots=taken) for i in range(3)])
+    other = aeron_disks.snapshot_recording(Snapshot(0, 0, 96)).ljust(1 << 16, b"\0")
+    path = folders[1] / "archive" / "1-0.rec"
+    path.write_bytes(other)
+
+    verdict = assess(folders)
+
+    why = f"{path}:32: the snapshot of the consensus module at 192 of term 0 has a marker of"
+    assert verdict.outlook.cannot_start[1].startswith(why)
+    assert quorums(verdict) == {0: [[0, 2]], 2: [[0, 2]]}
+
+
+def test_a_member_whose_terms_have_several_recordings_does_not_start(tmp_path: Path) -> None:
+    terms = [Term(0, 0, (A,)), Term(1, 0, (B,))]
+    folders = write_disks(tmp_path, [disk_of(i, terms) for i in range(3)])
+    path = folders[2] / "cluster" / "recording.log"
+    data = bytearray(path.read_bytes())
+    data[64] = 9
+    path.write_bytes(data)
+
+    verdict = assess(folders)
+
+    assert verdict.outlook.cannot_start == {2: f"{path}:64: term 1 has recording id 9"}

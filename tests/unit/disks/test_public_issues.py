@@ -183,7 +183,9 @@ def test_1898_a_member_that_replayed_beyond_the_commit_position_cannot_join(tmp_
     (lost,) = found(verdict, Kind.LOST)
     assert lost.startswith(f"the snapshot at {applied} of term 0: the term ends at {ends} (")
     assert set(verdict.outlook.never_join) == {2}
-    assert "its services have processed other entries" in verdict.outlook.never_join[2]
+    assert (
+        "the services of this member have processed other entries" in verdict.outlook.never_join[2]
+    )
     assert {one.leader_member_id for one in verdict.outlook.leaderships if one.quorums} == {0, 1}
 
 
