@@ -212,7 +212,8 @@ def register(app: typer.Typer) -> None:
 
         A counterexample is printed if it is not expected, or if MODEL is given.
 
-        With --from, exit code 0: no violation within the bounds. 1: a violation was found.
+        With --from, exit code 0: no violation was found within the bounds and the time limit.
+        1: a violation was found.
         """
         from canvass.cli.counterexample import export, need_export_target
         from canvass.cli.distance import check_from
