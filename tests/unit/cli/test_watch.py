@@ -233,6 +233,24 @@ def test_a_danger_stays_in_the_picture_when_its_lines_are_forgotten(
     assert "\nTerm 11: member 3 led, until it began an election" in screen
 
 
+def test_nothing_is_announced_before_all_logs_are_read(
+    tmp_path: Path, watching: Callable[..., Watching], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The logs differ in length. Else the end of the shortest one would look like a silence."""
+    monkeypatch.setattr(picture, "CHUNK_BYTES", 10_000)
+    Writing(LOSES, tmp_path / "logs").until(200)
+    one = watching()
+    pieces = 0
+    while not poll(one.state, one.display, one.exit_on, one.command)[0]:
+        one.display.due_at = 0.0
+        assert one.out.getvalue() == ""
+        pieces += 1
+    one.poll()
+
+    assert pieces > 3
+    assert one.out.getvalue().count("danger: ") == 1
+
+
 def test_a_terminal_wraps_long_lines() -> None:
     out = io.StringIO()
     console = Console(file=out, width=60, height=40, force_terminal=True, soft_wrap=True)

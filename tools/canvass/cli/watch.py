@@ -255,6 +255,7 @@ class Watch:
     caught_up_at: float = field(default_factory=time.monotonic)
     metrics: str = ""
     changed: bool = True
+    has_caught_up: bool = False
     announced: str = ""
     published_at: float = 0.0
     looked_at: float = field(default_factory=time.monotonic)
@@ -376,7 +377,13 @@ def poll(
         Whether all that is there has been read; and the exit code, if something ends the command.
     """
     at_end, now = _read(state), time.monotonic()
-    if now >= display.due_at or state.picture.is_full:
+    state.has_caught_up |= at_end
+    if now >= display.due_at and not state.has_caught_up:
+        # The logs are read up to different times: a member that others hear would look silent.
+        lines = sum(log.lines for log in state.logs.members.values())
+        display.show(f"{state.logs.folder}: {lines:,} lines read so far", [])
+        display.due_at = now + _REDRAW_S
+    if state.picture.is_full or (state.has_caught_up and now >= display.due_at):
         reasons = _redraw(state, display, exit_on)
         for reason in reasons:
             _run(command, reason)
