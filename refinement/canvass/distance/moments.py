@@ -21,7 +21,8 @@ from canvass.cluster.quorum import quorum_position
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.disks.outlook import initial_state, reason_not_to_start
+from canvass.disks.outlook import initial_state
+from canvass.disks.soundness import check, reason_not_to_start
 from canvass.disks.verdict import assess, load_disks
 from canvass.distance.search import Moment
 from canvass.lanes.of_run import RunLanes
@@ -313,7 +314,7 @@ def moment_of_disks(folders: Sequence[Path], *, lost: Sequence[int] = ()) -> Mom
             logs.append(())
             continue
         state, log = initial_state(rules, disk)
-        if not reason_not_to_start(disk):
+        if not reason_not_to_start(disk, check(disk)):
             begun = core.step(rules, index, state, "Restart", Input())
             assert begun is not None, "a member can always be started"
             state = begun.next
