@@ -179,6 +179,28 @@ def test_a_run_is_done_again_from_the_options_that_were_recorded(
     assert json.loads(again)["digest"] == json.loads(first)["digest"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--members", "3"),
+        ("--seeds", "1"),
+        ("--seed-start", "0"),
+        ("--steps", "300"),
+        ("--revision", "1.50"),
+        ("--coverage",),
+        ("--graph", "."),
+        ("--coverage-guided",),
+    ],
+)
+def test_an_option_that_options_would_override_is_refused(
+    command: Command, words: tuple[str, ...]
+) -> None:
+    code, out, err = command("simulate", "--options", '{"seed": 1, "steps": 9}', *words)
+
+    assert (code, out) == (2, "")
+    assert err == f"canvass: --options has all values of one run; leave out {words[0]}\n"
+
+
 @pytest.mark.parametrize("text", ["{", "{}", '{"seed": 1, "steps": 0}', '{"seed": "x"}'])
 def test_options_that_are_none_are_refused(command: Command, text: str) -> None:
     code, _, err = command("simulate", "--options", text)

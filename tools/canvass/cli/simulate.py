@@ -65,6 +65,11 @@ def show(report: SimulationReport, out: Path | None) -> None:
         say(f"recorded in {out}")
 
 
+SERIES_OPTIONS = (
+    *("members", "seeds", "seed_start", "steps", "revision"),
+    *("coverage", "graph", "coverage_guided"),
+)
+"""The parameters that ``--options`` excludes, besides ``--profile`` and ``--disk-loss``."""
 NO_RECORD = "members of the spec do not lose their disks, so the runs cannot be verified"
 
 
@@ -73,6 +78,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command("simulate")
     def simulate(
+        context: typer.Context,
         members: Annotated[int, typer.Option(min=1, max=9, help="Number of members.")] = 3,
         seeds: Annotated[int, typer.Option(min=1, help="Number of seeds; each is one run.")] = 100,
         seed_start: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
@@ -147,13 +153,17 @@ def register(app: typer.Typer) -> None:
             raise CommandError(
                 "--profile excludes --coverage-guided and --options: these choose the faults"
             )
-        if options and (coverage_guided or seeds != 100):
-            raise CommandError("--options is one run: leave out --coverage-guided and --seeds")
+        if options:
+            for name in SERIES_OPTIONS:
+                source = context.get_parameter_source(name)
+                if source is not None and source.name == "COMMANDLINE":
+                    option = name.replace("_", "-")
+                    raise CommandError(f"--options has all values of one run; leave out --{option}")
         fixed = _options_of(options, out) if options else None
         base = fixed or Options(seed_start, members, revision.value, steps)
         drawing = Drawing(fixed, None if coverage_guided else profile, disk_loss=disk_loss)
         meter = None
-        if not options and (coverage or coverage_guided or graph):
+        if coverage or coverage_guided or graph:
             meter = CoverageMeter(graph or [], out)
         with Stages() as stages:
             stages.stage("simulating")
