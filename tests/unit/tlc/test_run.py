@@ -241,8 +241,8 @@ def test_a_jar_with_a_broken_tlc_is_a_system_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "config", "reason"),
     [
-        ("-deadlock.tla", None, "begins with '-'"),
-        ("Counter.tla", "-config.cfg", "begins with '-'"),
+        ("-deadlock.tla", None, "must not begin with '-'"),
+        ("Counter.tla", "-config.cfg", "must not begin with '-'"),
         ("Missing.tla", None, "does not exist"),
         ("Counter.tla", "Missing.cfg", "does not exist"),
         ("Broken.tla", None, "configuration does not exist"),
