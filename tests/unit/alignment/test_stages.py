@@ -44,6 +44,7 @@ from canvass.traces.alignment.completeness import (
     missing_links,
     missing_receipts,
 )
+from canvass.traces.alignment.driven_cluster import Conflict
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import (
     ALL_EVENTS,
@@ -56,7 +57,7 @@ from canvass.traces.alignment.moves import PROCESS_END, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.replay import Bounds, Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
-from canvass.traces.alignment.solving import move_left, with_early_ticks
+from canvass.traces.alignment.solving import Solution, move_left, with_early_ticks
 from canvass.traces.alignment.unmatched import _falling, decide_unmatched
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 from support.aeron_runs import SAMPLES
@@ -168,6 +169,26 @@ def test_each_receipt_has_a_window_and_windows_keep_the_order_of_the_channel() -
         places = [one.earliest for one in receipts]
         assert places == sorted(places)
         assert all(one.earliest <= one.latest for one in receipts)
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "causes"),
+    [
+        ({0: 4, 4: 3, 3: 0, 1: 3, 2: 1}, [0, 4, 3]),
+        ({0: 2, 2: NULL_VALUE, 1: 0}, [2]),
+        ({0: 1, 2: 1}, [0, 2]),
+        ({0: NULL_VALUE, 1: 2, 2: 1}, [0, 1, 2]),
+    ],
+)
+def test_members_that_wait_for_each_other_or_for_none_cause_the_conflicts(
+    waits_for: dict[int, int], causes: list[int]
+) -> None:
+    """In the third case member 1 has reached its end and does not help the others."""
+    schedule = Schedule({}, Matching())
+    schedule.conflicts = [Conflict(i, 0, "", j) for i, j in waits_for.items()]
+
+    found = Solution({}, Matching(), schedule).causes()
+    assert [conflict.member_id for conflict in found] == causes
 
 
 def test_sends_of_a_trajectory_are_not_computed_again() -> None:

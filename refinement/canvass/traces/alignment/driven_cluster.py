@@ -56,11 +56,15 @@ def _said(receipt: Receipt | None, name: str, least: int) -> int:
 
 @dataclass(slots=True)
 class Conflict:
-    """The step of a trajectory that a member cannot take, and the reason."""
+    """The step of a trajectory that a member cannot take, and the reason.
+
+    ``waits_for`` is the member that has to do something before; -1 if there is none.
+    """
 
     member_id: int
     step: int
     reason: str
+    waits_for: int = NULL_VALUE
 
 
 @dataclass(slots=True)

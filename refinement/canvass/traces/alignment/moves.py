@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -435,11 +436,9 @@ class Moves:
                     unknown.remove(m.follower_member_id)
                     yield receive(m, self.all)
         elif at in (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_READY):
-            for j in self._others:
-                for *_, m in self.facts.canvasses.get(j, ()):
-                    if m.log_leadership_term_id > s.leadership_term_id:
-                        yield receive(m, self.all)
-                        return
+            sent = (m for j in self._others for *_, m in self.facts.canvasses.get(j, ()))
+            newer = (m for m in sent if m.log_leadership_term_id > s.leadership_term_id)
+            yield from (receive(m, self.all) for m in islice(newer, 1))
             if at is ElectionState.LEADER_LOG_REPLICATION:
                 behind = [j for j in self._others if s.members[j].log_position < s.append_position]
                 for m in self._sent_by(behind, k):

@@ -38,6 +38,7 @@ from canvass.traces.alignment.driven_member import (
     Report,
     StartWait,
     likeliness,
+    streams_from,
     term_of,
 )
 from canvass.traces.alignment.member_lines import FOREVER
@@ -94,7 +95,7 @@ class Schedule(DrivenCluster):
             self._drive()
             ahead = [one for one in ahead if one.frontier + 1 < ends[one.member_id]]
         self.conflicts = [
-            Conflict(live.member_id, live.frontier + 1, self._reason(live)) for live in ahead
+            Conflict(live.member_id, live.frontier + 1, *self._reason(live)) for live in ahead
         ]
         return not ahead
 
@@ -135,13 +136,6 @@ class Schedule(DrivenCluster):
         due, after = live.windows.next_line_ns, live.frontier + 1
         return due[after] if after < len(due) else FOREVER
 
-    def awaited(self) -> Iterator[tuple[int, Receipt]]:
-        """The inferred receipts for which members wait, each with its member."""
-        for conflict in self.conflicts:
-            receipt = self._unsent_yet(conflict.member_id, conflict.step)
-            if receipt is not None and receipt.is_inferred:
-                yield conflict.member_id, receipt
-
     def _can_advance(self, live: DrivenMember, step: Step) -> bool:
         """Whether a member can take its next step, after others did what the step needs.
 
@@ -158,10 +152,10 @@ class Schedule(DrivenCluster):
             and self._is_last_chance(live)
         ):
             return False
-        if self._unsent_yet(i, after) is not None:
+        if self.unsent_yet(i, after) is not None:
             # The sender need not wait for its next line.
             self._send_pending(self.members[self._wanted[i, after][0][0]])
-            if self._unsent_yet(i, after) is not None:
+            if self.unsent_yet(i, after) is not None:
                 return False
         if not self._has_copied(live, step):
             return False
@@ -176,24 +170,29 @@ class Schedule(DrivenCluster):
             return position <= live.bounds.commit_position
         return True
 
-    def _unsent_yet(self, i: int, step: int) -> Receipt | None:
+    def unsent_yet(self, i: int, step: int) -> Receipt | None:
         """The receipt of a step, if its message has not been sent."""
         wanted = self._wanted.get((i, step))
         if wanted is None or wanted[1] < len(self._channels[wanted[0]].sent):
             return None
         return self._channels[wanted[0]].receipts[wanted[1]]
 
-    def _reason(self, live: DrivenMember) -> str:
-        i = live.member_id
+    def _reason(self, live: DrivenMember) -> tuple[str, int]:
+        """The reason why a member cannot take its next step, and the member for which it waits."""
+        i, step = live.member_id, live.next_step()
         for j, channel in self._outgoing[i]:
             head = channel.head
             if head is not None and head.latest // SLOTS <= live.frontier:
-                return f"member {j} received {head.message}, which member {i} cannot have sent"
-        receipt = self._unsent_yet(i, live.frontier + 1)
+                waits_for = j if self._comes_later(i, j, head) else NULL_VALUE
+                reason = f"member {j} received {head.message}, which member {i} cannot have sent"
+                return reason, waits_for
+        receipt = self.unsent_yet(i, live.frontier + 1)
         if receipt is not None:
             sender = self._wanted[i, live.frontier + 1][0][0]
-            return f"member {sender} has not sent {receipt.message}"
-        return "the step is not possible with what others did before"
+            return f"member {sender} has not sent {receipt.message}", sender
+        records = step is not None and step.action == "RecordLog"
+        waits_for = streams_from(i, live.state) if records else NULL_VALUE
+        return "the step is not possible with what others did before", waits_for
 
     def _send_pending(self, live: DrivenMember) -> None:
         """Send the messages of a member that others receive, as far as it can send them now."""

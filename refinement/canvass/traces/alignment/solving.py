@@ -24,7 +24,7 @@ from canvass.traces.alignment.channel_matching import (
     Receipt,
     match,
 )
-from canvass.traces.alignment.driven_cluster import Carried
+from canvass.traces.alignment.driven_cluster import Carried, Conflict
 from canvass.traces.alignment.driven_member import StartWait
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, RESUME, TICKS, Moves
@@ -128,25 +128,40 @@ class Solution:
         others = replace(self.matching, channels=channels)
         return Schedule(self.windows, others).run()
 
+    def causes(self) -> list[Conflict]:
+        """The conflicts that cause the others: of members that wait for each other, or for none."""
+        stuck = {conflict.member_id: conflict for conflict in self.schedule.conflicts}
+        found: set[int] = set()
+        for i in stuck:
+            passed: list[int] = []
+            while i in stuck and i not in passed:
+                passed.append(i)
+                i = stuck[i].waits_for
+            found.update(passed[passed.index(i) :] if i in passed else passed[-1:])
+        return [conflict for i, conflict in stuck.items() if i in found]
+
     def suspect_receipts(self) -> list[tuple[int, int]]:
         """The inferred receipts before a conflict, or whose messages are on their way there.
 
-        Each is given by its member and its step. The last one comes first.
+        Each is given by its member and its step. Those before conflicts that cause the others come
+        first, of these the last one.
         """
+        causes = self.causes()
         found = [
-            (self.windows[conflict.member_id].next_line_ns[at], conflict.member_id, at)
+            (conflict in causes, self.windows[j].next_line_ns[at], j, at)
             for conflict in self.schedule.conflicts
+            for j in (conflict.member_id,)
             for at in (
                 *range(max(conflict.step - BEFORE, 0), conflict.step + 1),
-                *self.schedule.on_way(conflict.member_id),
+                *self.schedule.on_way(j),
             )
-            if self.windows[conflict.member_id].steps[at].is_inferred_receipt
+            if self.windows[j].steps[at].is_inferred_receipt
         ]
-        return [(j, step) for _, j, step in sorted(found, reverse=True)]
+        return [(j, step) for *_, j, step in sorted(found, reverse=True)]
 
     def impossible_receipts(self) -> Iterator[tuple[int, Receipt]]:
         """Inferred receipts without a window, those that can only be sent after the message of a
-        later line, and those for which members wait.
+        later line, and those that cause a conflict because their messages are not sent.
         """
         # Only the first receipt of each channel counts, as later ones may depend on it.
         first: dict[tuple[int, int], Receipt] = {}
@@ -159,7 +174,10 @@ class Solution:
             if any(one.is_inferred for one in self.matching.channels.get((i, j), ())):
                 late = self.later_sent(i, j, receipt)
                 yield from ((j, one) for one in late if one.is_inferred)
-        yield from self.schedule.awaited()
+        for conflict in self.causes():
+            awaited = self.schedule.unsent_yet(conflict.member_id, conflict.step)
+            if awaited is not None and awaited.is_inferred:
+                yield conflict.member_id, awaited
 
     def later_sent(self, i: int, j: int, receipt: Receipt) -> list[Receipt]:
         """The receipts that come before a receipt in its channel, but can only be sent later."""
