@@ -274,6 +274,19 @@ class _Table:
         return offsets - offsets[0], cells
 
 
+def _in_order_of_rows(run: Any) -> tuple[list[str], Ints]:
+    """Give the runs of a column in the order of its rows, and the number of the run of each row.
+
+    The dictionary of a column may have any order, a run twice, and runs without a row.
+    """
+    names = run.dictionary.to_pylist()
+    indices = run.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    begins = np.flatnonzero(np.diff(indices, prepend=-1))
+    found = list(dict.fromkeys(names[place] for place in indices[begins].tolist()))
+    numbers = {name: number for number, name in enumerate(found)}
+    return found, np.array([numbers.get(name, NONE) for name in names], dtype=np.int64)[indices]
+
+
 def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
     """Return the events of a table in columns.
 
@@ -293,8 +306,7 @@ def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
     member_count = check_schema(table.schema)
     flat = _Table(table)
     run = flat.column("run")
-    runs = run.dictionary.to_pylist()
-    indices = run.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    runs, indices = _in_order_of_rows(run)
     member, step = (flat.column(name).to_numpy() for name in ("member", "step"))
     context = 0
     if before is not None and len(before) and len(step):

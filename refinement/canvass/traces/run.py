@@ -28,7 +28,7 @@ RUN_FILE: Final = "run.json"
 _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
 EMPTY: Final = f"the folder has neither runs nor a data set; a run folder has a {RUN_FILE}"
 MIXED: Final = "run folders and Parquet files in one folder: name each of them instead"
-STRAY_STREAM: Final = f"a member's stream without {RUN_FILE}"
+_DATASET_FILE: Final = re.compile(r".*\.parquet(\.(gz|zst|bz2|xz|zip))?", re.IGNORECASE | re.DOTALL)
 RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
@@ -180,6 +180,18 @@ def is_stream_name(name: str) -> bool:
     return _STREAM.fullmatch(name) is not None
 
 
+def stray_reason(name: str) -> str:
+    """Say why a file in a folder of runs or in a data set is refused; empty if it may be there.
+
+    A file that only looks like one to be checked must not be ignored.
+    """
+    if is_stream_name(name):
+        return f"a member's stream without {RUN_FILE}"
+    if _DATASET_FILE.fullmatch(name) and not name.endswith(".parquet"):
+        return "the name of a file of a data set ends in .parquet"
+    return ""
+
+
 def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
     """Return what a folder without ``run.json`` is, in words."""
     if any(is_log_name(entry.name) for entry in entries):
@@ -225,9 +237,9 @@ def _unit(parent: Path, entry: os.DirEntry[str]) -> Path | TraceError | None:
     path = parent / entry.name
     if entry.is_symlink():
         return TraceError(Code.BAD_NAME, str(path), 0, 0, "a symbolic link")
-    if is_stream_name(entry.name):
-        return TraceError(Code.BAD_NAME, str(path), 0, 0, STRAY_STREAM)
     if not entry.is_dir(follow_symlinks=False):
+        if reason := stray_reason(entry.name):
+            return TraceError(Code.BAD_NAME, str(path), 0, 0, reason)
         return path if entry.name.endswith(".parquet") else None
     if RUN_FOLDER.fullmatch(entry.name):
         return path

@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +27,7 @@ from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
 from canvass.selftest.runs import record_run
-from canvass.traces.parquet import DatasetWriter
+from canvass.traces.parquet import RUNS_KEY, DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support import corruptions
 from support.core_lookup import core_lookup
@@ -411,6 +413,34 @@ def test_check_a_run_of_a_data_set_alone_has_the_verdict_that_it_has_among_other
     assert [run.verdict.value for run in alone] == [
         *("INCOMPLETE", "CONFORMS", "DIVERGES", "CONFORMS"),
     ]
+
+
+@pytest.mark.parametrize(
+    "names", [["c", "b", "a"], ["b", "a", "c"], ["x", "a", "c", "b", "a", "y"]]
+)
+def test_check_the_order_of_a_dictionary_of_runs_does_not_matter(
+    names: list[str], good_run: Path, tmp_path: Path
+) -> None:
+    """The dictionary may also name runs without a row, and one run twice."""
+    for name in "abc":
+        folder = tmp_path / "runs" / name
+        spoil = corruptions.untouched_field if name == "a" else lambda _: None
+        header = json.loads((corrupted(good_run, folder, spoil) / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps(header | {"runId": name}))
+    with DatasetWriter(tmp_path / "data") as writer:
+        write_dataset(Corpus(tmp_path / "runs"), writer)
+    (path,) = (tmp_path / "data").iterdir()
+    table, metadata = pq.read_table(path), pq.read_metadata(path).metadata
+    codes = pa.array([names.index(name) for name in table["run"].to_pylist()], pa.int32())
+    runs = pa.DictionaryArray.from_arrays(codes, pa.array(names))
+    with pq.ParquetWriter(path, table.schema) as file:
+        file.write_table(table.set_column(0, table.schema.field(0), runs))
+        file.add_key_value_metadata({RUNS_KEY: metadata[RUNS_KEY]})
+
+    found = check_corpus([path], LOOKUP)
+
+    verdicts = {run.run_id: (run.verdict.value, run.events) for run in found.runs}
+    assert verdicts == {"a": ("DIVERGES", 600), "b": ("CONFORMS", 600), "c": ("CONFORMS", 600)}
 
 
 def test_exit_code_nothing_checked_is_no_pass() -> None:

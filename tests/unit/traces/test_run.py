@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from canvass.corpus.plan import list_units
 from canvass.traces import columns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.ndjson import EventWriter
@@ -168,6 +170,24 @@ def test_a_corpus_is_a_run_a_folder_of_runs_or_a_data_set(tmp_path: Path) -> Non
     assert [loaded.run.run_id for loaded in runs] == ["run-a", "run-b"]
     assert runs == converted == one_file
     assert list(Corpus(tmp_path / "runs" / "a").load()) == runs[:1]
+
+
+@pytest.mark.parametrize("name", ["more.PARQUET", "more.Parquet", "more.parquet.gz"])
+def test_a_file_that_only_looks_like_one_of_a_data_set_is_not_ignored(
+    name: str, tmp_path: Path
+) -> None:
+    """Neither command may pass because it did not read the file."""
+    make_run(tmp_path / "runs" / "a", "run-a")
+    with DatasetWriter(tmp_path / "set") as writer:
+        write_dataset(Corpus(tmp_path / "runs"), writer)
+    shutil.copy(tmp_path / "set" / "events-3-00000.parquet", tmp_path / "set" / name)
+
+    found = [str(unit) for unit in Corpus(tmp_path / "set").units]
+    listed = [unit.reason for unit in list_units([tmp_path / "set"])]
+
+    reason = "the name of a file of a data set ends in .parquet"
+    assert sum(reason in each for each in found) == listed.count(reason) == 1
+    assert len(found) == len(listed) == 2
 
 
 def test_sources_and_context_rows_survive_conversion(
