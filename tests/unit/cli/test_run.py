@@ -29,7 +29,7 @@ FAULTS = """
 """
 
 
-def test_a_cluster_comes_through_kills_and_pauses_with_nothing_lost(tmp_path: Path) -> None:
+def test_a_cluster_loses_nothing_in_kills_and_pauses(tmp_path: Path) -> None:
     script, folder = tmp_path / "script", tmp_path / "cluster"
     script.write_text(FAULTS)
     words = ("--clock", 20, "--seconds", 6, "--load", 40, "--script", script, "--format", "json")
@@ -59,7 +59,7 @@ def test_a_cluster_comes_through_kills_and_pauses_with_nothing_lost(tmp_path: Pa
 
 
 @pytest.mark.tlc
-def test_what_real_processes_record_conforms(command: Command, tmp_path: Path) -> None:
+def test_the_recorded_run_of_real_processes_conforms(command: Command, tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     script = tmp_path / "script"
     script.write_text("1 kill leader\n2 start all\n")
@@ -77,7 +77,7 @@ def test_what_real_processes_record_conforms(command: Command, tmp_path: Path) -
     assert (code, out.split()[0]) == (0, "CONFORMS")
 
 
-def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
+def test_clients_use_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
     folder, secret = tmp_path / "cluster", tmp_path / "secret"
     secret.write_text("what only clients know\n")
     words = ("--clock", 20, "--service", "counter", "--service", "key-value", "--members", 1)
@@ -146,7 +146,7 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
     assert len(list((folder / "data" / "member-0").glob("snapshot-*-module.dat"))) == 2
 
 
-def test_a_cluster_goes_on_where_it_was_shut_down(tmp_path: Path) -> None:
+def test_a_cluster_continues_after_a_shutdown(tmp_path: Path) -> None:
     folder, script = tmp_path / "cluster", tmp_path / "script"
     script.write_text("1 toggle shutdown\n")
     words = ("--members", 1, "--clock", 20, "--load", 50, "--format", "json")
@@ -176,7 +176,7 @@ def test_a_cluster_goes_on_where_it_was_shut_down(tmp_path: Path) -> None:
     assert counts == [2, 2, 1]  # One at the shutdown, and one in the end to compare services.
 
 
-def test_a_member_whose_disk_is_damaged_does_not_start_and_says_where(tmp_path: Path) -> None:
+def test_a_member_with_a_damaged_disk_does_not_start_and_names_the_place(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     words = ("--clock", 20, "--load", 50, "--no-record", "--format", "json", "--seconds")
     for more in ((2,), (0.1, "--again")):
@@ -201,7 +201,7 @@ def test_a_member_whose_disk_is_damaged_does_not_start_and_says_where(tmp_path: 
     assert members_of(folder) == []
 
 
-def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> None:
+def test_a_cluster_ends_with_its_parent_process(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     cluster = subprocess.Popen(
         canvass("run", "--out", folder, "--clock", 20, "--no-record"),
@@ -229,7 +229,7 @@ def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> 
         (("--again",), "is not the folder of a cluster"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_contradictory_options_are_refused(
     command: Command, tmp_path: Path, words: tuple[object, ...], shown: str
 ) -> None:
     code, _, err = command("run", "--out", tmp_path / "cluster", *words)
@@ -238,7 +238,7 @@ def test_what_makes_no_sense_is_refused(
     assert not (tmp_path / "cluster").exists()
 
 
-def test_a_script_that_goes_on_after_the_run_is_refused(command: Command, tmp_path: Path) -> None:
+def test_a_script_with_commands_after_the_run_is_refused(command: Command, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("1 kill 0\n9 start all\n")
     words = ("--out", tmp_path / "cluster", "--seconds", 2, "--script", script)
@@ -249,7 +249,7 @@ def test_a_script_that_goes_on_after_the_run_is_refused(command: Command, tmp_pa
     assert not (tmp_path / "cluster").exists()
 
 
-def test_a_script_may_end_the_run_and_the_folder_may_be_named_otherwise(tmp_path: Path) -> None:
+def test_a_script_can_end_a_run_in_a_folder_of_any_name(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("0.5 start 0\n1 quit\n")
     words = ("--members", 1, "--clock", 20, "--script", script)
@@ -268,7 +268,7 @@ def test_a_script_may_end_the_run_and_the_folder_may_be_named_otherwise(tmp_path
         assert "canvass: start 0: nothing to do" in done.stderr
 
 
-def test_a_cluster_without_a_quorum_that_starts_offers_no_load_and_ends(tmp_path: Path) -> None:
+def test_a_cluster_without_a_startable_quorum_offers_no_load_and_ends(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     words = ("--clock", 20, "--load", 50, "--no-record", "--format", "json", "--seconds")
     for more in ((1,), (60, "--again")):
@@ -302,7 +302,7 @@ def test_a_configuration_that_cannot_be_written_is_named(tmp_path: Path) -> None
         asyncio.run(Supervisor(folder, [config]).start(0))
 
 
-def test_a_folder_that_holds_something_is_not_taken(command: Command, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_is_refused(command: Command, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     code, _, err = command("run", "--out", tmp_path, "--seconds", 1)
 
@@ -316,7 +316,7 @@ def test_clients_without_load_are_refused(command: Command, tmp_path: Path) -> N
     assert not (tmp_path / "new").exists()
 
 
-def test_nobody_runs_a_cluster_that_is_running(tmp_path: Path) -> None:
+def test_a_running_cluster_is_not_run_twice(tmp_path: Path) -> None:
     with (
         lock_folder(tmp_path),
         pytest.raises(RunnerError, match="is running"),
@@ -352,7 +352,7 @@ def test_a_cluster_that_does_not_run_cannot_be_controlled(
         (("--endpoints", "0=127.0.0.1:1", "--timeout", "0.2"), "no answer within 0.2 s"),
     ],
 )
-def test_a_client_says_why_it_does_not_get_through(
+def test_a_client_names_the_reason_of_a_failure(
     command: Command, words: tuple[object, ...], shown: str
 ) -> None:
     code, _, err = command("client", *words, "--", "get")
@@ -368,7 +368,7 @@ def test_a_client_says_why_it_does_not_get_through(
         ("run", "--out", "cluster", "--script"),
     ],
 )
-def test_a_file_that_is_no_text_is_reported_in_one_line(
+def test_a_binary_file_is_reported_in_one_line(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)

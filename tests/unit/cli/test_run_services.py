@@ -53,7 +53,7 @@ def actions_in_log(archive: Archive) -> list[tuple[str, int]]:
     ]
 
 
-def test_two_services_come_through_kills_snapshots_and_toggles_and_are_equal(
+def test_two_services_are_equal_after_kills_snapshots_and_toggles(
     command: Command, tmp_path: Path
 ) -> None:
     folder, script = tmp_path / "cluster", tmp_path / "script"
@@ -97,7 +97,7 @@ def test_two_services_come_through_kills_snapshots_and_toggles_and_are_equal(
     ("service", "expected"),
     [("queue", "the cluster has no service"), ("2", "its services are counter, key-value")],
 )
-def test_a_service_that_does_not_run_is_not_asked(
+def test_a_request_to_an_unknown_service_is_refused(
     command: Command, tmp_path: Path, service: str, expected: str
 ) -> None:
     config = {"cluster_id": 1, "member_id": 0, "member_count": 1, "revision": "hardened"}
@@ -123,7 +123,7 @@ def test_a_broken_configuration_is_reported_with_its_file(
         assert "member-0.json is not a member's configuration: " in err
 
 
-def test_services_that_are_not_equal_at_a_position_are_reported(tmp_path: Path) -> None:
+def test_services_that_differ_at_a_position_are_reported(tmp_path: Path) -> None:
     folders = [tmp_path / f"member-{i}" for i in range(3)]
     for i, folder in enumerate(folders):
         folder.mkdir()

@@ -18,7 +18,7 @@ from canvass.traces.run import Corpus
 Command = Callable[..., tuple[int, str, str]]
 
 
-def test_report_is_for_a_machine_on_request(command: Command) -> None:
+def test_the_report_can_be_json(command: Command) -> None:
     code, out, _ = command("simulate", "--seeds", "2", "--steps", "300", "--format", "json")
 
     report = json.loads(out)
@@ -66,7 +66,7 @@ def test_findings_of_hardened_members_are_a_failure(command: Command, one_findin
     assert [finding["name"] for finding in json.loads(out)["findings"]] == ["LogMatching"]
 
 
-def test_replay_command_is_one_that_canvass_takes(command: Command, tmp_path: Path) -> None:
+def test_canvass_accepts_the_replay_command(command: Command, tmp_path: Path) -> None:
     words = shlex.split(replay_command(Options(3, steps=200)))[1:]
     out = str(tmp_path / "again")
     code, _, _ = command(*[out if word == "CORPUS" else word for word in words])
@@ -74,7 +74,7 @@ def test_replay_command_is_one_that_canvass_takes(command: Command, tmp_path: Pa
     assert code == 0
 
 
-def test_a_run_in_which_disks_are_lost_is_done_again_by_its_replay_command(
+def test_the_replay_command_repeats_a_run_with_lost_disks(
     command: Command,
 ) -> None:
     words = ("--seeds", "1", "--seed-start", "2", "--steps", "700", "--format", "json")
@@ -87,7 +87,7 @@ def test_a_run_in_which_disks_are_lost_is_done_again_by_its_replay_command(
     assert json.loads(shown)["digest"] == first["digest"]
 
 
-def test_a_run_of_a_profile_is_done_again_by_its_replay_command(command: Command) -> None:
+def test_the_replay_command_repeats_a_run_of_a_profile(command: Command) -> None:
     words = ("--seeds", "1", "--seed-start", "3", "--steps", "200", "--format", "json")
     plain = json.loads(command("simulate", *words)[1])
     first = json.loads(command("simulate", *words, "--profile", "broken-joins")[1])
@@ -107,7 +107,7 @@ def test_a_run_of_a_profile_is_done_again_by_its_replay_command(command: Command
         ),
     ],
 )
-def test_a_profile_that_cannot_be_is_refused(
+def test_an_impossible_profile_is_refused(
     command: Command, words: tuple[str, ...], shown: str
 ) -> None:
     code, _, err = command("simulate", *words)
@@ -117,7 +117,7 @@ def test_a_profile_that_cannot_be_is_refused(
     assert "Traceback" not in err
 
 
-def test_a_run_in_which_disks_are_lost_is_not_recorded(command: Command, tmp_path: Path) -> None:
+def test_a_run_with_lost_disks_is_not_recorded(command: Command, tmp_path: Path) -> None:
     options = json.dumps({"seed": 1, "faults": {"disk_loss_mean": 5}})
     for words in (("--disk-loss",), ("--options", options)):
         code, _, err = command("simulate", *words, "--out", tmp_path / "corpus")
@@ -143,7 +143,7 @@ def test_a_run_in_which_disks_are_lost_is_not_recorded(command: Command, tmp_pat
         ({"timing": {"election": 50}}, "there is no option timing.election"),
     ],
 )
-def test_options_that_no_run_can_have_are_refused_by_name(
+def test_impossible_options_are_refused_by_name(
     command: Command, options: dict[str, object], shown: str
 ) -> None:
     code, _, err = command("simulate", "--options", json.dumps({"seed": 1, "steps": 9, **options}))
@@ -151,7 +151,7 @@ def test_options_that_no_run_can_have_are_refused_by_name(
     assert (code, shown in err) == (2, True), err
 
 
-def test_a_folder_that_holds_something_is_refused(command: Command, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_is_refused(command: Command, tmp_path: Path) -> None:
     (tmp_path / "something").write_text("")
     code, _, err = command("simulate", "--seeds", "1", "--out", tmp_path)
 
@@ -159,15 +159,13 @@ def test_a_folder_that_holds_something_is_refused(command: Command, tmp_path: Pa
     assert "is not empty" in err
 
 
-def test_a_cluster_of_no_size_is_refused(command: Command) -> None:
+def test_a_cluster_without_members_is_refused(command: Command) -> None:
     code, _, _ = command("simulate", "--members", "0")
 
     assert code == 2
 
 
-def test_a_run_is_done_again_from_the_options_that_were_recorded(
-    command: Command, tmp_path: Path
-) -> None:
+def test_recorded_options_repeat_a_run(command: Command, tmp_path: Path) -> None:
     _, first, _ = command(
         *("simulate", "--seeds", "1", "--seed-start", "9", "--steps", "300"),
         *("--format", "json", "--out", tmp_path / "first"),
@@ -202,7 +200,7 @@ def test_an_option_that_options_would_override_is_refused(
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"seed": 1, "steps": 0}', '{"seed": "x"}'])
-def test_options_that_are_none_are_refused(command: Command, text: str) -> None:
+def test_malformed_options_are_refused(command: Command, text: str) -> None:
     code, _, err = command("simulate", "--options", text)
 
     assert code == 2
