@@ -204,10 +204,13 @@ def place_of(text: str | Place) -> Place:
     Raises
     ------
     StorageError
-        If the URL has credentials or settings, or pyarrow has no file system for it.
+        If the text is empty, as that of a shell variable that is not set, if the URL has
+        credentials or settings, or if pyarrow has no file system for it.
     """
     if not isinstance(text, str):
         return text
+    if not text:
+        raise StorageError("the path is empty")
     text = text.removeprefix("file://") if text.startswith("file:///") else text
     scheme, separator, rest = text.partition("://")
     if not separator:
