@@ -38,7 +38,7 @@ export interface LaneMessage {
   readonly text: string;
 }
 
-/** A field with another value after a step than before it. */
+/** A field whose value differs before and after a step. */
 export interface Change {
   readonly field: string;
   readonly before: string;
