@@ -33,7 +33,7 @@ COVERED = """(marks) => {
     return next - x > 5 && found !== one.closest("a");
   }).map((one) => one.closest("a").dataset.moment);
 }"""
-"""The moments whose mark cannot be pressed in its middle, except those that lie on each other."""
+"""The moments whose mark cannot be pressed in its middle, except moments at the same place."""
 
 
 @pytest.fixture(scope="module")

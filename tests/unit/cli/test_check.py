@@ -358,18 +358,21 @@ def processes_with(text: str) -> list[int]:
     return found
 
 
-def test_an_interrupt_ends_it_with_130_and_leaves_no_java(tiny: Path, tmp_path: Path) -> None:
-    """The interrupt comes when TLC has reported its first progress."""
-    spec = shutil.copytree(tiny, tmp_path / "endless")
-    words = ["check", "TinyEndless", "--spec", str(spec)]
-    with subprocess.Popen(
-        [sys.executable, "-m", "canvass.cli.main", *words],
+def running_check(*words: str) -> subprocess.Popen[str]:
+    """Start ``canvass check`` as a process that a test can interrupt."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "canvass.cli.main", "check", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=heed_interrupts,
-    ) as process:
-        assert process.stdout is not None
+    )
+
+
+def test_an_interrupt_ends_it_with_130_and_leaves_no_java(tiny: Path, tmp_path: Path) -> None:
+    """The interrupt comes when TLC has reported its first progress."""
+    spec = shutil.copytree(tiny, tmp_path / "endless")
+    with running_check("TinyEndless", "--spec", str(spec)) as process:
         assert process.stderr is not None
         progress = process.stderr.readline()
         running = processes_with(str(spec))
@@ -387,18 +390,10 @@ def test_an_interrupt_ends_it_with_130_and_leaves_no_java(tiny: Path, tmp_path: 
 def test_an_interrupt_keeps_the_results_of_the_models_before(tiny: Path, tmp_path: Path) -> None:
     spec = shutil.copytree(tiny, tmp_path / "endless")
     export = tmp_path / "counterexamples"
-    words = ["check", "TinyOk", "TinyLoss", "TinyEndless", "--spec", str(spec)]
-    words += ["--format", "json", "--export", str(export)]
-    with subprocess.Popen(
-        [sys.executable, "-m", "canvass.cli.main", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_interrupts,
-    ) as process:
+    words = ["TinyOk", "TinyLoss", "TinyEndless", "--spec", str(spec)]
+    with running_check(*words, "--format", "json", "--export", str(export)) as process:
         assert process.stderr is not None
-        while "TinyEndless: " not in process.stderr.readline():
-            pass
+        assert any("TinyEndless: " in line for line in iter(process.stderr.readline, ""))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     report = json.loads(out)

@@ -160,8 +160,8 @@ class Solution:
         return [(j, step) for *_, j, step in sorted(found, reverse=True)]
 
     def impossible_receipts(self) -> Iterator[tuple[int, Receipt]]:
-        """Inferred receipts without a window, those that can only be sent after the message of a
-        later line, and those that cause a conflict because their messages are not sent.
+        """Inferred receipts without a window, receipts that can only be sent after the message of a
+        later line, and receipts that cause a conflict because their messages are not sent.
         """
         # Only the first receipt of each channel counts, as later ones may depend on it.
         first: dict[tuple[int, int], Receipt] = {}

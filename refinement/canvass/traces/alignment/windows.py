@@ -150,7 +150,7 @@ class Windows:
     trajectory, moves
         The steps of the member, and its moves.
     more_silent
-        Messages that count as silent besides those that the log does not print.
+        Further messages that count as silent, besides the messages that the log does not print.
     trusts_lines
         Whether the lines of the other members limit which positions they can have reported, if
         these reports are silent.
