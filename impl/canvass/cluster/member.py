@@ -71,7 +71,7 @@ class _Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name,
 
 
 class MemberRecord(_Record, frozen=True):
-    """What a member knows of a member of the cluster, itself included (``ClusterMember``)."""
+    """A member's knowledge of one member of the cluster, itself included (``ClusterMember``)."""
 
     leadership_term_id: Int64
     log_position: Int64
@@ -141,7 +141,7 @@ class Member(_Record, frozen=True):
 
 
 class Input(Struct, frozen=True, gc=False):
-    """What a step consumes: a message, or facts about clock, transport, archive and log.
+    """The input of a step: a message, or facts about clock, transport, archive and log.
 
     Only the fields that an action reads may differ from their defaults.
     """

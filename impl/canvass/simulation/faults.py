@@ -120,13 +120,13 @@ Strike: TypeAlias = Callable[[random.Random], None]
 """Lets a fault occur once, with the random numbers of its kind."""
 
 _WRITES: Final = 12
-"""A machine stops before one of its next so many writes."""
+"""A machine stops before a random one of this many next writes."""
 _EFFECTS: Final = 12
-"""A process ends before one of its next so many effects."""
+"""A process ends before a random one of this many next effects."""
 _MOMENT_DELAYS: Final = 6
-"""A fault that waits for a moment occurs within so many network delays after it."""
+"""A fault that waits for a moment occurs within this many network delays after it."""
 LEAST_TO_REPAIR: Final = 3
-"""With fewer members, no quorum has the entries that one disk has lost."""
+"""The fewest members with which a quorum still has the entries that one disk has lost."""
 
 
 class FaultInjector:

@@ -42,7 +42,7 @@ class Faults:
     """How often each fault occurs, and how hard it strikes. By default there are no faults."""
 
     drop_probability: Probability = 0.0
-    """Of each message between members, and of each message to or from a client: it is lost."""
+    """The probability that a message is lost: between members, or to or from a client."""
     delay_tail_probability: Probability = 0.0
     """A message takes up to a thousand times as long as usual."""
     duplicate_probability: Probability = 0.0

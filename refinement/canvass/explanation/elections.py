@@ -310,7 +310,7 @@ def _causes(
 
 
 def _waits(timeline: Timeline, win: _Win) -> Iterator[Sentence]:
-    """Which members' canvass positions the winner lacked when it nominated itself."""
+    """The members whose canvass positions the winner lacked when it nominated itself."""
     one = timeline.members[win.attempt.member_id]
     canvasses = [
         phase

@@ -406,7 +406,7 @@ _GUARDS: Final = {
     "FOLLOWER_LOG_AWAIT": _Guard("FollowerLogAwait (an image at logPosition)", _image),
     "FOLLOWER_READY": _Guard("FollowerReady (the transport takes the AppendPosition)"),
 }
-"""By election state: the guard of the step that ends the state."""
+"""For each election state, the guard of the step that ends the state."""
 
 
 def _of_states(stay: _Stay, states: States | None, fields: tuple[str, ...]) -> Iterator[Sentence]:

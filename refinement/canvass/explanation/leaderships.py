@@ -1,4 +1,4 @@
-"""Who led when: one `Leadership` for each time that a member opened a term, and the gaps between.
+"""Leaderships: one `Leadership` for each time that a member opened a term, and the gaps between.
 
 A leadership begins when the leader's election closes: the first entry of its term is then in the
 log. It ends with the line that shows the end. A killed process writes no such line.

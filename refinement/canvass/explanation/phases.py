@@ -1,4 +1,4 @@
-"""What ended each phase of an election, and what decided each ballot.
+"""The phases of an election and its ballots: the cause that ended or decided each.
 
 By Aeron's rules a message or a timeout ends a phase. A message is named only if its line stands
 directly before the change of state, as the rules demand. A ballot is reported with its votes, its

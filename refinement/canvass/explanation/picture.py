@@ -252,7 +252,7 @@ def _in_order(paths: list[Path]) -> list[Path]:
 MAX_RECORDS: Final = 1_500
 """Records of one member. If an explanation has more, old ones are forgotten after it."""
 _TOO_MANY: Final = 4
-"""So many times `MAX_RECORDS` of one member call for an explanation at once."""
+"""An explanation is due at once when a member has this many times `MAX_RECORDS`."""
 _BEFORE: Final = 50
 """Records before an election that are kept with it: they show how the last leader ended."""
 _DANGERS: Final = 20
@@ -314,7 +314,7 @@ class KeptRecords:
         self._kept = [*([last] if opened and last is not None else []), *self._kept[cut:]]
 
     def records(self) -> list[LogRecord]:
-        """What is kept, in the order of the lines."""
+        """The records that are kept, in the order of the lines."""
         return [*self._kept, *self._positions()]
 
 
@@ -349,7 +349,7 @@ class News:
 
 @dataclass(slots=True)
 class Totals:
-    """What counters show: it only grows."""
+    """The totals that counters show: they only grow."""
 
     elections: int = 0
     without_leader_ns: int = 0

@@ -25,7 +25,7 @@ from canvass.traces.counts import counted
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel"):
-    """What happened in a cluster.
+    """The explanation of a cluster's logs.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def find_positions(timeline: Timeline) -> Iterator[Sentence]:
 
 
 class SessionsReport(msgspec.Struct, frozen=True, rename="camel"):
-    """What leaders logged of sessions.
+    """The lines about client sessions in the logs of leaders.
 
     Parameters
     ----------

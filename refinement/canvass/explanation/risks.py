@@ -230,7 +230,7 @@ def _page(one: MemberTimeline, index: int, kind: str) -> str:
 def _copies(
     disks: _Disks, one: MemberTimeline, index: int, committed: tuple[int, int, Evidence]
 ) -> tuple[int | None, bool, list[Sentence]]:
-    """Which other members hold the committed entries, whether they are fewer than a quorum, and
+    """Say which other members hold the committed entries, whether they are fewer than a quorum, and
     until when.
 
     Returns
@@ -274,7 +274,7 @@ def _copies(
 def _restored(
     disks: _Disks, one: MemberTimeline, index: int, term: int, position: int
 ) -> tuple[int | None, Evidence | None, dict[int, Evidence]]:
-    """When a quorum of members is first known again to hold the log up to a position of a term.
+    """Give the time at which a quorum is known again to hold the log up to a position of a term.
 
     Returns
     -------

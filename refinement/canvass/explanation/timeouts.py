@@ -122,7 +122,7 @@ def _canvasses(timeline: Timeline) -> Iterator[_Sample]:
 
 
 def _silences(timeline: Timeline) -> Iterator[_Sample]:
-    """From a follower's last message of its leader to its ``leader heartbeat timeout``."""
+    """The time from a leader's last message to the follower's ``leader heartbeat timeout``."""
     for one in timeline.members.values():
         last: int | None = None
         for index, record in enumerate(one.records):

@@ -56,7 +56,7 @@ from canvass.traces.layout import ACTION_NAMES, NONE
 MODULE: Final = "MCMemberGraph"
 PRINTING: Final = "PrintingNext"
 EVERY_STATE: Final = -1
-"""As the number of steps: expand all states within the bounds."""
+"""A number of steps without end: expand all states within the bounds."""
 
 _CHUNK: Final = 1 << 17
 

@@ -1,4 +1,4 @@
-"""From the lines that ``MCMemberGraph.tla`` prints to rows of integers.
+"""Lines that ``MCMemberGraph.tla`` prints, read into rows of integers.
 
 The box above ``PrintLine`` in that module describes the lines. Nothing here runs TLC or writes a
 file. `PrintedGraph` numbers states, inputs and sends as they come; `arrange` orders them so that

@@ -258,7 +258,7 @@ def event_duplicated(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def send_removed(good: RecordedRun, rng: random.Random) -> Result:
-    """One send of a step is removed."""
+    """Remove one send of a step."""
     member, step, event = _any_event(good, rng)
     if not event.sends:
         return None

@@ -252,7 +252,7 @@ def listen(port: int) -> socket.socket:
 
 
 class Protocol(H11Protocol):
-    """One connection: it is closed if a request or its answer takes longer than ``seconds``."""
+    """A connection that closes if a request or its answer takes longer than ``seconds``."""
 
     seconds = SECONDS
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class FailOn(str, Enum):
-    """Which divergences make the command fail."""
+    """The divergences that make the command fail."""
 
     ANY = "any"
     NEW = "new"

@@ -1,10 +1,10 @@
 """``canvass watch``: follow event logs that are being written.
 
-The loop, the terminal, the command that is run, the metrics' server and the checks are here; what
-is known of the cluster is in `canvass.explanation.picture`. The logs are imported and verified
-again and again, in processes of their own, one at a time, at low priority. What they take is
-bounded: of logs that are longer than `MAX_BYTES` the end is checked. ``canvass batch watch`` is
-another command: it verifies runs that arrive in a folder or store.
+This module has the loop, the display, the server of metrics, and the checks. The state of the
+cluster is in `canvass.explanation.picture`. At each interval the logs are imported and verified in
+processes of their own, one at a time, at low priority. Of a log longer than `MAX_BYTES` only the
+end is checked. ``canvass batch watch`` is another command: it verifies runs that arrive in a folder
+or store.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ if TYPE_CHECKING:
     from canvass.explanation.risks import RiskReport
 
 MAX_BYTES: Final = 32 << 20
-"""Of one member, a log of some 150,000 lines."""
+"""The most bytes of one member's log that a check reads: some 150,000 lines."""
 LIMIT_S: Final = 600.0
-"""What a check may take."""
+"""Time limit of a check."""
 _PACKED: Final = 20
-"""So many times as long as its file a packed log counts."""
+"""Assumed ratio of a log's size to the size of its packed file."""
 NICE: Final = 10
-"""Priority of the processes that check: a cluster on the same host comes first."""
+"""Nice value of the processes that check: a cluster on the same host comes first."""
 _COPIED: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What one check said.
+    """The result of one check.
 
     Parameters
     ----------
     verdict
-        As of ``canvass verify``; empty if the logs could not be checked.
+        The verdict of ``canvass verify``; empty if the logs could not be checked.
     sentence
-        Where they diverge, or why they could not be checked; empty otherwise.
+        Where the logs diverge, or why they could not be checked; empty otherwise.
     at_s
-        When, by the monotonic clock.
+        The end of the check, by the monotonic clock.
     took_s
-        How long that took.
+        The duration of the check.
     is_whole
         Whether all lines were checked, not only the end of long logs.
     """
@@ -86,16 +86,16 @@ class LiveCheck:
     Parameters
     ----------
     logs
-        Which files there are.
+        The files of the logs.
     settings
         Timeouts, as ``PROPERTY=TIME``, for the import.
 
     Attributes
     ----------
     last
-        What the last check said.
+        The result of the last check.
     count
-        How many checks there were.
+        The number of checks so far.
     """
 
     def __init__(self, logs: FollowedLogs, settings: Iterable[str] = ()) -> None:
@@ -122,7 +122,7 @@ class LiveCheck:
         return self.last
 
     def repeat(self, every_s: float) -> None:
-        """Check again and again until `stop`; no more than half of the time is taken by checks."""
+        """Check at each interval until `stop`; wait at least as long as the last check took."""
         while not self._stopped.wait(max(every_s, self.last.took_s)):
             self.check()
 
@@ -133,7 +133,7 @@ class LiveCheck:
             self._child.terminate()
 
     def _files(self, folder: Path) -> tuple[list[Path], bool]:
-        """What to import: the folder of the logs, or one with copies of their ends."""
+        """Give the paths to import: the folder of the logs, or one with copies of their ends."""
         files = {member_id: log.files() for member_id, log in dict(self._logs.members).items()}
         if all(sum(map(_size, paths)) <= MAX_BYTES for paths in files.values()):
             return [self._logs.folder] if files else [], True
@@ -165,16 +165,16 @@ class LiveCheck:
             return "", error
         (one,) = found.runs
         if code == EXIT_ERROR:
-            # Of a log without its beginning there may be nothing to check.
+            # If the beginning of a log is left out, there may be nothing to check.
             return ("" if is_whole else "INCOMPLETE"), one.reason or error
         if one.verdict is not Verdict.DIVERGES and contradiction is not None:
-            # The run ends before the line. If earlier lines are gone this need not mean anything.
+            # The run ends before the line. It proves nothing if earlier lines are missing.
             where = f"{contradiction.file}:{contradiction.line}: {contradiction.reason}"
             return ("DIVERGES" if is_whole else "INCOMPLETE"), where
         return one.verdict.value, _sentence(found)
 
     def _canvass(self, words: list[str], limit_s: float) -> tuple[int, bytes, str]:
-        """Run a command; give its exit code, what it wrote, and the last line of its errors."""
+        """Run a command; give its exit code, its output, and the last line of its errors."""
         program = [sys.executable, "-m", "canvass.cli.main", *words, "--format", "json"]
         self._child = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with suppress(OSError):
@@ -226,28 +226,28 @@ _REDRAW_S: Final = 1.0
 _LOOK_S: Final = 5.0
 _PUBLISH_S: Final = 0.5
 _SHARE: Final = 4
-"""For so many times as long as the last explanation took, none is made."""
+"""The time until the next explanation, as a multiple of the time that the last one took."""
 _CHECK_S: Final = 60.0
 _COMMAND_S: Final = 60
 _LAST: Final = 4
-"""So many of the last dangers, warnings and elections are on the screen."""
+"""The number of dangers, warnings and elections on the screen: the last of each."""
 
 
 class ExitOn(str, Enum):
-    """What ends the command."""
+    """Events that end the command."""
 
     NEVER = "never"
     DIVERGENCE = "divergence"
     """A divergence that ``--verify`` finds."""
     DANGER = "danger"
-    """The same, or a danger."""
+    """A divergence or a danger."""
     STUCK = "stuck"
-    """The same, or a member that is stuck."""
+    """A divergence, a danger, or a member that is stuck."""
 
 
 @dataclass
 class Watch:
-    """What the loop, the checks and the metrics' server share."""
+    """State that the loop, the checks and the server of metrics share."""
 
     logs: FollowedLogs
     picture: Picture
@@ -342,7 +342,7 @@ def watch(
 
 
 def _look_once(state: Watch, *, checks: bool) -> int:
-    """Show what is there."""
+    """Show the logs as they are, and check them if asked to."""
     console = result_console()
     while not _read(state):
         pass
@@ -356,7 +356,7 @@ def _look_once(state: Watch, *, checks: bool) -> int:
 
 
 def _follow(state: Watch, exit_on: ExitOn, command: str | None) -> int:
-    """Read, explain, show, until something ends it."""
+    """Read, explain and show the logs until an event ends the command."""
     with Display(result_console()) as display:
         while True:
             at_end, code = poll(state, display, exit_on, command)
@@ -369,17 +369,17 @@ def _follow(state: Watch, exit_on: ExitOn, command: str | None) -> int:
 def poll(
     state: Watch, display: Display, exit_on: ExitOn, command: str | None
 ) -> tuple[bool, int | None]:
-    """Read what has come, and show it if that is due.
+    """Read new lines, and show the cluster if that is due.
 
     Returns
     -------
     tuple
-        Whether all that is there has been read; and the exit code, if something ends the command.
+        Whether all lines have been read; and the exit code, if an event ends the command.
     """
     at_end, now = _read(state), time.monotonic()
     state.has_caught_up |= at_end
     if now >= display.due_at and not state.has_caught_up:
-        # The logs are read up to different times: a member that others hear would look silent.
+        # Each log is read up to another time: an active member could look silent.
         lines = sum(log.lines for log in state.logs.members.values())
         display.show(f"{state.logs.folder}: {lines:,} lines read so far", [])
         display.due_at = now + _REDRAW_S
@@ -398,7 +398,7 @@ def poll(
 
 
 def _read(state: Watch) -> bool:
-    """Read what has come; say whether that is all."""
+    """Read new lines; say whether all lines have been read."""
     found, at_end = state.logs.read()
     state.changed |= state.picture.add(found)
     if at_end:
@@ -411,11 +411,11 @@ def _names(state: Watch) -> dict[int, list[str]]:
 
 
 def _redraw(state: Watch, display: Display, exit_on: ExitOn) -> list[str]:
-    """Explain and show what has changed; give what calls for a command or an exit."""
+    """Explain and show changes; give the events that call for a command or an exit."""
     begun = time.monotonic()
     news = state.picture.update(_names(state)) if state.changed else []
     now = time.monotonic()
-    # To explain takes a small share of the time, so that reading never waits for long.
+    # Explanations take a small share of the time, so that reading never waits for long.
     display.due_at = now + max(_REDRAW_S, _SHARE * (now - begun))
     state.changed = False
     display.show(_screen(state), news)
@@ -454,7 +454,7 @@ class Display:
             self._live.stop()
 
     def show(self, screen: str, news: list[News]) -> None:
-        """Draw the picture, or write what is new."""
+        """Draw the picture, or write a line for each change."""
         from rich.text import Text
 
         if self._live is not None:
@@ -466,7 +466,7 @@ class Display:
                 self.say(str(one))
 
     def say(self, line: str) -> None:
-        """Write a line, if this is no terminal."""
+        """Write a line, unless the output is a terminal."""
         if self._live is None:
             self.console.print(line)
             self.console.file.flush()

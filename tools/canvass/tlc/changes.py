@@ -25,7 +25,7 @@ class ChangeKind(Enum):
     ADDED = "added"
     """An element of a set, the argument of a function, or an item at the end of a sequence."""
     REMOVED = "removed"
-    """The same, removed; from a sequence at either end."""
+    """An element of a set, the argument of a function, or an item at either end of a sequence."""
 
 
 @dataclass(frozen=True, slots=True)
