@@ -92,7 +92,7 @@ def copies(logs: Logs, count: int, random: Random) -> Iterator[Copy]:
 
 
 def outcome_of(logs: Logs, at: tuple[int, int] | None) -> str:
-    """What the import says, with whether it names a false line."""
+    """Run the import; give its words and whether it names a false line."""
     with tempfile.TemporaryDirectory() as folder:
         for member_id, lines in logs.items():
             path = Path(folder) / f"member-{member_id}.log"

@@ -1,4 +1,4 @@
-"""What a person waits for on the page of ``canvass browse``, and its memory, measured in Chromium.
+"""Waiting times and memory of the page of ``canvass browse``, measured in Chromium.
 
 ``python benchmarks/browse_page.py [SIDE|RUN]`` starts the command and drives the page, on a graph
 and on a run; a number or a path chooses one of them.

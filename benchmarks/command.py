@@ -30,7 +30,7 @@ Row = tuple[str, float, str]
 
 
 def start_up() -> Iterator[Row]:
-    """What a person waits for before a command does anything, in processor time."""
+    """Processor time until a command begins its work."""
     for words in (("--help",), ("check", "--list")):
         yield f"canvass {' '.join(words)}", _median_cpu_s([CANVASS, *words]) * 1000, "ms"
 

@@ -49,7 +49,7 @@ WARM_PARTS = 3
 
 
 class Taken(NamedTuple):
-    """What something took."""
+    """Time and memory of a call."""
 
     processor: float
     before_mib: int

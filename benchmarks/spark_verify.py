@@ -142,7 +142,7 @@ def largest(found: list[Peaks]) -> str:
 
 
 class Taken(NamedTuple):
-    """What a verification took."""
+    """Time and memory of a verification."""
 
     seconds: float
     processor: float
@@ -191,7 +191,7 @@ WAYS = ("one process", "Spark, first", "Spark")
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of a data set, by round."""
+    """The measurements of a data set, by round."""
 
     folder: Path
     events: int

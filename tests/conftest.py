@@ -1,4 +1,4 @@
-"""What holds for all tests: how hypothesis draws, how golden files are written, who runs what."""
+"""Settings of all tests: hypothesis, golden files, and which worker runs which test."""
 
 from __future__ import annotations
 

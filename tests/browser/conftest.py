@@ -1,4 +1,4 @@
-"""What the servers under test are given to look at, made once."""
+"""Runs, graphs and reports for the servers under test, made once."""
 
 from __future__ import annotations
 

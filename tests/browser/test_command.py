@@ -235,7 +235,7 @@ def test_the_browser_is_opened_unless_it_is_not_wanted(
 def test_no_command_line_has_the_key(
     good_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the browser is started with is written down by the browser itself."""
+    """The fake browser writes down the arguments with which it is started."""
     expected = tmp_path / "expected"
     browser = tmp_path / "browser"
     browser.write_text(

@@ -25,7 +25,7 @@ from support.spoilt_runs import edit_event
 from support.state_graphs import dot_text
 
 MOST = TEXT_CHARS + 80
-"""Of a text in an answer, with what says that it was shortened."""
+"""The longest text in an answer, with the note that it was shortened."""
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Who is let in: each rule about requests is attacked over a socket."""
+"""Access rules: each rule about requests is attacked over a socket."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ WINDOW = {
     "sec_fetch_mode": "navigate",
     "sec_fetch_dest": "document",
 }
-"""What a browser says that goes on from the file that it was given."""
+"""The request of a browser that follows the link in the file that it was given."""
 
 
 def test_the_file_that_a_browser_is_given_leads_in(server: Asked) -> None:

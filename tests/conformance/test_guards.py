@@ -55,7 +55,7 @@ def test_guards_every_action_that_can_be_disabled_has_one() -> None:
 
 
 def test_a_divergence_is_explained_without_alternatives_if_tlc_cannot_run(tmp_path: Path) -> None:
-    """What TLC said of the step before is not lost with it."""
+    """TLC's words about the step before are kept."""
 
     def fail(*_: object) -> list[Answer]:
         raise OracleError("no Java")

@@ -152,7 +152,7 @@ def test_engines_agree_on_simulated_clusters(tmp_path: Path) -> None:
 @pytest.mark.tlc
 @pytest.mark.night
 def test_engines_agree_on_runs_that_began_before_their_recording(tmp_path: Path) -> None:
-    """What was granted and written before that is demanded of nobody."""
+    """Votes and entries from before that step are demanded of no member."""
     units = []
     for seed in range(20):
         record_run(tmp_path / "good" / str(seed), Rules.of("1.50"), seed, 400, faults=0.02)

@@ -1,4 +1,4 @@
-"""What holds for any step of the core, from any state of the right types.
+"""Facts about every step of the core, from any state of the right types.
 
 The effects are held against the states from outside: played on a small picture of disk, archive,
 log and services, they must leave behind what the next state says.
@@ -47,7 +47,7 @@ def take(given_step: Given) -> Outcome | None:
 
 @dataclass
 class Outside:
-    """What effects change: disk, archive, log and services, as far as the state mirrors them."""
+    """The changes by effects: disk, archive, log and services, as far as the state mirrors them."""
 
     candidate_term_id: int
     recording_log: tuple[TermEntry, ...]
@@ -64,7 +64,7 @@ class Outside:
 
     @classmethod
     def of(cls, s: Member) -> Outside:
-        """What a state says of it."""
+        """The fields of a state that mirror them."""
         return cls(
             s.persisted_candidate_term_id,
             s.recording_log,

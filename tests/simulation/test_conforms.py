@@ -1,4 +1,4 @@
-"""What simulated clusters record is a behaviour of the spec: few runs on a push, 1,000 at night."""
+"""Runs of simulated clusters are behaviours of the spec: few runs on a push, 1,000 at night."""
 
 from __future__ import annotations
 

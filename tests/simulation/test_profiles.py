@@ -27,7 +27,7 @@ COMES_TO = {
     "older-leaders": "cut mute",
     "swarm": "elections won",
 }
-"""What each profile has to come to in a few short runs."""
+"""The events that each profile has to reach in a few short runs."""
 
 
 @pytest.mark.parametrize("name", sorted(PROFILES))
@@ -74,7 +74,7 @@ def test_a_fault_that_waits_for_a_moment_strikes_once_after_it(
 
 
 def test_an_end_that_waits_for_a_cut_of_the_log_comes_before_the_next_step() -> None:
-    """What was cut off is off the disk, so that the member starts again as if nothing had been."""
+    """Cut bytes leave the disk: the member starts as if they had never been there."""
     asked: list[tuple[int, str, bool]] = []
 
     def step(rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:

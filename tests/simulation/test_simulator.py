@@ -119,14 +119,14 @@ def test_broken_votes_are_caught_within_a_few_seeds(mutant: str, violates: str) 
 
 
 def as_found(options: Options) -> Options:
-    """What a seed chose when it was found: without the faults that have come since."""
+    """The options of a seed when it was found: without the faults that were added later."""
     chosen = swarm(options)
     faults = replace(chosen.faults, duplicate_probability=0.0, stray_mean=0)
     return replace(chosen, faults=faults)
 
 
 def test_a_recording_that_goes_on_into_an_election_is_found() -> None:
-    """What a member tells of its log would not be what it has recorded."""
+    """A member that reports another log than it has recorded."""
     core = load(MUTANTS["recording_goes_on_into_the_next_election"])
     result = Simulator(PROFILES["broken-joins"](Options(9, steps=1_500)), step=core.step).run()
 

@@ -1,4 +1,4 @@
-"""What the simulation finds when archive, module or services do something wrong on purpose.
+"""The simulation finds mutants of archive, module and services.
 
 That service messages and timers wait again when a leader has lost its term is held in
 `unit/node/test_module_state.py`: here it takes more elections of one member than a short run has.
@@ -35,7 +35,7 @@ SEEDS = range(12)
 
 
 def forget_to_sync(patch: pytest.MonkeyPatch) -> None:
-    """What is written counts as durable at once."""
+    """Written bytes count as durable at once."""
 
     def sync(self: Recording) -> bool:
         before, self.synced_position = self.synced_position, self.end

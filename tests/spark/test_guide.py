@@ -28,7 +28,7 @@ VARYING = (
 
 
 def compared(text: str, folder: Path) -> str:
-    """What a command prints, but for rates, ids, and the folder."""
+    """The output of a command without rates, ids and the folder."""
     for pattern, name in VARYING:
         text = pattern.sub(name, text)
     return text.replace(str(folder), "/data").strip()

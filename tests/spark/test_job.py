@@ -76,7 +76,7 @@ def table(out: Path, name: str) -> list[dict[str, object]]:
 
 
 def verdicts_of(out: Path) -> Verdicts:
-    """What is reported of each run, by its folder's name."""
+    """The results of each run, by its folder's name."""
     reported: Verdicts = {}
     for row in table(out, "verdicts"):
         name = Path(str(row["source"])).name

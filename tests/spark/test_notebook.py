@@ -16,7 +16,7 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "guide" / "verdicts.ip
 
 
 def outputs(cell: Any, kind: str) -> list[Any]:
-    """What a cell has shown in a form."""
+    """The output of a cell in one format."""
     return [one["data"][kind] for one in cell.get("outputs", ()) if kind in one.get("data", {})]
 
 

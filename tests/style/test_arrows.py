@@ -28,7 +28,7 @@ def allowed() -> dict[str, set[str]]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """What a module imports of canvass, wherever in it: modules, and names in modules."""
+    """The imports of canvass in a module, at any depth: modules, and names in modules."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         names: list[str] = []
         if isinstance(node, ast.Import):

@@ -33,7 +33,7 @@ def pages() -> list[Path]:
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link can name of a page: its headings, as they stand in addresses."""
+    """The anchors of a page: its headings, as they stand in addresses."""
     headings = (LINK.sub("]", each) for each in HEADING.findall(page.read_text()))
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
 

@@ -78,7 +78,7 @@ def _copy(
 
 
 def second_votes(logs: Logs) -> Iterator[FalseCopy]:
-    """Who has granted a vote grants another one in the same term, to another member."""
+    """A member that has granted a vote grants another one in the same term, to another member."""
     for candidate, _, vote in _places(logs, "CLUSTER: VOTE ", "vote=true"):
         voter = number_in(vote, "voterId")
         for other in set(logs) - {candidate, voter}:

@@ -25,7 +25,7 @@ SNAPSHOT: Final = -2
 
 @dataclass
 class Hostility:
-    """What befalls a cluster: how often, and of which kinds.
+    """The faults of a cluster: how often, and of which kinds.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ STORIES: Final = {
         0.006, ("kill", "kill leader", "kill all", "cut"), lost_ns=3_000_000, traffic=0.5
     ),
 }
-"""Those that seeds choose from; another one changes what every seed means."""
+"""The choices of a seed; a new choice changes the meaning of every seed."""
 MORE_STORIES: Final = {
     "late snapshots": Hostility(
         0.012, ("snapshot", "snapshot", "kill", "kill", "isolate"), traffic=0.5, in_elections=True

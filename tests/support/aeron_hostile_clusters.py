@@ -80,7 +80,7 @@ def _spoil_number(random: Random, line: bytes, other: bytes) -> bytes:
 
 
 def _spoiled_line(random: Random, kind: str, line: bytes, lines: Lines) -> Lines:
-    """What stands in the place of a line."""
+    """The replacement of a line."""
     place = random.randrange(len(line) + 1)
     match kind:
         case "number":

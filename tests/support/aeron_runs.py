@@ -170,7 +170,7 @@ def logs_of_nodes(lines: Mapping[int, list[LogRecord]]) -> ClusterLogs:
 
 
 def wrong_steps(found: Aligned) -> list[str]:
-    """What the core does not do of the steps of an alignment, and receipts without a send."""
+    """The steps of an alignment that the core does not take, and receipts without a send."""
     return [
         problem
         for live in found.members.values()

@@ -193,7 +193,7 @@ STORIES: Final = {
     "operators": operators,
     **PROFILES,
 }
-"""What befalls a cluster, by name: the simulator's profiles, and some of one kind of fault."""
+"""The faults of a cluster by name: the simulator's profiles, and some of one kind of fault."""
 
 
 def options_of(story: str, seed: int, count: int = 3, steps: int = 3_000) -> Options:

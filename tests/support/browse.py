@@ -45,7 +45,7 @@ class Reply:
     body: bytes
 
     def problem(self) -> api.Problem:
-        """What is wrong, of an answer that is an error."""
+        """The message of an answer that is an error."""
         return msgspec.json.decode(self.body, type=api.Failure).error
 
 

@@ -1,4 +1,4 @@
-"""What the checker says of a run, with the reference core as its oracle: fast, and without Java."""
+"""The verdict on a run, with the reference core as its oracle: fast, and without Java."""
 
 from __future__ import annotations
 

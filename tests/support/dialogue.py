@@ -1,4 +1,4 @@
-"""What the commands of a scenario do.
+"""The commands of a scenario.
 
 A `Dialogue` holds a world and runs commands; what comes back is the text that the scenario is
 compared with. Each verb is a method whose first line says how it is written.
@@ -61,7 +61,7 @@ def entries_text(log: tuple[TermEntry, ...]) -> str:
 
 
 def contents_text(log: Log) -> str:
-    """What a log holds: each term with where its bytes begin and end."""
+    """The content of a log: each term with the begin and the end of its bytes."""
     return " ".join(f"{part.term}[{part.start},{part.end})" for part in log) or "empty"
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from hypothesis import settings
 
 _DEFAULT: Final = 100
-"""What hypothesis draws of a property that does not say how many."""
+"""The examples that hypothesis draws of a property that states no number."""
 
 
 def examples(count: int) -> settings:

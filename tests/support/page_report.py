@@ -27,11 +27,11 @@ VERDICTS: Final = "verdicts.ndjson"
 CORPUS: Final = "corpus"
 GRAPH: Final = "member-graph"
 COMMAND: Final = ["batch", "verify", CORPUS, "--out", "report", "--graph", GRAPH]
-"""What makes it, in a folder with the corpus and the graph of MCMemberGraph3."""
+"""The command that makes the report, in a folder with the corpus and a graph of MCMemberGraph3."""
 EACH: Final = 2
 """Copies of a sample for each kind of falsehood, at most."""
 PASSING: Final = ("seconds", "eventsPerSecond", "version")
-"""What of a summary is another one each time, or with the next release."""
+"""The parts of a summary that differ each time, or with the next release."""
 
 
 def write_corpus(root: Path) -> Path:
@@ -55,7 +55,7 @@ def write_corpus(root: Path) -> Path:
 
 
 def document_of(report: Path, here: Path) -> dict[str, Any]:
-    """What a report says: its summary and its table of runs, with paths as seen from a folder."""
+    """Read a report: its summary and its table of runs, with paths relative to a folder."""
     rows = ds.dataset(report / "verdicts", format="parquet").to_table().to_pylist()
     summary = msgspec.to_builtins(read_summary(report))
     text = json.dumps({"summary": summary, "rows": sorted(rows, key=lambda row: row["source"])})

@@ -75,7 +75,7 @@ def field_from_on(streams: Streams, rng: random.Random) -> None:
 
 
 def record_of_a_member(streams: Streams, rng: random.Random) -> None:
-    """What a member believes of another is wrong in one event."""
+    """One event records a wrong belief of a member about another one."""
     member, place = _choose(streams, rng)
     record = rng.choice(streams[member][place]["state"]["members"])
     name = rng.choice(list(record))

@@ -1,4 +1,4 @@
-"""What report formats demand, as far as canvass uses them: SARIF 2.1.0 as a JSON Schema.
+"""The parts of report formats that canvass uses: SARIF 2.1.0 as a JSON Schema.
 
 Written from the standard's property tables: required properties, types, enumerations and lower
 bounds, and no property that an object of the standard does not have. Parts of SARIF that canvass
@@ -93,5 +93,5 @@ JUNIT_ATTRIBUTES = {
     "failure": {"type", "message"},
     "error": {"type", "message"},
 }
-"""What the elements of a JUnit file have here; CI servers read no others of ours."""
+"""The elements of a JUnit file and their attributes; CI servers read no others of ours."""
 JUNIT_OUTCOMES = ("failure", "error")

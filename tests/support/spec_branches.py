@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 MODULES: Final = ("RecordingLog", "MemberState", "Election", "Replication", "Member")
-"""Those that hold the rules of a member."""
+"""The modules with the rules of a member."""
 
 _TOKEN: Final = re.compile(
     r'"[^"]*"|\\[A-Za-z]+|\w+|/\\|\\/|<<|>>|=>|\|->|->|<-|\[\]|==|<=|>=|\.\.|\S'

@@ -27,7 +27,7 @@ HOST = "127.0.0.1"
 PATIENCE_S = 120.0
 TASKS_BEFORE_THE_KILL = 3
 LOST = "app of lost executor"
-"""What the master's log says when an application loses an executor with its worker."""
+"""The line of the master's log when an application loses an executor with its worker."""
 
 Results = tuple[set[tuple[object, ...]], set[tuple[object, ...]]]
 """Verdicts, and divergences."""

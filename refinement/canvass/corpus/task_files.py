@@ -83,7 +83,7 @@ class PartRow(Struct, frozen=True, array_like=True):
 
 
 class TaskResult(Struct, frozen=True, array_like=True):
-    """What a task returns to the driver: counts of the rows that it wrote."""
+    """The answer of a task to the driver: counts of the rows that it wrote."""
 
     task: int
     """The number of the task in its stage."""

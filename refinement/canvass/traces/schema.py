@@ -37,7 +37,7 @@ from canvass.traces.limits import (
 
 
 class FactKind(str, Enum):
-    """What is missing."""
+    """The kinds of missing data."""
 
     MISSING_STREAM = "MISSING_STREAM"
     """A member has no stream."""

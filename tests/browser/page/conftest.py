@@ -140,7 +140,7 @@ def server(
 
 @pytest.fixture
 def problems() -> Iterator[list[str]]:
-    """What the page complains of; nothing, or the test fails."""
+    """The errors and warnings of the page: a test fails if there are any."""
     found: list[str] = []
     yield found
     assert found == []

@@ -1,4 +1,4 @@
-"""What a view can be kept as: pictures and a page made by the page, files made by the server."""
+"""Exports of a view: pictures and pages that the page makes, files that the server makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an arrow key costs in the lanes, and lanes in which alike events are one."""
+"""The cost of an arrow key in the lanes, and lanes in which like events are joined."""
 
 from __future__ import annotations
 

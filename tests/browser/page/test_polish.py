@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
 Ids = dict[str, str]
 PRINTED = Path(__file__).resolve().parents[1] / "tlc" / "hazard1.txt"
-"""What TLC printed of MCHazard1, without the paths of the modules."""
+"""TLC's output of MCHazard1, without the paths of the modules."""
 COVERED = """() => {
   const place = (one) => one.getBoundingClientRect();
   const label = place(document.querySelector(".machine .move-label rect"));

@@ -47,7 +47,7 @@ def test_a_report_counts_verdicts_and_each_divergence_opens_its_run(
 def test_an_example_diverges_where_the_report_says(
     server: Asked, ids: Ids, summary: dict[str, Any], number: int
 ) -> None:
-    """What Spark's workers found is what the page finds, of a broken order and of a wrong step."""
+    """The page finds the same as Spark's workers, in a broken order and in a wrong step."""
     cluster = summary["clusters"][number]
     example = server.get(api.ReportView, f"/report/{ids['report']}").clusters[number].example
     assert example is not None

@@ -19,7 +19,7 @@ Ids = dict[str, str]
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide"
 IMAGES = GUIDE / "images"
 MOST_BYTES = 150_000
-"""Of a picture: a clone carries them all."""
+"""The most bytes of a picture: a clone carries them all."""
 
 VIEWS = {
     "browse-story": ("/run/{sample}", "light", ".elections"),

@@ -1,4 +1,4 @@
-"""What is drawn is in sight: no word covers another one, none is beside the frame."""
+"""Everything drawn can be seen: no word covers another one, and none is outside the frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ties `ledger` to canvass: its deeds as steps, its clerks as member states.
+"""The adapter of `ledger` for canvass: its deeds as steps, its clerks as member states.
 
 One table says which step each deed is, one function which message each letter, one which state each
 clerk is in. This is all that has to be written for an implementation to be checked.

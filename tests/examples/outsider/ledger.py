@@ -33,7 +33,7 @@ class Letter:
 
 @dataclass
 class File:
-    """What a clerk has on file about a colleague, or itself."""
+    """A clerk's file about a colleague, or about itself."""
 
     term: int = -1
     end: int = -1

@@ -1,4 +1,4 @@
-"""What a log can say, by its release and by the events that are enabled."""
+"""The vocabulary of a log, by its release and by the events that are enabled."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def release_of(run: Path) -> Release:
 
 
 def vocabularies(logs: ClusterLogs) -> list[LogVocabulary]:
-    """Those of all incarnations."""
+    """The vocabularies of all incarnations."""
     return [one for found in vocabularies_of(logs).values() for one in found]
 
 

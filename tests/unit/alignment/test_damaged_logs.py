@@ -70,7 +70,7 @@ def test_damaged_captures(path: Path, seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_each_damage_does_something(damage: object) -> None:
-    """What left the bytes as they are would test nothing."""
+    """Damage that leaves the bytes unchanged would test nothing."""
     data = files_of(SAMPLES[0])["member-0.log"]
     assert callable(damage)
 

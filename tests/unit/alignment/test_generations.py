@@ -1,4 +1,4 @@
-"""What the agent of 1.52 and the built-in logger of 1.53 print of a run is imported as one run."""
+"""Logs of the agent of 1.52 and of the built-in logger of 1.53 are imported as one run."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_captured_run_in_both_forms(path: Path, tmp_path: Path) -> None:
 
 
 def test_the_lines_are_those_that_aeron_prints() -> None:
-    """What is printed of a captured line's record is the line, but for the lengths in brackets."""
+    """A captured line, read and printed, is the same line, but for the lengths in brackets."""
     for path in SAMPLES:
         for member_id, log in read_cluster([path]).members.items():
             text = lines_of(path, member_id)

@@ -1,5 +1,5 @@
-"""What was inferred of captured logs, against what was really there: the logs and recording logs of
-the members, what their services processed, and what they sent.
+"""Imports of captured logs, compared with the ground truth: the members' logs and recording logs,
+the messages that they sent, and the entries that their services processed.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def test_services_process_only_what_is_inferred_to_be_committed(path: Path) -> N
 
 
 def really_sent(path: Path, member_id: int) -> Counter[tuple[str, Sent]]:
-    """What a member really sent, by the name of the message."""
+    """The messages that a member really sent, by the name of the message."""
     sends: Counter[tuple[str, Sent]] = Counter()
     with gzip.open(truth_of(path, f"sends-{member_id}.log.gz"), "rt") as file:
         for line in file:

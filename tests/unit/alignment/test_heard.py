@@ -1,4 +1,4 @@
-"""Whom a leader counts: the members that it has heard of, and what they have reported."""
+"""The members that a leader counts: those it has heard of, and their reports."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SESSION = (
 
 
 def outcome_of(files: dict[str, bytes], folder: Path) -> str:
-    """What comes of the files of a folder; an error is one line that names one of them."""
+    """The result for the files of a folder; an error is one line that names one of them."""
     logs = folder / "logs"
     logs.mkdir(parents=True)
     for name, data in files.items():

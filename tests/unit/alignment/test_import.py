@@ -23,7 +23,7 @@ def logs_of(path: Path) -> Logs:
 
 
 def verdict_of(logs: Logs, folder: Path) -> tuple[ImportSummary, str]:
-    """What the import says of logs, and the checker of the run."""
+    """The result of the import, and the verdict on its run."""
     summary = import_logs([write_logs(folder / "logs", logs)], folder / "run")
     return summary, checked(folder / "run").verdict.value
 

@@ -54,7 +54,7 @@ def without(lines: Lines, member_id: int, at: int, count: int = 1) -> Lines:
 
 
 def said_of(lines: Lines, folder: Path) -> ImportSummary:
-    """What the import says; the checker accuses nobody where the import does not."""
+    """The result of the import; the checker accuses a member only where the import does."""
     summary = import_records(logs_of_nodes(lines), folder)
 
     assert summary.outcome in (EXPLAINED, INCOMPLETE), summary.contradiction
@@ -245,7 +245,7 @@ def test_logs_of_a_cluster_in_which_no_member_came_to_an_election_are_refused(
 
 
 def test_a_member_whose_lines_of_elections_are_lost_took_steps(tmp_path: Path) -> None:
-    """What is left shows no step of it; but others received what it sent."""
+    """The remaining lines show no step of the member; but others received its messages."""
     lines = captured(SAMPLES[1])
     acks: list[LogRecord] = [one for one in lines[2] if isinstance(one, records.ServiceAck)]
     import_records(logs_of_nodes({**lines, 2: acks}), tmp_path / "run")

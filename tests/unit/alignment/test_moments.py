@@ -73,7 +73,7 @@ def test_a_member_that_copies_a_log_refuses_a_vote_with_what_it_has_noted(
 def test_a_leader_announces_no_commit_position_that_nobody_can_have_reported(
     position: int, tmp_path: Path
 ) -> None:
-    """Of the others one has 50112 or more when it votes, and one is not heard of."""
+    """One of the others has 50112 or more when it votes, and one is not heard of."""
     name, said = "1.53-commit-below-a-report", "commitPosition=50112"
     logs, line = changed(name, 2, said, "commitPosition", position)
     found = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run").contradiction

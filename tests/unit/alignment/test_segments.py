@@ -25,7 +25,7 @@ def made_up(seed: int, seconds: int, folder: Path, *, faults: bool) -> Path:
 
 
 def aligned(logs: Path, run: Path, lines: int) -> tuple[Alignment, str]:
-    """What comes of logs that are aligned so many lines at once, and what the checker says."""
+    """The alignment of logs in segments of this many lines, and the verdict on its run."""
     cluster = read_cluster([logs], kept=lines)
     with closing(RunWriter(run)) as writer:
         found = align(cluster, writer.write, segment_lines=lines)

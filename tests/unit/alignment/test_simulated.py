@@ -33,7 +33,7 @@ Ballot: TypeAlias = tuple[int, int, Message]
 
 
 def broken_by(run: Path) -> set[str]:
-    """What the checker says that a run breaks: 1.50 does not keep each property in every case."""
+    """The properties that a run breaks: 1.50 does not keep each property in every case."""
     found = checked(run)
 
     assert all(one.kind is DivergenceClass.SAFETY_PROPERTY for one in found.divergences)
@@ -63,7 +63,7 @@ def opened_terms(steps: Iterable[Taken | RunStep], start: int) -> Iterator[tuple
 
 
 def assert_true(found: Aligned, logs: SimulatedLogs) -> None:
-    """What is inferred is what was: terms and where they begin, ballots, positions of the log."""
+    """Inferred facts are true: terms and where they begin, ballots, positions of the log."""
     recorded = {step.state.recorded_position for steps in logs.steps.values() for step in steps}
     written = {step.state.publication_position for steps in logs.steps.values() for step in steps}
     # The end of a term's first entry may lie within what is recorded at once.

@@ -586,7 +586,7 @@ def test_where_positions_fall_either_of_two_may_be_false(
 def test_a_receipt_is_false_if_its_sender_cannot_have_sent_it(
     message: CommitPosition, decided: bool
 ) -> None:
-    """What the sender has received, as far as no line shows it, may be something else."""
+    """The sender may have received other messages than the lines show."""
     report = ("OnAppendPosition", Input(message=AppendPosition(1, 64, 1, 0)))
     sender = walked(RULES_149, DISK, ("Restart", NO_INPUT), *elected(1), report)
     sender.silent_messages = frozenset({"Vote"})

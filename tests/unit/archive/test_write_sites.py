@@ -64,7 +64,7 @@ class WatchedStorage(MemoryStorage):
 
 
 def sites_of_the_history() -> set[Site]:
-    """Who writes in the history of the crash images, and when it is taken up after a crash."""
+    """The writers in the history of the crash images, and when each writes after a crash."""
     storage = WatchedStorage()
     archive = Archive(storage, SMALL_SEGMENT)
     for do, _ in HISTORY:

@@ -1,4 +1,4 @@
-"""What a request must show, where no socket is needed to see it."""
+"""The conditions of a request that can be checked without a socket."""
 
 from __future__ import annotations
 

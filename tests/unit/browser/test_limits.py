@@ -1,4 +1,4 @@
-"""What is too long or too deep is cut off, and it is said where."""
+"""Content that is too long or too deep is cut off, and the page says where."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_the_lock_names_versions_and_digests_and_no_place() -> None:
 
 
 class Index(HTMLParser):
-    """What the page consists of."""
+    """The files of the page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is said of the progress of a batch verification."""
+"""Progress messages of a batch verification."""
 
 from __future__ import annotations
 

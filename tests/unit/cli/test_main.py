@@ -142,7 +142,7 @@ def test_a_reader_that_has_gone_is_not_complained_of(words: list[str]) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    """What takes long to import is imported by the command that needs it."""
+    """A module that takes long to import is imported by the command that needs it."""
     code = (
         "import sys; from canvass.cli.main import run; run(['--help']);"
         "heavy = {'pyspark', 'pandas', 'numba', 'numpy', 'pyarrow', 'networkx', 'starlette'};"
@@ -196,7 +196,7 @@ def documented(app: typer.Typer, *path: str) -> Iterator[tuple[tuple[str, ...], 
 def test_help_has_each_word_of_a_command_in_lines_as_wide_as_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What stands in brackets is not taken for a style."""
+    """Text in brackets is not taken for a style."""
     monkeypatch.setenv("COLUMNS", "300")
     commands = list(documented(main.build_app()))
     assert len(commands) >= 30

@@ -1,4 +1,4 @@
-"""What commands say of their progress on stderr, on a terminal and elsewhere."""
+"""Progress messages of commands on stderr, on a terminal and elsewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def shown(
     seconds: int,
     *stages: str,
 ) -> list[str]:
-    """What is written while a command is in the last of some stages for so many seconds."""
+    """The text written while a command is in the last stage for this many seconds."""
     clock = Clock(seconds)
     monkeypatch.setattr(time, "monotonic", clock.monotonic)
     progress = Stages()

@@ -34,7 +34,7 @@ PURE = {
     ),
     "msgspec",
 }
-"""What the protocol core may import; of msgspec it takes the frozen values and their copies."""
+"""The modules that the core may import; of msgspec it uses frozen values and copies."""
 
 PROTOCOL_CORE = {
     *("core", "effects", "election", "election_follower", "election_leader", "election_messages"),

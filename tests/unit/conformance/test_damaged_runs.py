@@ -1,4 +1,4 @@
-"""What conforms is a behaviour: a naive reader finds nothing in a damaged run that conforms."""
+"""Conforming runs are behaviours: a naive reader finds no fault in a damaged run that conforms."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ MAY_CONFORM = {
     "stream_cut",
     "term_begins_nowhere",
 }
-"""What may leave a behaviour: a step that nobody misses, an input that no step reads."""
+"""Changes that may leave a behaviour: a step that nobody misses, an input that no step reads."""
 
 
 def damaged_runs(root: Path, rounds: int) -> None:

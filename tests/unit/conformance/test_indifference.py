@@ -1,4 +1,4 @@
-"""What a verdict does not depend on, whatever hypothesis makes of the same run.
+"""Changes of a run that do not change its verdict, as hypothesis draws them.
 
 Clocks, compression, format, where streams and row groups are split. The runs are a good one and
 spoilt ones, so that not only passes are compared.

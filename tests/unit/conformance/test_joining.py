@@ -62,7 +62,7 @@ def ordered(
 
 
 def problem(order: Order) -> int:
-    """What is wrong with the last row, which joins the log."""
+    """The error in the last row, which joins the log."""
     return int(order.found[-1])
 
 

@@ -14,7 +14,7 @@ from support.sequences import CLOSED, LEADER, Happening, sequence_of
 
 @dataclass
 class Story:
-    """What three members did, and which property that breaks."""
+    """The steps of three members, and the property that they break."""
 
     name: str
     happenings: list[Happening]

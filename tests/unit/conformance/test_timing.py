@@ -46,7 +46,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 CHECKER: Final = core_lookup.core_lookup()
-"""Of all tests here, as it remembers its answers."""
+"""The explainer of all tests here, as it remembers its answers."""
 
 
 def timed(path: Path, **options: Any) -> RunVerdict:

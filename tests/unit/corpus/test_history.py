@@ -73,7 +73,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a job says of the corpus."""
+    """The result of a job on the corpus."""
     folder = tmp_path_factory.mktemp("report")
     checker = TaskChecker.of(cache=folder / "cache")
     CorpusJob(ProcessEngine(), checker, folder / "out").run(list_units([corpus]))

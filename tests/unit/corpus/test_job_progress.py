@@ -1,4 +1,4 @@
-"""What the command prints of a job's progress, with no Spark."""
+"""The command's output about a job's progress, without Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is checked of a whole run is the same whether its events are in memory or in stored parts.
+"""A whole run gets the same verdict whether its events are in memory or in stored parts.
 
 Runs are damaged in many ways by random, so that every check has something to find. They are joined
 from parts that begin anywhere, and looked at in windows much shorter than the run, in arrays that

@@ -49,7 +49,7 @@ def spoilt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def check_whole_runs(corpus: Path, cache: Path) -> tuple[Verdicts, set[tuple[object, ...]]]:
-    """What the checker of one process says."""
+    """The verdicts of the checker in one process."""
     units = sorted(corpus.iterdir())
     found = check_units(units, StepLookup(_no_oracle, cache=cache)).runs
     verdicts: Verdicts = {
@@ -70,7 +70,7 @@ def _no_oracle(rules: object, steps: object) -> list[Any]:
 def check_in_parts(
     units: list[Unit], cost: int, cache: Path, work: Path
 ) -> tuple[Verdicts, set[tuple[object, ...]], list[Row]]:
-    """What is said of units that are split as small as can be."""
+    """The verdicts on units that are split into the smallest parts."""
     checker = TaskChecker.of(cache=cache)
     checker.prepare(work)
     split = split_large(units, cost)

@@ -1,4 +1,4 @@
-"""What is listed as a unit, and how units are packed into tasks."""
+"""The listing of units, and their packing into tasks."""
 
 from __future__ import annotations
 

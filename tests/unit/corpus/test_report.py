@@ -162,7 +162,7 @@ def test_a_folder_where_a_summary_should_be_is_no_baseline(tmp_path: Path) -> No
 
 
 class Seen(HTMLParser):
-    """What a browser would make of a page."""
+    """The text of a page as a browser would show it."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

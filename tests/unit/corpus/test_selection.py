@@ -1,4 +1,4 @@
-"""What a data source leaves out because a query does not want it."""
+"""A data source leaves out columns and rows that a query does not ask for."""
 
 from __future__ import annotations
 

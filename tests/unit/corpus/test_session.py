@@ -1,4 +1,4 @@
-"""What is reported of failures on Spark, and what a session is asked to be."""
+"""Error messages about failures on Spark, and the settings of a session."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_a_standalone_master_that_does_not_answer_is_named(
 def test_a_master_that_is_not_there_is_named_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of an error in Java the first line names only the call."""
+    """The first line of an error in Java names only the call."""
     error = Exception(
         "An error occurred while calling None.org.apache.spark.sql.classic.SparkSession.\n"
         ": java.lang.IllegalStateException: All masters are unresponsive\n\tat org.apache.spark"

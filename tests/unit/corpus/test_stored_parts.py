@@ -1,4 +1,4 @@
-"""What is stored of the parts of a run is what was there, whatever column is asked for."""
+"""The stored parts of a run have the content of the run, whichever column is asked for."""
 
 from __future__ import annotations
 

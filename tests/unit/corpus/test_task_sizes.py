@@ -50,7 +50,7 @@ def test_a_giant_run_among_thousands_of_short_ones_fills_no_task_by_itself(
 
 
 def test_without_being_cut_it_would_be_one_task_that_all_others_wait_for(giant: Unit) -> None:
-    """What the test above would see if nothing were split."""
+    """The sizes that the test above would see without splitting."""
     tasks = pack([*short_ones(giant, 2_000), giant], tasks=2 * SHARE)
 
     costs = sorted(sum(unit.cost for unit in task) for task in tasks)

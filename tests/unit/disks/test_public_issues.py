@@ -1,4 +1,4 @@
-"""What was asked publicly about Aeron clusters, as disks, and what is answered.
+"""Public questions about Aeron clusters, as disks, and the answers.
 
 Each test is made from the description of a thread of aeron-io/aeron, named by its number.
 """

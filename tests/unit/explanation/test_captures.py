@@ -1,4 +1,4 @@
-"""What explanations say of captured clusters, against what their services and the harness saw."""
+"""Explanations of captured clusters, compared with what services and harness observed."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ KNOWN = {
     "1.52.2-wipe-241": ("two leaders in one term", ""),
     "1.52.2-wipe-251": ("lost disk", ""),
 }
-"""What is known to have been at risk in captures."""
+"""The entries known to have been at risk in captures."""
 
 
 @pytest.mark.night

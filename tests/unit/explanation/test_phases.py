@@ -1,4 +1,4 @@
-"""What ended a phase, and what a truncated log means, as sentences say it."""
+"""Sentences about the end of a phase and about a truncated log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What explanations answer to public issues of aeron-io/aeron, with logs made from their texts.
+"""Answers of explanations to public issues of aeron-io/aeron, with logs made from their texts.
 
 The guide shows the same answers; the last test holds the two together.
 """

@@ -1,4 +1,4 @@
-"""What TLC prints becomes a graph in an order of its own, and a table and back again."""
+"""TLC's output becomes a graph in its own order, and a table and back again."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from support.alone import Alone
 
 SMALL_SEGMENT = 512
 IMAGES = 16
-"""Of each folder at each boundary."""
+"""The content of each folder at each boundary."""
 REQUESTS = 7
 
 

@@ -1,4 +1,4 @@
-"""What a bad disk does to a recording is found, and put right from another's."""
+"""Damage of a recording by a bad disk is found, and repaired from another disk."""
 
 from __future__ import annotations
 

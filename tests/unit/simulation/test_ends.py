@@ -1,4 +1,4 @@
-"""What a simulated run asks of its end: answers to clients, and members that agree."""
+"""Conditions at the end of a simulated run: answers to clients, and members that agree."""
 
 from __future__ import annotations
 

@@ -36,11 +36,11 @@ UPSTREAM_FIX = {
     Action.FOLLOWER_BALLOT: {"logLeadershipTermId"},
     Action.FOLLOWER_CATCHUP: {"leadershipTermId"},
 }
-"""What only the revision upstream-fix reads. It is in the spec only, so no trace is of it."""
+"""Fields that only the revision upstream-fix reads. It is in the spec only: no trace is of it."""
 DROPPED = {
     Action.ELECTION_ERROR: {"candidateTermId", "gracefulClosedLeaderId", "notifiedCommitPosition"}
 }
-"""What the step that should have closed the election forgets, and the failed one has still."""
+"""Fields that a step should clear when it closes the election, and that a failed step still has."""
 UPSTREAM_FIX_INPUT = {Action.CANVASS: {"leadershipTermId"}}
 ALONE = {Action.ON_REQUEST_VOTE, Action.ON_COMMIT_POSITION, Action.ON_NEW_LEADERSHIP_TERM}
 

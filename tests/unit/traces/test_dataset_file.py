@@ -20,7 +20,7 @@ from support.row_groups import regrouped
 
 @pytest.fixture
 def without_collector() -> Iterator[None]:
-    """What is freed then is freed at once."""
+    """Without the collector an object is freed when its last reference goes."""
     gc.collect()
     gc.disable()
     yield

@@ -96,7 +96,7 @@ def test_equal_events_make_equal_files(tmp_path: Path) -> None:
 
 
 def test_a_stream_that_repeats_one_state_is_no_bomb(tmp_path: Path) -> None:
-    """What the writer makes of an idle member must not be refused for its ratio."""
+    """The writer's output for an idle member must not be refused for its ratio."""
     path = tmp_path / "member-0.ndjson.zst"
     count = 4 * RATIO_FREE_BYTES // len(encode(plain_event(1)))
     with EventWriter(path, 0, check=False) as writer:

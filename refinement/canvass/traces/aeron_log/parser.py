@@ -23,7 +23,7 @@ JOINED_LINES: Final = 64
 """The most lines of an event whose text contains line ends, so that the time stays linear."""
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-"""What some editors write at the beginning of a file."""
+"""Some editors write it at the beginning of a file."""
 
 _EVENT: Final = re.compile(r"([A-Z][A-Z0-9_]*): ([A-Za-z][A-Za-z0-9_]*)(?=[ :]|$)")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
