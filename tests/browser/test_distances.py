@@ -103,7 +103,7 @@ def without_moments(given: Document) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (without_event, "not of the run good: a moment has no event, as it is of disks"),
+        (without_event, "not of the run good: a moment of disks has no event"),
         (beyond_the_run, "not of the run good: it has event 1000000, but the run has "),
         (of_another_time, "ns after the first one, but "),
         (with_negative_steps, "not written by `canvass check --from`: Expected `int` >= 0"),

@@ -134,7 +134,7 @@ class SimulatedMember:
         self.clock_offset_ms = 0
         self.due_ns = -1
         self.crash_after = -1
-        """The process ends after so many more effects; -1 if it does not."""
+        """The number of further effects after which the process ends; -1 if it does not end."""
         self.at_moment: dict[Moment, Callable[[], object]] = {}
         """The latest fault that waits for each moment."""
         self.disk_is_slow = False

@@ -233,9 +233,9 @@ def with_disk_loss(options: Options) -> Options:
 
 
 LIVENESS_TIMEOUTS: Final = 30
-"""A run is stuck so many heartbeat timeouts and one startup canvass timeout after healing."""
+"""A run is stuck this many heartbeat timeouts and one startup canvass timeout after the faults."""
 FAULT_TIMEOUTS: Final = 300
-"""The faults stop after so many heartbeat timeouts at the latest."""
+"""The faults stop after this many heartbeat timeouts at the latest."""
 
 
 def liveness_limit_ns(timing: Timing) -> int:
@@ -315,8 +315,8 @@ def broken_joins(options: Options) -> Options:
 
 
 def cut_logs(options: Options) -> Options:
-    """Let leaders write entries that nobody else records, and end each member that truncates its
-    log before its next step.
+    """Let leaders write entries that no other member records, and end each member that truncates
+    its log before its next step.
     """
     rng = rng_of(options.seed, "log cuts")
     faults = Faults(

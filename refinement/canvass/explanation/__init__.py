@@ -1,4 +1,4 @@
-"""Answers for an operator: who led when, why elections took long, who is stuck, what was at risk.
+"""Answers for an operator: leaders, long elections, members that are stuck, entries at risk.
 
 Start with `canvass.explanation.report.explain`. Leaderships and elections come from the lines of
 the logs alone, without an import and without a model. The states of a run, if there is one, add

@@ -397,7 +397,7 @@ class Picture:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many lines came since the last explanation that `update` is due."""
+        """Whether enough lines came since the last explanation that `update` is due."""
         return any(len(kept) > _TOO_MANY * MAX_RECORDS for kept in self._members.values())
 
     @property

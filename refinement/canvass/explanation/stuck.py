@@ -124,7 +124,7 @@ def _report(
     sentences: Iterable[Sentence],
     guard: UnmetGuard = _NO_GUARD,
 ) -> StuckReport:
-    """Make a report: the sentences of what happened, then the sentences of the guard."""
+    """Make a report: the sentences about the events, then the sentences about the guard."""
     return StuckReport(
         one.member_id,
         kind,

@@ -379,7 +379,7 @@ class MemberColumns:
 
 
 def _distinct(rows: Rows, make: Callable[[list[int]], int]) -> Rows:
-    """Call ``make`` once for each distinct row of numbers; give what it made of each."""
+    """Call ``make`` once for each distinct row of numbers; give its results."""
     first, places = distinct_rows(rows)
     nodes = [make(parts) for parts in rows[first].tolist()]
     return np.array(nodes, dtype=np.int32)[places]

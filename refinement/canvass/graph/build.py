@@ -1,4 +1,4 @@
-"""Build a state graph: run TLC on a model, take what it prints, write the folder.
+"""Build a state graph: run TLC on a model, read its output, write the folder.
 
 The result does not depend on the order in which TLC finds states, so two builds of one model give
 the same files. Nothing here decides what a step may do.

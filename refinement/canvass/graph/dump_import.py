@@ -55,7 +55,7 @@ OnProgress = Callable[[int, int], object]
 
 
 class _Reading:
-    """A dump as it is being read."""
+    """A dump while it is read."""
 
     def __init__(self, max_states: int) -> None:
         self.max_states = max_states

@@ -63,7 +63,7 @@ def message_end(cells: Cells | list[int], start: int) -> int:
 
 @dataclass(slots=True)
 class PrintedGraph:
-    """A graph as it is being printed.
+    """A graph while it is printed.
 
     Attributes
     ----------

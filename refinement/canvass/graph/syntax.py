@@ -121,7 +121,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A field of the state, what a quantifier binds, or a model value."""
+    """A field of the state, a name that a quantifier binds, or a model value."""
 
     at: int
     name: str

@@ -1,4 +1,4 @@
-"""The TLA+ spec as data: where its files are, and what its manifest expects of each model.
+"""The TLA+ spec as data: its files, and the results that its manifest expects of each model.
 
 Nothing here starts TLC or reads TLA+ beyond the comment box of a definition. The files are never
 written.

@@ -148,7 +148,7 @@ class Definition:
 
 
 def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
-    """Give a module and what it extends or instantiates, nearest first, without TLA+'s own library.
+    """Give a module and all that it extends or instantiates, nearest first, without TLA+'s library.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
 
 
 def find_definition(root: Path, module: Path, name: str) -> Definition | None:
-    """Find a definition in a module or in what it extends.
+    """Find a definition in a module or in those that it extends.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def _document(file: Path) -> DistanceReport:
 def _reason_against(moment: MomentReport, opened: OpenRun) -> str:
     """Tell why a moment is not of the run; empty if it is."""
     if moment.event is None or moment.time_ns is None:
-        return "a moment has no event, as it is of disks"
+        return "a moment of disks has no event"
     if moment.event >= opened.total:
         return f"it has event {moment.event}, but the run has {opened.total:,} events, from 0 on"
     time = opened.loaded.columns.time_ns

@@ -27,7 +27,7 @@ MAX_TIMES: Final = 600
 LEAST_SPAN_NS: Final = 1_000_000
 MAX_BANDS: Final = 1000
 QUIET_EVENTS: Final = 20
-"""A member without events among so many last events of the run is shown as ended."""
+"""A member without events among this many last events of the run is shown as ended."""
 _ELECTION: Final = STATE_ENUMS["election_state"]
 _ROLE: Final = STATE_ENUMS["role"]
 _CLOSED: Final = [state.value for state in _ELECTION].index("CLOSED")

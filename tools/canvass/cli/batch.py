@@ -313,7 +313,7 @@ def _register_submit(batch: typer.Typer) -> None:
             typer.Option(help="Path of Python on the executors. Default: this one."),
         ] = None,
     ) -> None:
-        """Pack canvass and what it needs for executors that have no canvass.
+        """Pack canvass and its dependencies for executors that have no canvass.
 
         Executors need the same minor version of Python, at the path --python.
 

@@ -450,7 +450,7 @@ def show(
     ] = False,
     output: Output = Format.HUMAN,
 ) -> None:
-    """Show a run in swim lanes: what each member did, what it changed, and the messages.
+    """Show a run in swim lanes: the steps of each member, their changes, and the messages.
 
     Events are in causal order: a message is received below the event that sends it. Clocks order
     independent events only.
