@@ -38,6 +38,24 @@ def test_every_model_of_a_push_gets_one_line(command: Command, tiny: Path) -> No
     assert "canvass: [1/3] TinyOk: 13 states, 9 distinct, queue 0, depth 5, " in err
 
 
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--all"], "name models, or use --night or --all, not both"),
+        (["--night"], "name models, or use --night or --all, not both"),
+        (
+            ["--diagram", "--format", "json"],
+            "--diagram draws for a person; leave out --format json",
+        ),
+    ],
+)
+def test_no_option_is_ignored(options: list[str], error: str, command: Command, tiny: Path) -> None:
+    code, out, err = command("check", "TinyOk", "--spec", tiny, *options)
+
+    assert (code, out) == (2, "")
+    assert error in err
+
+
 def test_json_has_the_results_and_the_expectations_of_the_manifest(
     command: Command, tiny: Path
 ) -> None:

@@ -74,9 +74,7 @@ def show_list(models: Sequence[ModelEntry]) -> None:
     """Write the models for a person."""
     width = max(len(model.name) for model in models)
     for model in models:
-        expected = f"{model.expected.value}: {model.violates}" if model.violates else "success"
-        if model.violates is None:
-            expected = model.expected.value
+        expected = model.expected.value + (f": {model.violates}" if model.violates else "")
         counted = f"{model.distinct_states:,} states" if model.distinct_states else ""
         head = f"{model.name:<{width}}  {model.model_set.value:<5}  {model.mode.value:<8}"
         print(f"{head}  {expected:<32}  {counted:>18}  {model.comment}".rstrip())
@@ -222,13 +220,19 @@ def register(app: typer.Typer) -> None:
         from canvass.tlc import TlcOptions, find_jar, find_java
 
         root = spec.absolute() if spec else spec_root()
+        mistakes = {
+            "name models, or use --night or --all, not both": models and (night or everything),
+            "--diagram draws for a person; leave out --format json": diagram
+            and output is Format.JSON,
+            "--every draws no swim lanes; leave out --diagram": every is not None and diagram,
+        }
+        for mistake in _given(mistakes):
+            raise CommandError(mistake)
         if source is not None:
             sets_of_models = {"--list": listing, "--night": night, "--all": everything}
             of_models = {"--print-config": print_config, "--seed": seed, "--coverage": coverage}
-            for name in _given({"MODEL": models or None, **sets_of_models, **of_models}):
+            for name in _given({"MODEL": models, **sets_of_models, **of_models}):
                 raise CommandError(f"--from uses its own model; leave out {name}")
-            if every is not None and diagram:
-                raise CommandError("--every draws no swim lanes; leave out --diagram")
             limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
             bounds: dict[str, Any] = limits | {"steps": steps, "crashes": crashes}
             code = check_from(
@@ -246,10 +250,10 @@ def register(app: typer.Typer) -> None:
         of_search = {"--every": every, "--property": wanted, "--steps": steps, "--crashes": crashes}
         for name in _given(of_search):
             raise CommandError(f"{name} requires --from")
+        names = models or []
         if export_to is not None:
             need_export_target(export_to)
         manifest = load_manifest(root)
-        names = models or []
         both = everything or (listing and not night)
         sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.PUSH,)
         chosen = select(manifest, names, frozenset(sets))
@@ -305,7 +309,12 @@ def _check(
 
 
 def _given(options: Mapping[str, object]) -> list[str]:
-    return [name for name, value in options.items() if value is not None and value is not False]
+    """Name the options that were given: 0 is a value, an empty list is none."""
+    return [
+        name
+        for name, value in options.items()
+        if value is not None and value is not False and value != []
+    ]
 
 
 def _list(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: bool) -> None:
