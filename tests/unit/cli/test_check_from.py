@@ -45,7 +45,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--from", f"RUN:1:{'9' * 5000}"], "is not an event; give 85, 1:27"),
         (["--from", f"RUN:{'9' * 400}s"], "is not an event; give 85, 1:27"),
         (["--from", "RUN", "--every", f"{'9' * 400}s"], "is not a time; write 500ms, 1s or 2m"),
-        (["--from", "RUN", "--every", ""], "'' is not a time; write 500ms, 1s or 2m"),
         (["--from", "RUN", "--every", "1s", "--diagram"], "leave out --diagram"),
         (["--from", "RUN", "--property", "Nothing"], "--property Nothing is none of"),
         (["--from", "RUN:3", "--every", "1s"], "leave out the event"),

@@ -100,6 +100,19 @@ def test_a_wrong_command_line_is_one_line(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("verify", ""), ("disks", ""), ("import", "aeron", ".", "--out="), ("check", "--spec=")],
+)
+def test_an_empty_argument_is_not_the_current_folder(
+    command: Callable[..., tuple[int, str, str]], words: tuple[str, ...]
+) -> None:
+    """A variable of the shell that is not set leaves such a word."""
+    wrong = "canvass: an argument is empty: is a variable of the shell not set?\n"
+
+    assert command(*words) == (2, "", wrong)
+
+
 def test_the_version_is_that_of_the_distribution(
     command: Callable[..., tuple[int, str, str]],
 ) -> None:

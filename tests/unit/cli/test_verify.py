@@ -65,23 +65,6 @@ def test_verify_an_incomplete_run_exits_with_3(
     assert "\nINCOMPLETE: revision 1.50 of the spec allows every step that is there" in shown
 
 
-@pytest.mark.parametrize("command", [["verify"], ["batch", "verify", "--out", "report"]])
-@pytest.mark.usefixtures("without_tlc")
-def test_verify_an_empty_path_is_not_the_current_folder(
-    command: list[str],
-    good: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A shell variable that is not set leaves such a word. The run that is there is not meant."""
-    shutil.copytree(good, tmp_path / "runs" / "good")
-    monkeypatch.chdir(tmp_path / "runs")
-
-    assert run([*command, ""]) == 2
-    assert "the path is empty" in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("without_tlc")
 def test_verify_says_which_properties_were_not_asked(
     good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

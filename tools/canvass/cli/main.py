@@ -119,6 +119,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         The exit code. No exception of a command leaves this function.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    if any(not word or (word.startswith("--") and word.endswith("=")) for word in words):
+        # As a path, it would be the current folder, with another run than the one that is meant.
+        complain("an argument is empty: is a variable of the shell not set?")
+        return EXIT_ERROR
     for name in ("COLUMNS", "LINES"):
         if not (size := os.environ.get(name, "")).isascii() or len(size) > MAX_SIZE_DIGITS:
             del os.environ[name]

@@ -194,20 +194,6 @@ def _folders(path: Path) -> list[Path]:
     return [path / name for name in sorted(_names(path)) if (path / name).is_dir()]
 
 
-def path_of(text: str) -> Path:
-    """Give the path that a word of the command line names.
-
-    Raises
-    ------
-    typer.BadParameter
-        If the word is empty, as that of a shell variable that is not set. ``Path("")`` is the
-        current folder: another run would be checked than the one that is meant.
-    """
-    if not text:
-        raise typer.BadParameter("the path is empty")
-    return Path(text)
-
-
 def need_runs(paths: Iterable[Path], command: str, *, logs: bool = False) -> None:
     """Check that paths can hold runs.
 

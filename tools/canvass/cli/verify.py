@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.options import Cache, Graphs, Heap, Page, Settings, path_of, read_settings
+from canvass.cli.options import Cache, Graphs, Heap, Page, Settings, read_settings
 from canvass.cli.output import EXIT_ERROR, CommandError, emit, json_text, result_console
 
 if TYPE_CHECKING:
@@ -123,7 +123,6 @@ def register(app: typer.Typer) -> None:
             list[Path],
             typer.Argument(
                 metavar="RUN|CORPUS",
-                parser=path_of,
                 help="Run folders, folders of runs, Parquet data sets.",
             ),
         ],
