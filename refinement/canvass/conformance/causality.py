@@ -109,8 +109,8 @@ def _first_set(bits: Ints) -> int:
     return place if bits[place] else len(bits)
 
 
-UNKNOWN_SOURCE: Final = -3
 _NO_SOURCE: Final = -1
+"""Instead of a leadership: the step records nothing, or the leadership is not known."""
 RESTART: Final = ACTION_NAMES.index("Restart")
 
 
@@ -203,7 +203,7 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
     term = sequence.kept("leadership_term_id")
     module_term = sequence.kept("module_leadership_term_id")
     publication = sequence.kept("publication_position")
-    role, action = sequence.kept("role"), sequence.action
+    role = sequence.kept("role")
     leads = long_array(len(sequence), np.bool_)
     found: list[tuple[Ints, NDArray[np.bool_]]] = []
     for span in windows(len(sequence)):
@@ -216,7 +216,6 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
                 (before[span] < 0)
                 | (state[previous] != _BECOMES_LEADER)
                 | (term[previous] != term[span])
-                | (action[span] == RESTART)
             )
         )
         joins = leads[span] & (before[span] == -2) & ~begins
@@ -267,7 +266,6 @@ def _sources(
         source[span] = _NO_SOURCE
         previous = np.maximum(before[span], 0)
         known = before[span] != -2
-        source[span][~known & (recorded[span] > 0)] = UNKNOWN_SOURCE
         # Without a row before, the position before is 0.
         higher = recorded[span] > np.where(before[span] >= 0, recorded[previous], 0)
         places = np.flatnonzero(known & higher)
@@ -275,9 +273,9 @@ def _sources(
         own = (role[was] == LEADER) & (before[grows] >= 0)
         if len(leaderships.row):
             latest = np.maximum(np.searchsorted(leaderships.row, grows, side="right") - 1, 0)
-            holds = own & (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
+            holds = (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
             holds &= leaderships.member[latest] == sequence.member[grows]
-            source[grows] = np.where(holds, latest, UNKNOWN_SOURCE)
+            source[grows] = np.where(holds, latest, _NO_SOURCE)
         others = np.flatnonzero(~own)
         source[grows[others]] = followed.after(was[others])
     return source
@@ -309,8 +307,6 @@ class _Followed:
 
     def after(self, rows: Ints) -> Ints:
         """Give the leadership followed after each of some rows."""
-        if not len(rows):
-            return np.empty(0, dtype=np.int64)
         closed = self._state[rows] == CLOSED
         followed = np.where(closed, self._module_term[rows], self._term[rows])
         leader = self._leader[rows]
@@ -322,7 +318,7 @@ class _Followed:
         found = []
         for j, term in pairs.T.tolist():
             seen = not 0 <= j < len(self._complete) or bool(self._complete[j])
-            found.append(self._known.get((j, term), NO_LEADER if seen else UNKNOWN_SOURCE))
+            found.append(self._known.get((j, term), NO_LEADER if seen else _NO_SOURCE))
         of_changes: Ints = np.array(found, dtype=np.int64)[inverse.reshape(-1)]
         found_of: Ints = of_changes[np.cumsum(changes) - 1]
         return found_of

@@ -116,19 +116,21 @@ def _misread(nodes: Any, terms: Any, top: int, start: Any, end: Any, begun: int)
     if node <= _UNKNOWN:
         return False
     term = terms[nodes[node, 2]]
+    if begun >= 0 and begun != term:
+        return True
     while nodes[node, 1] > start:
         node = _node_at(nodes, node, nodes[node, 1])
         if node <= _UNKNOWN:
             return False
         if terms[nodes[node, 2]] != term:
             return True
-    begins = start <= 0
-    if not begins and nodes[node, 1] == start:
+    begins = True
+    if start > 0:
         below = _node_at(nodes, node, start)
         if below <= _UNKNOWN:
             return False
         begins = terms[nodes[below, 2]] != term
-    return bool(begins != (begun >= 0) or (begins and term != begun))
+    return bool(begins != (begun >= 0))
 
 
 @compiled
@@ -228,7 +230,8 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         returned, or longer copies.
     logs, stream, known
         Changed in place: for each member the node, length and term led; for each leadership the
-        node that it writes in; the number of nodes, and the node and length of the committed log.
+        node that it writes in; the number of nodes, the node and length of the committed log, and
+        the same of the longest committed log with known contents.
     first_bad, bad_detail
         Get the place in the order where each of the `LOG_PROPERTIES` properties fails first, and a
         position. -1 stands for a property that holds; a first failure is not overwritten.
@@ -238,17 +241,17 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     top, length, leading = logs[0], logs[1], logs[2]
     members = len(top)
     count, committed, committed_length = known[0], known[1], known[2]
+    sure, sure_length = known[3], known[4]
     buffer = np.empty(64, np.int64)
 
     for k in range(len(order)):
         row = order[k]
         i = member[row]
-        old_length = length[i]
         end = recorded[row]
         if before[row] == -2:
             top[i] = _UNKNOWN
-            length[i] = end
-            old_length = end
+        old_length = length[i]
+        length[i] = end
         if len(nodes) < count + len(buffer) + 4:
             grown = np.zeros((2 * len(nodes), 4), np.int64)
             grown[: len(nodes)] = nodes
@@ -264,9 +267,8 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 first_bad[NO_TRUNCATION_BELOW_COMMIT] = first + k
                 bad_detail[NO_TRUNCATION_BELOW_COMMIT] = end
             top[i] = _node_at(nodes, top[i], end)
-            length[i] = end
             e = leads[row]
-            if e >= 0 and stream[e] >= 0 and end < leadership_bases[e]:
+            if e >= 0 and end < leadership_bases[e]:
                 # Cut below the start of its term: the leader writes its next entries there.
                 stream[e] = _new_node(nodes, hashes, leadership_terms, count, top[i], end, e)
                 count = max(count, stream[e] + 1)
@@ -274,7 +276,6 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
             e = source[row]
             if e < 0 or stream[e] < 0:
                 top[i] = _UNKNOWN
-                length[i] = end
             else:
                 own = _identity(nodes, hashes, top[i], old_length)
                 theirs = _identity(nodes, hashes, stream[e], old_length)
@@ -297,9 +298,8 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                             nodes, hashes, leadership_terms, count, top[i], start, copied
                         )
                         count = max(count, top[i] + 1)
-                length[i] = end
             for j in range(members):
-                if j != i and first_bad[LOG_MATCHING] < 0:
+                if first_bad[LOG_MATCHING] < 0:
                     common = min(length[i], length[j])
                     differ = _mismatch(nodes, leadership_terms, top[i], top[j], common)
                     if differ >= 0:
@@ -328,13 +328,16 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         reached = min(commit[row], length[i])
         risen = before[row] < 0 or commit[row] != commit[before[row]]
         extended = False
-        if reached > 0 and (changed or risen):
-            common = min(reached, committed_length)
+        if changed or risen:
+            common = min(reached, sure_length)
             own = _identity(nodes, hashes, top[i], common)
-            differs = not _same(own, _identity(nodes, hashes, committed, common))
+            differs = not _same(own, _identity(nodes, hashes, sure, common))
             if differs and first_bad[STATE_MACHINE_SAFETY] < 0:
                 first_bad[STATE_MACHINE_SAFETY] = first + k
                 bad_detail[STATE_MACHINE_SAFETY] = common
+            if reached > sure_length and _identity(nodes, hashes, top[i], reached):
+                sure = _node_at(nodes, top[i], reached)
+                sure_length = reached
             if reached > committed_length:
                 committed = _node_at(nodes, top[i], reached)
                 committed_length = reached
@@ -358,7 +361,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 if lacking >= 0:
                     first_bad[LEADER_COMPLETENESS] = first + k
                     bad_detail[LEADER_COMPLETENESS] = lacking
-        at_risk = whole and (extended or (changed and end < old_length))
+        at_risk = whole and (extended or end < old_length)
         if at_risk and first_bad[COMMITTED_IS_DURABLE] < 0:
             holders = 0
             goal = _identity(nodes, hashes, committed, committed_length)
@@ -372,6 +375,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 first_bad[COMMITTED_IS_DURABLE] = first + k
                 bad_detail[COMMITTED_IS_DURABLE] = committed_length
     known[0], known[1], known[2] = count, committed, committed_length
+    known[3], known[4] = sure, sure_length
     return nodes, hashes
 
 
@@ -451,5 +455,5 @@ def no_logs(unknown: NDArray[np.bool_], leaderships: int) -> tuple[Any, Any, Any
     logs[0] = np.where(unknown, _UNKNOWN, _ROOT)
     logs[2] = -1
     stream = np.full(leaderships, -1, dtype=np.int64)
-    known = np.array([2, _ROOT, 0], dtype=np.int64)
+    known = np.array([2, _ROOT, 0, _ROOT, 0], dtype=np.int64)
     return nodes, np.zeros(capacity, dtype=np.uint64), logs, stream, known

@@ -84,22 +84,10 @@ class _Window:
     """The steps, as rows of the window."""
     spans: Spans
     """The rows of the run that are in the window."""
-    is_whole: bool
-    """Whether these are all rows."""
 
     def of(self, cells: Ints) -> Ints:
         """Give the cells of an array in the window."""
-        if self.is_whole:
-            return cells
         return np.concatenate([cells[first:end] for first, end in self.spans])
-
-    def kept(self, sequence: Sequence, name: str) -> Ints:
-        """Give the cells of a state column in the window."""
-        return sequence.kept(name, None if self.is_whole else self.spans)
-
-    def column(self, sequence: Sequence, name: str) -> Ints:
-        """Give the cells of a field in the window."""
-        return sequence.column(name, spans=None if self.is_whole else self.spans)
 
 
 class _Steps(NamedTuple):
@@ -166,9 +154,6 @@ def replay(
 
 
 def _windows(sequence: Sequence, order: Order) -> Iterator[_Window]:
-    if len(order.before) <= long_arrays.WINDOW:
-        yield _Window(0, order.order, [(0, len(order.before))], is_whole=True)
-        return
     member = sequence.member
     starts = order.starts[:-1].tolist()
     at = list(starts)
@@ -185,26 +170,25 @@ def _windows(sequence: Sequence, order: Order) -> Iterator[_Window]:
         lengths = np.cumsum([0] + [end - first for first, end in spans])
         moved = np.array([first for first, _ in spans]) - lengths[:-1]
         local = (rows - moved[members]).astype(rows.dtype)
-        yield _Window(span.start, local, spans, is_whole=False)
+        yield _Window(span.start, local, spans)
 
 
 def _steps_of(window: _Window, sequence: Sequence, order: Order) -> _Steps:
     """Read the rows of a window."""
+    spans = window.spans
     before = window.of(order.before)
-    if not window.is_whole:
-        here = np.arange(-1, len(before) - 1, dtype=before.dtype)
-        before = np.where(before >= 0, here, before)
-    term = wide(window.kept(sequence, "module_leadership_term_id"))
-    leads = window.kept(sequence, "role") == LEADER
-    leads &= window.kept(sequence, "election_state") == CLOSED
-    leads &= window.kept(sequence, "module_state") == _ACTIVE
+    here = np.arange(-1, len(before) - 1, dtype=before.dtype)
+    term = wide(sequence.kept("module_leadership_term_id", spans))
+    leads = sequence.kept("role", spans) == LEADER
+    leads &= sequence.kept("election_state", spans) == CLOSED
+    leads &= sequence.kept("module_state", spans) == _ACTIVE
     leads_in, begins = _leaderships_of(window, order.leaderships)
     return _Steps(
-        window.column(sequence, "member").astype(np.int8),
-        before,
-        wide(window.kept(sequence, "recorded_position")),
-        wide(window.kept(sequence, "commit_position")),
-        _CONSUMES[window.column(sequence, "action")],
+        sequence.column("member", spans=spans).astype(np.int8),
+        np.where(before >= 0, here, before),
+        wide(sequence.kept("recorded_position", spans)),
+        wide(sequence.kept("commit_position", spans)),
+        _CONSUMES[sequence.column("action", spans=spans)],
         term,
         np.where(leads, term, -1),
         window.of(order.source),
@@ -430,8 +414,8 @@ def _candidate_rows(state: Ints, before: Ints) -> Ints:
     found = [np.empty(0, dtype=np.int64)]
     for span in long_arrays.windows(len(state)):
         was = state[np.maximum(before[span], 0)]
-        becomes = (state[span] == _CANDIDATE) & ((before[span] < 0) | (was != _CANDIDATE))
-        found.append(np.flatnonzero(becomes & (before[span] != -2)) + span.start)
+        becomes = (state[span] == _CANDIDATE) & (before[span] >= 0) & (was != _CANDIDATE)
+        found.append(np.flatnonzero(becomes) + span.start)
     return np.concatenate(found)
 
 
@@ -481,17 +465,16 @@ def _contradicted(sequence: Sequence) -> Checksums:
     Only checksums of one position can contradict each other, as equal logs are equally long.
     """
     twice = _with_several_values(sequence)
-    empty = np.empty(0, dtype=np.int64)
-    parts, base = [(empty, empty, empty)], 0
-    if len(twice):
-        for part in sequence.checksum_parts():
-            places = np.flatnonzero(np.isin(np.maximum(part[:, 0], 0), twice))
-            parts.append((places + base, *part[places].T))
-            base += len(part)
+    if not len(twice):
+        empty = np.empty(0, dtype=np.int64)
+        return Checksums(empty, empty, empty)
+    parts, base = [], 0
+    for part in sequence.checksum_parts():
+        places = np.flatnonzero(np.isin(np.maximum(part[:, 0], 0), twice))
+        parts.append((places + base, *part[places].T))
+        base += len(part)
     places, position, checksum = map(np.concatenate, zip(*parts, strict=True))
-    if len(places):
-        places = _rows_that_have(sequence.column("checksums_of"), places)
-    return Checksums(places, position, checksum)
+    return Checksums(_rows_that_have(sequence.column("checksums_of"), places), position, checksum)
 
 
 def _with_several_values(sequence: Sequence) -> Ints:
@@ -506,8 +489,7 @@ def _with_several_values(sequence: Sequence) -> Ints:
         is_new = np.ones(len(positions), dtype=np.bool_)
         is_new[1:] = positions[1:] != positions[:-1]
         differs = ~is_new[1:] & (checksums[1:] != checksums[:-1])
-        if differs.any():
-            twice = np.union1d(twice, positions[1:][differs])
+        twice = np.union1d(twice, positions[1:][differs])
         # The first checksum of each position is enough: any other differs from it or equals it.
         positions, checksums = positions[is_new], checksums[is_new]
     return twice

@@ -1,4 +1,4 @@
-"""A member joins a leader's log only after the leader let it: granted, or written that far."""
+"""A member joins or records a leader's log only after the leader granted it, or wrote that far."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from canvass.conformance.causality import NOT_GRANTED, NOT_LED, NOT_REACHED, Order, order_causes
+from canvass.conformance.causality import (
+    NOT_GRANTED,
+    NOT_LED,
+    NOT_REACHED,
+    Order,
+    cut_short,
+    find_leaderships,
+    order_causes,
+    rows_before,
+)
+from canvass.conformance.kernel_order import NO_LEADER, NOT_WRITTEN
 from canvass.conformance.operators import find_operator
 from canvass.conformance.verdict import LOG_STREAM
 from support.sequences import CLOSED, LEADER, Happening, sequence_of
@@ -73,7 +83,7 @@ def test_joining_a_catchup_comes_after_it_was_granted() -> None:
     assert order.rank[-1] > order.rank[2]
 
 
-@pytest.mark.parametrize("granted", [(), (0,)])
+@pytest.mark.parametrize("granted", [(), (0,), (2,)])
 def test_joining_a_catchup_that_nobody_granted_is_found(granted: tuple[int, ...]) -> None:
     assert problem(ordered([*leader(replays=granted), *joins(CATCHUP)])) == NOT_GRANTED
 
@@ -136,3 +146,77 @@ def test_joining_is_explained_by_the_action_of_the_cluster_that_asks_for_it(acti
 
     assert operator is not None
     assert (operator.module, operator.lines[0]) == ("Cluster", expected)
+
+
+def records(position: int, *, term: int) -> list[Happening]:
+    """Member 1 follows member 0 in a term, and records up to a position."""
+    follows = Happening(
+        1, "Canvass", state=CLOSED, module_leadership_term_id=term, leader_member_id=0
+    )
+    return [
+        Happening(1, "Restart"),
+        follows,
+        replace(follows, action="RecordLog", recorded_position=position),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("position", "term", "expected"), [(96, 0, 0), (97, 0, NOT_WRITTEN), (96, 1, NO_LEADER)]
+)
+def test_recording_what_the_leader_has_not_written_in_the_term_is_found(
+    position: int, term: int, expected: int
+) -> None:
+    story = [*leader(reach=96), *records(position, term=term)]
+
+    assert problem(ordered(story)) == expected
+    assert problem(ordered(story, complete=(False, True))) == 0
+
+
+def test_a_row_goes_on_with_the_row_before_only_in_one_stream_without_a_gap() -> None:
+    story = [Happening(0, "Restart"), *[Happening(member, "Canvass") for member in (0, 0, 1, 2)]]
+    sequence = replace(sequence_of(story, 3), step=np.array([0, 1, 3, 4, 0]))
+
+    assert rows_before(sequence, empty=True).tolist() == [-1, 0, -2, -2, -1]
+    assert rows_before(sequence, empty=False).tolist() == [-2, 0, -2, -2, -2]
+
+
+def test_a_leader_goes_on_with_its_leadership_after_missing_steps_in_the_same_term_only() -> None:
+    begins, writes, _, _ = leader(reach=96)
+    ends = replace(writes, role="FOLLOWER")
+    later = replace(writes, module_leadership_term_id=1)
+    other = replace(later, member=1)
+    sequence = sequence_of([begins, writes, writes, later, ends, ends, other], 2)
+    sequence = replace(sequence, step=np.array([0, 1, 3, 5, 6, 7, 9]))
+
+    found = find_leaderships(sequence, rows_before(sequence, empty=True))
+
+    columns = (found.row, found.end, found.member, found.term, found.base)
+    assert [column.tolist() for column in columns] == [
+        [0, 3, 6],
+        [3, 4, 7],
+        [0, 0, 1],
+        [0, 1, 1],
+        [0, 96, 96],
+    ]
+
+
+def test_a_member_records_the_term_that_its_leader_has_begun_anew() -> None:
+    again = [replace(each, leadership_term_id=1) for each in leader(term=0)[:1]]
+    writes = replace(leader(reach=96, term=1)[1], recorded_position=0)
+    recorded = records(64, term=0)
+    follows = replace(recorded[-1], module_leadership_term_id=1)
+    story = [*leader(reach=64)[:2], *again, writes, *recorded, follows]
+    story.append(replace(follows, recorded_position=96))
+
+    assert ordered(story).source.tolist()[-3:] == [0, -1, 1]
+
+
+@pytest.mark.parametrize(("sender", "is_cut"), [(-1, False), (0, True), (1, False), (2, False)])
+def test_a_message_beyond_the_last_one_of_a_member_tells_that_its_stream_is_cut(
+    sender: int, is_cut: bool
+) -> None:
+    """Member 1 has sent that message; there is no member 2."""
+    sequence = sequence_of([Happening(0, "Canvass"), Happening(1, "Canvass", vote=(0, 0))], 2)
+    received = np.array([[0, sender, 0], [-1, -1, -1]])
+
+    assert cut_short(replace(sequence, received=received), 2) == ([sender] if is_cut else [])

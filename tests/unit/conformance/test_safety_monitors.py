@@ -9,6 +9,7 @@ import pytest
 
 from canvass.conformance.causality import order_causes
 from canvass.conformance.safety_monitors import PROPERTIES, violations
+from canvass.conformance.verdict import LOG_STREAM
 from support.sequences import CLOSED, LEADER, Happening, sequence_of
 
 
@@ -157,6 +158,44 @@ STORIES = [
         {"LeaderCompleteness"},
     ),
     Story(
+        "a leader that lacks the end of the term that is committed",
+        [
+            *elected(0, 1),
+            leads(0, 1, 64, 0),
+            *(follows(j, 0, 1, at) for j in (1, 2) for at in (0, 32)),
+            follows(1, 0, 1, 64),
+            leads(0, 1, 64, 64),
+            *elected(2, 2, at=32),
+            leads(2, 2, 32, 0),
+        ],
+        {"LeaderCompleteness"},
+    ),
+    Story(
+        "two leaders of a term write the same entries",
+        [
+            *elected(0, 1),
+            leads(0, 1, 64, 0),
+            *(follows(1, 0, 1, at) for at in (0, 64)),
+            *elected(1, 1, at=64),
+            *(leads(j, 1, 96, commit) for j in (1, 0) for commit in (0, 96)),
+        ],
+        {"ElectionSafety"},
+    ),
+    Story(
+        "a leader whose log is cut below what is committed",
+        [*GOOD, *elected(0, 2, at=64), leads(0, 2, 64, 0), leads(0, 2, 32, 0)],
+        {"LeaderCompleteness", "CommittedIsDurable", "CommitMonotonic"},
+    ),
+    Story(
+        "a term consumed beyond the log",
+        [
+            *GOOD,
+            follows(1, 0, 1, 64, 64),
+            replace(follows(1, 0, 2, 64, 96), action="OnReplayNewLeadershipTermEvent"),
+        ],
+        {"CommitBounded", "AppliedWithinCommitted"},
+    ),
+    Story(
         "bytes on top of another log",
         [
             *GOOD,
@@ -193,6 +232,37 @@ STORIES = [
         {"StateMachineSafety", "LeaderCompleteness", "CommittedIsDurable"},
     ),
     Story(
+        "entries of an older term are committed when the leader that lacks them has ended",
+        [
+            *elected(2, 1),
+            *elected(0, 2),
+            leads(0, 2, 0, 0),
+            replace(leads(0, 2, 0, 0), action="Terminate", module_state="CLOSED"),
+            leads(2, 1, 64, 0),
+            follows(1, 2, 1, 0),
+            follows(1, 2, 1, 64),
+            leads(2, 1, 64, 64),
+        ],
+    ),
+    Story(
+        "entries of one term are committed on top of different logs",
+        [
+            *elected(2, 1),
+            leads(2, 1, 64, 0),
+            *elected(0, 2),
+            leads(0, 2, 64, 0),
+            follows(1, 0, 2, 0),
+            follows(1, 0, 2, 64),
+            *elected(2, 3, at=64),
+            leads(2, 3, 96, 0),
+            follows(1, 2, 3, 64),
+            follows(1, 2, 3, 96),
+            leads(2, 3, 96, 96),
+            follows(1, 2, 3, 96, 96),
+        ],
+        {"LogMatching", "StateMachineSafety", "CommittedIsDurable", "LeaderCompleteness"},
+    ),
+    Story(
         "a leader whose log is cut below where its term began",
         [
             *elected(0, 1),
@@ -222,12 +292,68 @@ def test_monitor_every_property_has_a_story() -> None:
     assert set().union(*(story.broken for story in STORIES)) == set(PROPERTIES)
 
 
-def test_monitor_what_is_not_known_is_not_held_against_anybody() -> None:
-    story = [*elected(2, 2, at=64), leads(2, 2, 64, 64), follows(1, 2, 2, 96, 64)]
+def test_monitor_names_the_first_step_that_breaks_each_property_of_logs_and_the_position() -> None:
+    """Each property is broken twice."""
+    story = [
+        *GOOD,
+        follows(1, 0, 1, 64, 64),
+        *(follows(1, 0, 1, at, 64) for at in (48, 32)),
+        *elected(2, 2),
+        leads(2, 2, 0, 0),
+        leads(2, 2, 64, 64),
+        leads(2, 2, 96, 96),
+        *elected(2, 3),
+        leads(2, 3, 0, 0),
+    ]
     sequence = sequence_of(story, members=3)
-    order = order_causes(sequence, 3, empty=False, complete=[False, True, True])
+    order = order_causes(sequence, 3, empty=True, complete=[True] * 3)
 
-    found = violations(sequence, order, revision="1.50", unknown=True, complete=[False, True, True])
+    found = violations(sequence, order, revision="1.50", unknown=False, complete=[True] * 3)
+
+    texts = {(each.name, each.row): each.text for each in found}
+    assert (
+        texts.items()
+        >= {
+            (
+                "NoTruncationBelowCommit",
+                7,
+            ): "truncates the log at 48, below its own commit position",
+            ("CommittedIsDurable", 7): "no quorum has recorded what is committed up to 64",
+            ("LeaderCompleteness", 11): "a leader lacks committed entries of older terms up to 64",
+            ("StateMachineSafety", 12): "commits other entries up to 64 than were committed before",
+        }.items()
+    )
+
+
+def test_monitor_a_log_that_began_empty_is_known_if_nothing_else_is() -> None:
+    story = [*elected(0, 1), leads(0, 1, 64, 64), *elected(2, 2), leads(2, 2, 64, 64)]
+    sequence = sequence_of(story, members=3)
+    order = order_causes(sequence, 3, empty=False, complete=[True] * 3)
+
+    found = violations(sequence, order, revision="1.50", unknown=True, complete=[True] * 3)
+
+    assert "StateMachineSafety" in {each.name for each in found}
+
+
+def test_monitor_what_is_not_known_is_not_held_against_anybody() -> None:
+    story = [
+        follows(1, 0, 3, 128, 64),
+        *(
+            replace(each, persisted_candidate_term_id=3)
+            for each in (
+                *elected(0, 2, at=64),
+                leads(0, 2, 96, 0),
+                *elected(0, 3, at=96),
+                leads(0, 3, 128, 64),
+            )
+        ),
+        *(follows(2, 1, 3, at) for at in (64, 128)),
+    ]
+    sequence = sequence_of(story, members=3)
+    complete = [True, False, True]
+    order = order_causes(sequence, 3, empty=False, complete=complete)
+
+    found = violations(sequence, order, revision="1.50", unknown=True, complete=complete)
 
     assert found == []
     assert np.array_equal(np.sort(order.order), np.arange(len(sequence)))
@@ -236,6 +362,18 @@ def test_monitor_what_is_not_known_is_not_held_against_anybody() -> None:
 def reports(member: int, recorded: int, commit: int, *checksums: tuple[int, int]) -> Happening:
     """A follower outside elections that reports checksums of its log."""
     return replace(follows(member, 0, 1, recorded, commit), checksums=checksums)
+
+
+def test_monitor_names_the_step_whose_checksum_contradicts_an_equal_log() -> None:
+    story = [*GOOD, reports(1, 64, 0, (32, 1)), reports(1, 64, 0, (64, 5)), reports(1, 64, 0)]
+    sequence = sequence_of([*story, replace(GOOD[-1], checksums=((64, 6),))], members=3)
+    order = order_causes(sequence, 3, empty=True, complete=[True] * 3)
+
+    found = violations(sequence, order, revision="1.50", unknown=False, complete=[True] * 3)
+
+    (broken,) = found
+    assert broken.name == LOG_STREAM
+    assert (sequence.member[broken.row], sequence.checksums_of[broken.row]) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -271,3 +409,93 @@ def test_monitor_a_missing_step_parts_a_checksum_from_a_later_commit_position() 
     found = violations(sequence, order, revision="1.50", unknown=True, complete=[True, False, True])
 
     assert found == []
+
+
+def test_monitor_a_committed_log_is_remembered_when_an_unknown_log_commits_more() -> None:
+    """Steps of a leader are missing, so that the contents of its log are not known any more."""
+    other = [*elected(2, 2), leads(2, 2, 0, 0), leads(2, 2, 64, 64)]
+    whole = sequence_of([*GOOD, leads(0, 1, 128, 128), *other], members=3)
+    missing = np.zeros(len(whole), dtype=np.int64)
+    missing[np.flatnonzero(whole.member == 0)[-1]] = 7
+    sequence = replace(whole, step=whole.step + missing)
+    order = order_causes(sequence, 3, empty=True, complete=[False, True, True])
+
+    found = violations(
+        sequence, order, revision="1.50", unknown=False, complete=[False, True, True]
+    )
+
+    assert [(each.name, each.row) for each in found] == [("StateMachineSafety", len(whole) - 1)]
+
+
+def test_monitor_a_log_is_unknown_after_missing_steps() -> None:
+    """The member may have recorded the log of the second leader in the steps that are missing."""
+    first = [*elected(0, 1), leads(0, 1, 64, 0), follows(1, 0, 1, 0), follows(1, 0, 1, 64)]
+    second = [*elected(2, 2), leads(2, 2, 0, 0), leads(2, 2, 96, 0), leads(2, 2, 96, 64)]
+    whole = sequence_of([*first, *second, follows(1, 2, 2, 96, 64)], members=3)
+    missing = np.zeros(len(whole), dtype=np.int64)
+    missing[np.flatnonzero(whole.member == 1)[-1]] = 7
+    sequence = replace(whole, step=whole.step + missing)
+    complete = [True, False, True]
+    order = order_causes(sequence, 3, empty=True, complete=complete)
+
+    assert not order.found.any()
+    assert violations(sequence, order, revision="1.50", unknown=False, complete=complete) == []
+
+
+@pytest.mark.parametrize("others", [[], [follows(1, 2, 6, 96, 96)]], ids=["one step", "leader"])
+def test_monitor_a_member_with_an_unknown_log_lacks_nothing(others: list[Happening]) -> None:
+    """The entries that another member has committed may be of a later term."""
+    sequence = sequence_of([leads(0, 5, 64, 64), *others], members=3)
+    order = order_causes(sequence, 3, empty=False, complete=[True] * 3)
+
+    found = violations(sequence, order, revision="1.50", unknown=True, complete=[True] * 3)
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("term", "start", "end", "is_misread"),
+    [
+        (1, 0, 32, False),
+        (1, 0, 96, True),
+        (2, 0, 32, True),
+        (None, 0, 32, True),
+        (None, 32, 64, False),
+        (1, 32, 64, True),
+        (None, 32, 96, True),
+        (None, 64, 96, True),
+        (2, 64, 96, False),
+        (1, 64, 96, True),
+        (None, 96, 128, False),
+        (2, 96, 128, True),
+    ],
+)
+@pytest.mark.parametrize("known", ["all", "second term", "nothing"])
+def test_monitor_terms_begin_where_the_log_is_consumed_so(
+    term: int | None, start: int, end: int, is_misread: bool, known: str
+) -> None:
+    """The first term ends at 64; a step consumes entries, or the beginning of a term."""
+    before = follows(1, 0, 2, 128, start)
+    consumes = replace(
+        before,
+        action="ConsumeLog" if term is None else "OnReplayNewLeadershipTermEvent",
+        module_leadership_term_id=2 if term is None else term,
+        commit_position=end,
+    )
+    first = [*elected(0, 1), leads(0, 1, 64, 0)] if known == "all" else []
+    leader = [*first, *elected(0, 2, at=64), leads(0, 2, 64, 0), leads(0, 2, 128, 128)]
+    recorded = [follows(1, 0, 1, at) for at in (0, 64)] if known == "all" else []
+    recorded += [follows(1, 0, 2, 64)] if known != "nothing" else []
+    sequence = sequence_of([*leader, *recorded, before, consumes], members=2)
+    empty = known == "all"
+    order = order_causes(sequence, 2, empty=empty, complete=[empty, empty])
+
+    found = violations(sequence, order, revision="1.50", unknown=not empty, complete=[empty, empty])
+
+    misread = [(each.row, each.text) for each in found if each.name == LOG_STREAM]
+    text = f"consumes the log up to {end} as if a term began at another position"
+    is_seen = known == "all" or (
+        known == "second term" and (start > 64 or (term == 1 and end > 64))
+    )
+    expected = is_misread and is_seen
+    assert misread == ([(len(sequence) - 1, text)] if expected else [])
