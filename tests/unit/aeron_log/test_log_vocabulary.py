@@ -12,8 +12,7 @@ from canvass.traces.aeron_log.event_types import EVENT_TYPES, Release, parse_rel
 from canvass.traces.aeron_log.log_vocabulary import (
     LogVocabulary,
     events_named,
-    revision_of,
-    vocabularies_of,
+    log_vocabulary,
 )
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
 from support.aeron_lines import read, text
@@ -62,10 +61,8 @@ def logs_of(*members: tuple[str, ...]) -> ClusterLogs:
 
 
 def vocabulary(*lines: str, events: str = "") -> LogVocabulary:
-    """The vocabulary of one log of one incarnation."""
-    enabled = events_named(events) if events else None
-    ((found,),) = vocabularies_of(logs_of(lines), enabled).values()
-    return found
+    """The vocabulary of one log."""
+    return log_vocabulary(logs_of(lines), events_named(events) if events else None)
 
 
 def names(one: LogVocabulary) -> set[str]:
@@ -131,19 +128,18 @@ def test_a_release_that_is_not_named_is_the_newest_that_the_text_can_be_of(
 
 
 def test_a_log_that_begins_in_the_middle_is_of_the_release_that_others_name() -> None:
-    found = vocabularies_of(logs_of((header("1.50.4"), COMMIT), (COMMIT, header("1.50.4"), COMMIT)))
+    found = log_vocabulary(logs_of((header("1.50.4"), COMMIT), (COMMIT,)))
 
-    assert [one.release for one in found[1]] == [Release(1, 50, 4)] * 2
+    assert found.release == Release(1, 50, 4)
 
 
-def test_an_upgrade_in_the_middle_of_a_log_gives_a_vocabulary_for_each_incarnation() -> None:
+def test_an_upgrade_in_the_middle_of_a_log_gives_the_vocabulary_of_the_newer_release() -> None:
     upgraded = header("1.50.0").replace("10:20", "10:30")
     lines = (header("1.49.3"), REQUEST, ROLE, upgraded, REQUEST, VOTE, ROLE + ' reason=""')
-    ((older, newer),) = vocabularies_of(logs_of(lines)).values()
+    found = vocabulary(*lines)
 
-    assert (r.Vote in older.kinds, r.Vote in newer.kinds) == (False, True)
-    assert (older.release.revision, newer.release.revision) == ("1.49", "1.50")
-    assert revision_of({0: (older, newer)}) == "1.50"
+    assert r.Vote in found.kinds
+    assert found.release.revision == "1.50"
 
 
 @pytest.mark.parametrize(("release", "printed"), [("1.49.3", False), ("1.50.0", True)])
@@ -162,14 +158,13 @@ def test_the_built_in_logger_has_a_switch_for_each_event() -> None:
 
 
 def test_an_event_is_enabled_if_any_member_has_logged_it() -> None:
-    found = vocabularies_of(logs_of((header("1.52.2"), COMMIT), (header("1.52.2"), OPENED)))
+    found = log_vocabulary(logs_of((header("1.52.2"), COMMIT), (header("1.52.2"), OPENED)))
 
-    assert names(found[0][0]) == {
+    assert names(found) == {
         "APPEND_SESSION_CLOSE",
         "APPEND_SESSION_OPEN",
         "COMMIT_POSITION",
     }
-    assert found[0] == found[1]
 
 
 def test_the_events_of_production() -> None:

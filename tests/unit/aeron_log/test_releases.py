@@ -12,12 +12,10 @@ from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.event_types import EVENT_TYPES, NAMED, Release, parse_release
 from canvass.traces.aeron_log.log_vocabulary import (
-    LogVocabulary,
     events_named,
-    revision_of,
-    vocabularies_of,
+    log_vocabulary,
 )
-from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
+from canvass.traces.aeron_log.logs import read_cluster
 from support.aeron_lines import read, text
 from support.aeron_runs import FINDING, RELEASES
 from support.aeron_text import line_of
@@ -34,11 +32,6 @@ def release_of(run: Path) -> Release:
     return release
 
 
-def vocabularies(logs: ClusterLogs) -> list[LogVocabulary]:
-    """The vocabularies of all incarnations."""
-    return [one for found in vocabularies_of(logs).values() for one in found]
-
-
 def test_there_is_one_of_each_release_line_from_1_44_on() -> None:
     lines = {release_of(run)[:2] for run in RELEASES}
 
@@ -48,17 +41,16 @@ def test_there_is_one_of_each_release_line_from_1_44_on() -> None:
 @pytest.mark.parametrize("run", RELEASES, ids=lambda run: run.name)
 def test_the_vocabulary_is_that_of_the_release(run: Path) -> None:
     release = release_of(run)
-    logs = read_cluster([run])
+    found = log_vocabulary(read_cluster([run]))
 
-    assert revision_of(vocabularies_of(logs)) == release.revision
-    for one in vocabularies(logs):
-        assert one.kinds <= {row.record for row in EVENT_TYPES.values() if row.since <= release}
-        if release >= NAMED:
-            assert one.release == release
-        else:
-            # Some lines of releases print the same.
-            assert (one.release < Release(1, 45)) == (release < Release(1, 45))
-            assert one.release < Release(1, 50)
+    assert found.release.revision == release.revision
+    assert found.kinds <= {row.record for row in EVENT_TYPES.values() if row.since <= release}
+    if release >= NAMED:
+        assert found.release == release
+    else:
+        # Some lines of releases print the same.
+        assert (found.release < Release(1, 45)) == (release < Release(1, 45))
+        assert found.release < Release(1, 50)
 
 
 @pytest.mark.parametrize("run", RELEASES, ids=lambda run: run.name)
@@ -83,20 +75,20 @@ def test_fields_are_unknown_where_the_release_does_not_print_them(run: Path) -> 
 
 @pytest.mark.parametrize("run", RELEASES, ids=lambda run: run.name)
 def test_events_that_are_disabled_are_not_in_the_vocabulary(run: Path) -> None:
-    for one in vocabularies(read_cluster([run])):
-        silent = {name for name in DISABLED if EVENT_TYPES[name].record not in one.kinds}
+    found = log_vocabulary(read_cluster([run]))
+    silent = {name for name in DISABLED if EVENT_TYPES[name].record not in found.kinds}
 
-        assert silent == (DISABLED if run.name.endswith("production") else set())
-        if silent:
-            enabled = {EVENT_TYPES[name].record for name in events_named("production")}
-            assert one.kinds <= enabled
+    assert silent == (DISABLED if run.name.endswith("production") else set())
+    if silent:
+        enabled = {EVENT_TYPES[name].record for name in events_named("production")}
+        assert found.kinds <= enabled
 
 
 @pytest.mark.parametrize("run", RELEASES, ids=lambda run: run.name)
 def test_a_change_is_printed_before_or_after_its_role(run: Path) -> None:
     """In 1.44 the change of the election comes first, and a change to CANVASS shows the leader."""
     logs = read_cluster([run])
-    (first,) = {one.prints_change_before_role for one in vocabularies(logs)}
+    first = log_vocabulary(logs).prints_change_before_role
     led = set()
     roles = 0
     for log in logs.members.values():

@@ -117,7 +117,7 @@ def test_each_election_state_has_its_tick() -> None:
 
 
 def test_events_that_no_log_has_are_silent_but_for_rare_ones() -> None:
-    vocabulary = vocabulary_of([ALL_EVENTS.events - {records.CommitPosition, records.StopCatchup}])
+    vocabulary = vocabulary_of(ALL_EVENTS.events - {records.CommitPosition, records.StopCatchup})
 
     assert vocabulary.silent_messages == {"CommitPosition"}
     assert not vocabulary.prints(records.CommitPosition)
@@ -126,12 +126,12 @@ def test_events_that_no_log_has_are_silent_but_for_rare_ones() -> None:
 
 
 def test_a_rare_event_is_disabled_if_a_member_got_where_it_leads_and_no_line_shows_it() -> None:
-    kinds = [ALL_EVENTS.events - {records.CatchupPosition, records.StopCatchup}]
+    kinds = ALL_EVENTS.events - {records.CatchupPosition, records.StopCatchup}
     vocabulary = vocabulary_of(kinds, reached={"FOLLOWER_CATCHUP", "CLOSED"})
 
     assert vocabulary.silent_messages == {"CatchupPosition"}
     assert vocabulary_of(kinds, reached={"CLOSED"}).silent_messages == frozenset()
-    assert vocabulary_of([ALL_EVENTS.events], reached={"FOLLOWER_CATCHUP"}) == ALL_EVENTS
+    assert vocabulary_of(ALL_EVENTS.events, reached={"FOLLOWER_CATCHUP"}) == ALL_EVENTS
 
 
 def test_each_member_is_replayed_alone_to_its_last_line() -> None:

@@ -3,11 +3,12 @@
 A step whose event is not in the vocabulary prints nothing. A field that is not in it is unknown.
 The vocabulary depends on the release and on the enabled events. The header names the release, or
 the fields of the lines limit it. The user names the enabled events; else those in the logs count.
+The members of a cluster run one release with one setting, so their logs have one vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -47,12 +48,13 @@ _ROW_OF: Final[Mapping[EventClass, EventType]] = {row.record: row for row in EVE
 
 @dataclass(frozen=True, slots=True)
 class LogVocabulary:
-    """The events that one process incarnation of a member prints.
+    """The events that the logs of a cluster print.
 
     Parameters
     ----------
     release
-        The release of Aeron. If the log does not name it, the newest that fits the text.
+        The newest release of Aeron that a log names. If none names one, the newest that fits the
+        text.
     kinds
         The classes of the records.
     """
@@ -93,10 +95,8 @@ def events_named(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def vocabularies_of(
-    logs: ClusterLogs, events: Collection[str] | None = None
-) -> dict[int, tuple[LogVocabulary, ...]]:
-    """The vocabularies of a cluster's logs.
+def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> LogVocabulary:
+    """The vocabulary of a cluster's logs.
 
     Parameters
     ----------
@@ -106,120 +106,39 @@ def vocabularies_of(
         The names of the enabled events, as `events_named` returns them. By default, each event in a
         log of some member counts as enabled.
 
-    Returns
-    -------
-    dict
-        For each member one vocabulary for each process incarnation, in the order of the log.
+    Notes
+    -----
+    If a field is missing, and an event of a later release is there, the field decides: somebody may
+    have added lines of the event.
     """
-    texts = {
-        member_id: [_read(part) for part in _incarnations(log.records)]
-        for member_id, log in logs.members.items()
-    }
-    every = [text for found in texts.values() for text in found]
-    logged = sorted({text.release for text in every if text.release is not None}, reverse=True)
-    seen = frozenset[EventClass]().union(*(text.kinds for text in every))
-    unnamed = [text for text in every if text.release is None]
-    others = _Text(
-        None,
-        max([text.earliest for text in unnamed], default=OLDEST),
-        min([text.before for text in unnamed], default=_NEVER),
-        seen,
-    )
-    return {
-        member_id: tuple(_vocabulary(text, logged, others, events) for text in found)
-        for member_id, found in texts.items()
-    }
-
-
-def revision_of(vocabularies: Mapping[int, Iterable[LogVocabulary]]) -> str:
-    """The revision of the spec that has the rules of the newest release."""
-    releases = [one.release for found in vocabularies.values() for one in found]
-    return max(releases, default=NEWEST).revision
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """The release and the events that the text of one incarnation shows.
-
-    Parameters
-    ----------
-    release
-        The release in the header or the event ``START``, or None.
-    earliest
-        The first release that has all events and fields of the text.
-    before
-        The first release that has a field which the text lacks.
-    kinds
-        The classes of its records.
-    """
-
-    release: Release | None
-    earliest: Release
-    before: Release
-    kinds: frozenset[EventClass]
-
-    def fits(self, release: Release) -> bool:
-        """Whether a release can have written the text."""
-        return self.earliest <= release < self.before
-
-    @property
-    def newest(self) -> Release:
-        """The newest line of releases that can have written the text.
-
-        If a field is missing, and an event of a later release is there, the field decides: somebody
-        may have added lines of the event.
-        """
-        return next((one for one in _LINES if one < self.before), OLDEST)
-
-
-def _incarnations(records: Iterable[LogRecord]) -> list[list[LogRecord]]:
-    """The records of each process incarnation; each but the first begins with its header."""
-    parts: list[list[LogRecord]] = [[]]
-    for record in records:
-        if isinstance(record, ProcessStart) and parts[-1]:
-            parts.append([])
-        parts[-1].append(record)
-    return parts
-
-
-def _read(records: list[LogRecord]) -> _Text:
-    """Release and events of an incarnation. All its lines of one event have the same fields."""
-    first: dict[type[LogRecord], LogRecord] = {}
-    for record in reversed(records):
-        first[type(record)] = record
-    header, start = first.get(ProcessStart), first.get(Start)
-    release = None
-    if isinstance(header, ProcessStart):
-        release = release_of(header)
-    if isinstance(start, Start):
-        release = parse_release(start.version) or BUILT_IN
-    kinds = frozenset(kind for kind in first if issubclass(kind, ClusterEvent))
-    there, before = OLDEST, _NEVER
-    for kind in kinds & LATER_FIELDS.keys():
-        for name, since in LATER_FIELDS[kind].items():
-            if getattr(first[kind], name) is None:
+    every = [record for log in logs.members.values() for record in log.records]
+    seen = frozenset(type(record) for record in every if isinstance(record, ClusterEvent))
+    named = [release for record in every if (release := _named_by(record)) is not None]
+    earliest, before = OLDEST, _NEVER
+    for record in every:
+        for name, since in LATER_FIELDS.get(type(record), {}).items():
+            if getattr(record, name) is None:
                 before = min(before, since)
             else:
-                there = max(there, since)
-    if header is not None and release is None and kinds and there < NAMED:
+                earliest = max(earliest, since)
+    if seen and earliest < NAMED and any(isinstance(record, ProcessStart) for record in every):
         before = min(before, NAMED)  # From 1.53 on the first event says which release it is.
-    earliest = max([there, *(_ROW_OF[kind].since for kind in kinds)])
-    return _Text(release, earliest, before, kinds)
-
-
-def _vocabulary(
-    text: _Text, logged: Iterable[Release], others: _Text, events: Collection[str] | None
-) -> LogVocabulary:
-    """The vocabulary of an incarnation. ``others`` joins all texts that name no release."""
-    known = text.release or next(filter(text.fits, logged), None)
-    release = known or (others.newest if others.newest < text.before else text.newest)
-    certain = known or min(release, others.earliest)
+    release = max(named, default=next((one for one in _LINES if one < before), OLDEST))
+    earliest = max([earliest, *(_ROW_OF[kind].since for kind in seen)])
+    certain = release if named else min(release, earliest)
     kinds = {
         kind
         for kind, row in _ROW_OF.items()
-        if row.since <= certain and _is_enabled(kind, release, others.kinds, events)
+        if row.since <= certain and _is_enabled(kind, release, seen, events)
     }
-    return LogVocabulary(release, text.kinds | kinds)
+    return LogVocabulary(release, seen | kinds)
+
+
+def _named_by(record: LogRecord) -> Release | None:
+    """The release in a header or in the event ``START``, or None."""
+    if isinstance(record, Start):
+        return parse_release(record.version) or BUILT_IN
+    return release_of(record) if isinstance(record, ProcessStart) else None
 
 
 def _is_enabled(

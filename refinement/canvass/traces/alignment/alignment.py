@@ -14,7 +14,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
-from canvass.traces.aeron_log.log_vocabulary import revision_of, vocabularies_of
+from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
 from canvass.traces.alignment.completeness import (
@@ -144,14 +144,13 @@ def align(
         file = logs.members[known[0]].files[0]
         raise ImportFault(f"{file}: no member came to an election: no log shows a step")
     enabled = None if events is None else frozenset(events)
-    vocabularies = vocabularies_of(logs, enabled)
-    rules = Rules(highest + 1, revision or revision_of(vocabularies))
-    printed = [one for several in vocabularies.values() for one in several]
+    printed = log_vocabulary(logs, enabled)
+    rules = Rules(highest + 1, revision or printed.release.revision)
     vocabulary = vocabulary_of(
-        (one.kinds for one in printed),
+        printed.kinds,
         rare=events is None,
         reached={state for i in known for state in _reached(logs.members[i])},
-        change_before_role=all(one.prints_change_before_role for one in printed),
+        change_before_role=printed.prints_change_before_role,
     )
     readers = {i: LineReader(logs.members[i], vocabulary) for i in known}
     whole = all(logs.members[i].reread is None for i in known)

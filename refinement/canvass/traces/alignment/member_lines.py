@@ -10,7 +10,7 @@ several possible choices is tried first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -90,18 +90,18 @@ ALL_EVENTS: Final = Vocabulary(PRINTED_STEPS | RECEIPTS)
 
 
 def vocabulary_of(
-    kinds: Iterable[frozenset[type[ClusterEvent]]],
+    kinds: frozenset[type[ClusterEvent]],
     *,
     rare: bool = True,
     reached: Collection[str] = (),
     change_before_role: bool = False,
 ) -> Vocabulary:
-    """The vocabulary of a cluster, whose members run one release with one setting.
+    """The steps and receipts that the logs of a cluster print.
 
     Parameters
     ----------
     kinds
-        The events that the logs of members print.
+        The events that the logs print.
     rare
         Whether rare events count as enabled if no line shows them.
     reached
@@ -110,9 +110,8 @@ def vocabulary_of(
     change_before_role
         As in `Vocabulary`.
     """
-    seen = frozenset().union(*kinds)
     likely = {kind for kind, state in _RARE.items() if state not in reached} if rare else set()
-    events = (PRINTED_STEPS | RECEIPTS) & (seen | likely)
+    events = (PRINTED_STEPS | RECEIPTS) & (kinds | likely)
     return Vocabulary(events, change_before_role)
 
 
