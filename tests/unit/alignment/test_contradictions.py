@@ -83,3 +83,11 @@ def test_a_new_leadership_term_from_a_member_that_never_won(capture: Path, tmp_p
     logs[2][at] = re.sub(r"leaderId=\d", f"leaderId={other}", logs[2][at])
 
     assert contradicted_at(logs, tmp_path) == (2, at + 1)
+
+
+def test_a_commit_position_of_the_member_that_receives_it(tmp_path: Path) -> None:
+    logs = logs_of(SAMPLES[0])
+    at = place(logs[0], "CLUSTER: COMMIT_POSITION", 40)
+    logs[0][at] = re.sub(r"leaderId=\d", "leaderId=0", logs[0][at])
+
+    assert contradicted_at(logs, tmp_path) == (0, at + 1)

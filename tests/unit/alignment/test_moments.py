@@ -9,7 +9,7 @@ import pytest
 
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, import_logs
+from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_corruptions import with_number
 from support.aeron_runs import MOMENTS, align_logs, write_logs
 from support.checked_runs import checked
@@ -40,13 +40,19 @@ def test_no_snapshot_is_taken_that_a_service_has_failed_to_take() -> None:
     assert max(ends) < 37472
 
 
-def changed(name: str, member_id: int, text: str, field: str, value: int) -> tuple[Logs, int]:
-    """The logs of a moment with another number in the first line that has a text, and its place."""
+def logs_of(name: str) -> Logs:
+    """The logs of a moment."""
     (moment,) = (path for path in MOMENTS if path.name == name)
     logs = {}
     for number, path in enumerate(sorted(moment.iterdir())):
         with gzip.open(path, "rt") as file:
             logs[number] = file.read().splitlines()
+    return logs
+
+
+def changed(name: str, member_id: int, text: str, field: str, value: int) -> tuple[Logs, int]:
+    """The logs of a moment with another number in the first line that has a text, and its place."""
+    logs = logs_of(name)
     at = next(at for at, line in enumerate(logs[member_id]) if text in line)
     logs[member_id][at] = with_number(logs[member_id][at], field, value)
     return logs, at + 1
@@ -92,3 +98,13 @@ def test_an_election_that_a_message_begins_has_as_much_recorded_as_processed(
     assert found is not None
     assert (found.file, found.line) == ("member-0.log", line)
     assert "recorded up to 10496" in found.reason
+
+
+def test_an_answer_to_a_question_whose_line_is_missing_is_not_false(tmp_path: Path) -> None:
+    """Member 1 answers one canvass position of a member that starts. That line is deleted."""
+    logs = logs_of("1.51.0-canvass-before-a-start")
+    del logs[1][69]
+    summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+
+    assert summary.contradiction is None
+    assert summary.outcome == INCOMPLETE

@@ -112,10 +112,11 @@ def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> 
     have added lines of the event.
     """
     every = [record for log in logs.members.values() for record in log.records]
-    seen = frozenset(type(record) for record in every if isinstance(record, ClusterEvent))
+    lines = [record for record in every if isinstance(record, ClusterEvent)]
+    seen = frozenset(map(type, lines))
     named = [release for record in every if (release := _named_by(record)) is not None]
     earliest, before = OLDEST, _NEVER
-    for record in every:
+    for record in lines:
         for name, since in LATER_FIELDS.get(type(record), {}).items():
             if getattr(record, name) is None:
                 before = min(before, since)

@@ -34,7 +34,6 @@ from canvass.traces.alignment.channel_matching import (
 )
 from canvass.traces.alignment.driven_member import (
     DrivenMember,
-    StartWait,
     streams_from,
     term_of,
 )
@@ -197,7 +196,16 @@ class Channel:
 class DrivenCluster:
     """Members with real numbers, and their channels.
 
-    ``carried`` is the situation at the end of the segment before.
+    Parameters
+    ----------
+    windows, matching
+        The send windows of each member, and the receipts in them.
+    carried
+        The situation at the end of the segment before.
+    awaits_starts
+        Whether the sender of a message may wait for the start of the process that received it. Logs
+        do not show how long a connection keeps a message for a process that has not started. A
+        sender that waits may announce other positions later.
     """
 
     def __init__(
@@ -205,8 +213,10 @@ class DrivenCluster:
         windows: Mapping[int, Windows],
         matching: Matching,
         carried: Carried | None = None,
+        *,
+        awaits_starts: bool = True,
     ) -> None:
-        self.start_wait = StartWait.FOR_LATER_PLACE
+        self._awaits_starts = awaits_starts
         self.windows = windows
         self.members = {
             i: DrivenMember(one, self._on_send, self._limit) for i, one in windows.items()
@@ -297,11 +307,7 @@ class DrivenCluster:
         if channel is None:
             return
         head = channel.head
-        if head is None:
-            if type(m).__name__ in self._silent_messages:
-                channel.unclaimed.append((number, m))
-            return
-        if head.accepts(m) and not self._comes_later(i, to, head):
+        if head is not None and head.accepts(m) and not self._comes_later(i, to, head):
             channel.send(number, m)
             self.members[i].received += 1
         elif type(m).__name__ in self._silent_messages:
@@ -318,7 +324,7 @@ class DrivenCluster:
         closed = isinstance(m, CommitPosition) and leads_closed(
             self.members[i].state, m.leadership_term_id
         )
-        if closed or isinstance(m, AppendPosition) or self.start_wait is StartWait.NEVER:
+        if closed or isinstance(m, AppendPosition) or not self._awaits_starts:
             return False
         starts = self._starts[to]
         before = bisect_right(starts, self.members[to].frontier)
@@ -328,22 +334,6 @@ class DrivenCluster:
         return bisect_right(starts, head.step) > before and (
             another or (canvasses and self._is_patient)
         )
-
-    def _is_last_chance(self, live: DrivenMember) -> bool:
-        """Whether a member in CANVASS is at its last place for a message to a process that has not
-        started yet.
-        """
-        i, t = live.member_id, live.frontier
-        if live.state.election_state is not ElectionState.CANVASS:
-            return False
-        for j, channel in self._outgoing[i]:
-            head = channel.head
-            if head is None or channel.earliest > t or not self._comes_later(i, j, head):
-                continue
-            sends_after = live.windows.sends_after
-            if sends_after(t, j, head.message) and not sends_after(t + 1, j, head.message):
-                return True
-        return False
 
     def _in_flight(self, i: int, j: int, repeated: Message | None = None) -> bool:
         """Whether messages of ``j`` are on their way that ``i`` receives in later steps.

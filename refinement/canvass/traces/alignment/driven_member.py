@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cache
 from itertools import chain
 from operator import attrgetter
@@ -128,20 +127,6 @@ def streams_from(i: int, s: Member) -> int:
     """The leader whose log stream a follower records, or -1."""
     follows = s.role is Role.FOLLOWER and s.election_state in _STREAMED
     return s.leader_member_id if follows and s.leader_member_id != i else -1
-
-
-class StartWait(Enum):
-    """How long the sender of a message waits for the start of the process that received it.
-
-    Logs do not show how long a connection keeps a message for a process that has not started.
-    """
-
-    NEVER = "never"
-    """The message is sent at the first place. Later the sender may announce other positions."""
-    FOR_LATER_PLACE = "for a later place"
-    """The message is sent at the last place before the start, or after the start."""
-    IN_CANVASS = "in CANVASS"
-    """In addition, the sender of a canvass position stays in CANVASS until the start."""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ for are the conflicts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -36,7 +36,6 @@ from canvass.traces.alignment.driven_cluster import Conflict, DrivenCluster
 from canvass.traces.alignment.driven_member import (
     DrivenMember,
     Report,
-    StartWait,
     likeliness,
     streams_from,
     term_of,
@@ -145,12 +144,6 @@ class Schedule(DrivenCluster):
         if (i, after) in self._held:
             return False
         if any(channel.latest < after for _, channel in self._outgoing[i]):
-            return False
-        if (
-            self.start_wait is StartWait.IN_CANVASS
-            and self._is_patient
-            and self._is_last_chance(live)
-        ):
             return False
         if self.unsent_yet(i, after) is not None:
             # The sender need not wait for its next line.
@@ -273,8 +266,6 @@ class Schedule(DrivenCluster):
         elif step.resynchronised:
             live.append(step)
         elif _is_done(s, step):
-            if step.lines and live.emitted and action != PROCESS_END:
-                return
             live.gap |= bool(step.gap)
         elif action == ASSUME_COMMIT:
             if not self._commit(live, position):
@@ -309,30 +300,20 @@ class Schedule(DrivenCluster):
         live.append(Step(step.action, step.given, outcome, step.lines), sender)
 
     def _take_informed(self, live: DrivenMember, step: Step) -> bool:
-        """Take a step after the member has received a silent message; false if none helps."""
-        for m in self._informing(live):
-            received = live.try_step(*receive(m))
+        """Take a leader's step after a silent report that it receives now; false if none helps."""
+        i = live.member_id
+        if live.state.leader_member_id != i or "AppendPosition" not in self._silent_messages:
+            return False
+        for j in self.members.keys() - {i}:
+            report = self._report_of(live, j, live.state.append_position)
+            if report is None or report.message is None:
+                continue
+            received = live.try_step(*receive(report.message))
             if received is None or received.state == live.state:
                 continue
             if self._append(live, [received]) and self._take_step(live, step):
                 return True
         return False
-
-    def _informing(self, live: DrivenMember) -> Iterator[Message]:
-        """Silent messages that may make a step possible: reports to a leader, and commit positions
-        to a follower.
-        """
-        i, leader = live.member_id, live.state.leader_member_id
-        if leader == i and "AppendPosition" in self._silent_messages:
-            for j in self.members.keys() - {i}:
-                report = self._report_of(live, j, live.state.append_position)
-                if report is not None and report.message is not None:
-                    yield report.message
-        elif "CommitPosition" in self._silent_messages and leader in self.members and leader != i:
-            yield from (m for _, m in self._available(i, leader) if isinstance(m, CommitPosition))
-            sent = self.members[leader].reports(i, CommitPosition, NULL_VALUE)
-            if sent is not None and not self._in_flight(i, leader):
-                yield sent[1]
 
     def _take_step(self, live: DrivenMember, step: Step) -> bool:
         i, t = live.member_id, live.frontier + 1

@@ -25,7 +25,6 @@ from canvass.traces.alignment.channel_matching import (
     match,
 )
 from canvass.traces.alignment.driven_cluster import Carried, Conflict
-from canvass.traces.alignment.driven_member import StartWait
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, RESUME, TICKS, Moves
 from canvass.traces.alignment.printing import count_logged, logged_lines, printed_lines
@@ -168,8 +167,8 @@ class Solution:
         for i, j, receipt in self.matching.unmatched:
             if receipt.is_inferred:
                 yield j, receipt
-            elif receipt.step < first.setdefault((i, j), receipt).step:
-                first[i, j] = receipt
+            else:
+                first.setdefault((i, j), receipt)
         for (i, j), receipt in first.items():
             if any(one.is_inferred for one in self.matching.channels.get((i, j), ())):
                 late = self.later_sent(i, j, receipt)
@@ -211,10 +210,9 @@ def solve(replays: dict[int, Replay], segment: Segment) -> Solution:
         if not decided:
             break
         best = _match_and_drive(_new_windows(best), segment)
-    for start_wait in (StartWait.IN_CANVASS, StartWait.NEVER):
-        if best.schedule.conflicts:
-            found = _match_and_drive(_new_windows(best), segment, start_wait)
-            best = max(best, found, key=lambda one: one.quality)
+    if best.schedule.conflicts:
+        found = _match_and_drive(_new_windows(best), segment, awaits_starts=False)
+        best = max(best, found, key=lambda one: one.quality)
     return best
 
 
@@ -224,18 +222,15 @@ def _new_windows(found: Solution) -> dict[int, Windows]:
 
 
 def _match_and_drive(
-    windows: dict[int, Windows],
-    segment: Segment,
-    start_wait: StartWait = StartWait.FOR_LATER_PLACE,
+    windows: dict[int, Windows], segment: Segment, *, awaits_starts: bool = True
 ) -> Solution:
     """Match the receipts of trajectories, and drive the members."""
     carried, ends = segment.carried, segment.steps(windows)
     matching = match(windows, carried.sent if carried is not None else None)
     matching.postpone(ends, segment.unread, is_first=carried is not None)
-    found = Solution(dict(windows), matching, Schedule(windows, matching, carried))
-    found.schedule.start_wait = start_wait
-    found.schedule.run(ends)
-    return found
+    schedule = Schedule(windows, matching, carried, awaits_starts=awaits_starts)
+    schedule.run(ends)
+    return Solution(dict(windows), matching, schedule)
 
 
 @dataclass(slots=True)
