@@ -343,6 +343,34 @@ def test_a_damaged_copy_of_committed_entries_is_no_loss(tmp_path: Path) -> None:
     assert findings_of(folders, Kind.LOST) == []
 
 
+def test_logs_that_differ_below_two_snapshots_are_two_histories(tmp_path: Path) -> None:
+    first = Term(0, 0, (b"first",))
+    one, two = [first, Term(1, 0, (b"second",))], [first, Term(2, 1, (b"third",))]
+    base = len(write_log([first]))
+    disks = [disk_of(0, one, snapshots=(Snapshot(1, base, len(write_log(one))),))]
+    taken = (Snapshot(2, base, len(write_log(two))),)
+    disks += [disk_of(i, two, snapshots=taken) for i in (1, 2)]
+
+    texts = [one[2] for one in findings_of(write_disks(tmp_path, disks), Kind.DIVERGED)]
+
+    text = f"members 0 and 1 differ from {base} on, and both logs were committed beyond"
+    assert any(one.startswith(text) for one in texts), texts
+
+
+def test_a_snapshot_beyond_the_end_that_another_member_has_for_its_term_is_lost(
+    tmp_path: Path,
+) -> None:
+    short, long = Term(0, 0, (b"first",)), Term(0, 0, (b"first", b"second"))
+    end, taken = len(write_log([short])), len(write_log([long]))
+    disks = [disk_of(i, [short, Term(1, 1)]) for i in (0, 1)]
+    disks.append(disk_of(2, [long], snapshots=(Snapshot(0, 0, taken),)))
+
+    texts = [one[2] for one in findings_of(write_disks(tmp_path, disks), Kind.LOST)]
+
+    text = f"a snapshot was taken at {taken} of term 0, which ends at {end} for member 0"
+    assert any(one.startswith(text) for one in texts), texts
+
+
 # Records of clients.
 
 
@@ -433,3 +461,21 @@ def test_logs_with_different_histories_do_not_hold_an_answer_together(tmp_path: 
     assert [one[0] for one in losses(folders, write_client(tmp_path, {"logPosition": end}))] == [
         Kind.LOST
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (b'{"clusterSessionId": 1}', "neither clusterSessionId and timestamp nor logPosition"),
+        (b"{}", "neither clusterSessionId and timestamp nor logPosition"),
+        (b"no JSON", "JSON is malformed"),
+        (b'{"payload": "' + b"0" * (1 << 20) + b'"}', "line 2 is longer than"),
+    ],
+)
+def test_a_wrong_line_of_a_client_is_named(tmp_path: Path, line: bytes, text: str) -> None:
+    client = tmp_path / "client.jsonl"
+    client.write_bytes(b'{"logPosition": 96}\n' + line + b"\n")
+
+    with pytest.raises(DiskError, match=text) as raised:
+        assess(three_members(tmp_path), client=client)
+    assert (raised.value.file, raised.value.offset) == (str(client), 2)
