@@ -1,4 +1,4 @@
-"""Sentences about the end of a phase and about a truncated log."""
+"""Sentences about the end of a phase, a truncated log, and two leaders at once."""
 
 from __future__ import annotations
 
@@ -48,3 +48,45 @@ def test_reports_sent_before_a_truncation_do_not_restore_the_log() -> None:
             "No line shows a member that has the entries at the end of the logs. Copy all disks"
             " before you restart a member."
         )
+
+
+def leader_of(member_id: int, term: int, at: float) -> StoryLog:
+    """The log of a member that opens a term at a time, as far as the end of its election."""
+    log = StoryLog(member_id)
+    log.start(at - 1)
+    log.election(at - 1, "node started")
+    log.state(at - 0.5, "CANVASS NOMINATE CANDIDATE_BALLOT", candidate=term)
+    ready = "CANDIDATE_BALLOT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT LEADER_READY CLOSED"
+    log.state(at, ready, leader=member_id, term=term)
+    return log
+
+
+def test_two_leaders_of_one_term_are_a_danger(tmp_path: Path) -> None:
+    logs = [leader_of(0, 4, 101.0), leader_of(1, 4, 102.0)]
+
+    risks = explain(read(write_story(tmp_path, logs), infer=False)[0]).risks
+
+    dangers = [(risk.kind, risk.sentences[0].text) for risk in risks if risk.severity == "danger"]
+    text = "Members 0, 1 led the same term 4: ElectionSafety does not hold."
+    assert dangers == [("two leaders in one term", text)]
+
+
+def test_a_leader_that_another_one_has_followed_is_noted(tmp_path: Path) -> None:
+    old, new = leader_of(0, 4, 101.0), leader_of(1, 5, 103.0)
+    old.election(104.5, "inactive follower quorum", (4, 96))
+
+    risks = explain(read(write_story(tmp_path, [old, new]), infer=False)[0]).risks
+
+    [stale] = [risk for risk in risks if risk.member_id == 0]
+    text = (
+        "Member 0 was still in the role of leader of term 4 for 1,500 ms after member 1 had"
+        " opened term 5."
+    )
+    assert (stale.severity, stale.sentences[0].text) == ("note", text)
+
+
+def test_a_replay_that_ended_early_is_a_near_miss_of_hz6() -> None:
+    found = explain(read(FINDING.parent / "aeron-hz6", infer=False)[0])
+
+    texts = [risk.sentences[0].text for risk in found.risks if risk.page == "HZ6"]
+    assert any(" ended early: the member canvasses with log term " in text for text in texts)
