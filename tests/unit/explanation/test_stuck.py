@@ -125,3 +125,52 @@ def test_a_member_that_wins_before_another_has_opened_its_term_has_an_election(
 
     assert (first.leadership_term_id, second.leadership_term_id) == (2, 3)
     assert second.sentence.text.startswith("Election 2: member 1 won term 3 after 2,000 ms")
+
+
+def test_a_stuck_canvass_names_newer_logs_and_announcements_for_another_term(
+    tmp_path: Path,
+) -> None:
+    log = StoryLog(1)
+    log.start(100.0)
+    log.election(100.0, "node started", LOG)
+    for second in range(1, 90):
+        log.canvassed(100.0 + second, 2, (2, 640))
+        log.announced(100.1 + second, 2, 3, 2, 640)
+
+    [stuck] = explained(tmp_path, StoryLog(0), log).stuck
+
+    texts = [sentence.text for sentence in stuck.sentences]
+    assert "Member 2 has a newer log, (2, 640), than its own (0, 96)." in texts
+    text = "Member 2 announces term 3 for logs of term 2; its own log ends in term 0."
+    assert text in texts
+
+
+@pytest.mark.parametrize(
+    ("stops", "text"),
+    [
+        (True, "Its leader has stopped the catch-up."),
+        (False, "No STOP_CATCHUP line ends its catch-up."),
+    ],
+)
+def test_a_stuck_catch_up_says_whether_its_leader_has_stopped_it(
+    stops: bool, text: str, tmp_path: Path
+) -> None:
+    leader, log = StoryLog(0), StoryLog(1)
+    lead(leader, (), 100.0, 101.0)
+    log.start(100.0)
+    log.election(100.0, "node started", LOG)
+    path = "CANVASS FOLLOWER_REPLAY FOLLOWER_CATCHUP_INIT FOLLOWER_CATCHUP_AWAIT FOLLOWER_CATCHUP"
+    log.state(101.0, path, leader=0, term=0, log=LOG, join=960)
+    for second in range(2, 90):
+        log.committed(100.0 + second, 0, 0, 640)
+        leader.appended(100.1 + second, 1, 0, 96)
+    if stops:
+        log.event(150.0, "STOP_CATCHUP", "leadershipTermId=0 followerMemberId=1")
+
+    stuck = next(one for one in explained(tmp_path, leader, log).stuck if one.member_id == 1)
+
+    texts = [sentence.text for sentence in stuck.sentences]
+    assert "It catches up from 96 and joins at 960 or later." in texts
+    assert text in texts
+    assert "The highest commit position that it was notified of is 640." in texts
+    assert "Member 1 last reported 96 to the leader in term 0." in texts
