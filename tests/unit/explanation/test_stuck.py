@@ -174,3 +174,82 @@ def test_a_stuck_catch_up_says_whether_its_leader_has_stopped_it(
     assert text in texts
     assert "The highest commit position that it was notified of is 640." in texts
     assert "Member 1 last reported 96 to the leader in term 0." in texts
+
+
+@pytest.mark.parametrize(
+    ("path", "processed", "guard", "page", "texts"),
+    [
+        (
+            "CANVASS FOLLOWER_BALLOT",
+            96,
+            "OnNewLeadershipTerm",
+            "",
+            ["It has voted, and waits for a leader to announce term 1."],
+        ),
+        (
+            "CANVASS NOMINATE CANDIDATE_BALLOT LEADER_LOG_REPLICATION",
+            96,
+            "LeaderLogReplication",
+            "L-A",
+            [
+                "It needs 1 other member at 96.",
+                "In that time no line shows a position of member 0.",
+                "Member 2 last reported 64 in term 0.",
+            ],
+        ),
+        (
+            "CANVASS FOLLOWER_LOG_REPLICATION",
+            96,
+            "FollowerLogReplication",
+            "",
+            [
+                "It copies its leader's log up to 960.",
+                "It waits for a commit position of at least 960; the highest was 640.",
+            ],
+        ),
+        (
+            "CANVASS FOLLOWER_REPLAY",
+            32,
+            "FollowerReplay",
+            "",
+            ["It has processed its log up to 32 and holds it up to 96."],
+        ),
+        (
+            "CANVASS FOLLOWER_REPLAY FOLLOWER_LOG_INIT FOLLOWER_LOG_AWAIT",
+            96,
+            "FollowerLogAwait",
+            "",
+            ["It waits for an image of the leader's log that begins at 96."],
+        ),
+        (
+            "CANVASS FOLLOWER_REPLAY FOLLOWER_LOG_INIT FOLLOWER_LOG_AWAIT",
+            128,
+            "FollowerLogAwait",
+            "L-D",
+            [
+                (
+                    "It has processed 128 and holds its log only up to 96: no image of the leader's log"
+                    " can begin at 128."
+                )
+            ],
+        ),
+    ],
+)
+def test_a_stuck_member_names_its_guard_and_the_values_that_lines_show(
+    path: str, processed: int, guard: str, page: str, texts: list[str], tmp_path: Path
+) -> None:
+    leader, log = StoryLog(0), StoryLog(1)
+    lead(leader, (), 100.0, 190.0)
+    log.start(100.0)
+    log.election(100.0, "node started", LOG)
+    log.announced(101.0, 0, 1, 0, 960)
+    log.state(101.1, path, leader=0, term=1, candidate=1, log=LOG, processed=processed)
+    for second in range(2, 90):
+        log.committed(100.0 + second, 0, 1, 640)
+        log.appended(100.1 + second, 2, 0, 64)
+
+    stuck = next(one for one in explained(tmp_path, leader, log).stuck if one.member_id == 1)
+
+    assert (stuck.guard.partition(" ")[0].strip(":"), stuck.page) == (guard, page)
+    said = [sentence.text for sentence in stuck.sentences]
+    assert [text for text in texts if text not in said] == []
