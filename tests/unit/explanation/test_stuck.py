@@ -228,8 +228,8 @@ def test_a_stuck_catch_up_says_whether_its_leader_has_stopped_it(
             "L-D",
             [
                 (
-                    "It has processed 128 and holds its log only up to 96: no image of the leader's log"
-                    " can begin at 128."
+                    "It has processed 128 and holds its log only up to 96: no image of the"
+                    " leader's log can begin at 128."
                 )
             ],
         ),
