@@ -1,4 +1,4 @@
-"""A member joins or records a leader's log only after the leader granted it, or wrote that far."""
+"""The cause of a step comes before it: the send of a message, the grant or the write of a log."""
 
 from __future__ import annotations
 
@@ -17,8 +17,16 @@ from canvass.conformance.causality import (
     order_causes,
     rows_before,
 )
-from canvass.conformance.kernel_order import NO_LEADER, NOT_WRITTEN
+from canvass.conformance.kernel_order import (
+    CYCLE,
+    NO_LEADER,
+    NOT_SENT,
+    NOT_WRITTEN,
+    OTHER_RECEIVER,
+    SOUND,
+)
 from canvass.conformance.operators import find_operator
+from canvass.conformance.sequence import Sequence
 from canvass.conformance.verdict import LOG_STREAM
 from support.sequences import CLOSED, LEADER, Happening, sequence_of
 
@@ -220,3 +228,65 @@ def test_a_message_beyond_the_last_one_of_a_member_tells_that_its_stream_is_cut(
     received = np.array([[0, sender, 0], [-1, -1, -1]])
 
     assert cut_short(replace(sequence, received=received), 2) == ([sender] if is_cut else [])
+
+
+def exchange(receipts: list[tuple[int, int]], sends: list[tuple[int, int, int]]) -> Sequence:
+    """Two members take two steps each.
+
+    Parameters
+    ----------
+    receipts
+        For each row the message that it receives and the sender, or -1 and -1.
+    sends
+        The row, the message and the receiver of each message sent, in the order of the rows.
+    """
+    sequence = sequence_of([Happening(member, "Canvass") for member in (0, 0, 1, 1)], 2)
+    rows = [row for row, _, _ in sends]
+    return replace(
+        sequence,
+        received=np.array([(*receipt, 0) for receipt in receipts]),
+        sends_of=np.bincount(rows, minlength=4),
+        sends=np.array([(identity, to, 0) for _, identity, to in sends]).reshape(-1, 3),
+        votes=np.full((len(sends), 2), -1),
+        commit_sent=np.full(len(sends), -1),
+    )
+
+
+NOTHING = (-1, -1)
+
+
+def test_a_receipt_comes_after_the_send_of_its_message() -> None:
+    sequence = exchange([(5, 1), NOTHING, NOTHING, NOTHING], [(3, 5, 0)])
+
+    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+
+    assert order.order.tolist() == [2, 3, 0, 1]
+    assert not order.found.any()
+
+
+def test_two_members_that_wait_for_each_others_later_message_are_a_cycle() -> None:
+    sequence = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(1, 4, 1), (3, 5, 0)])
+
+    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+
+    assert order.found.tolist() == [CYCLE, 0, CYCLE, 0]
+
+
+def test_a_message_for_another_member_is_found() -> None:
+    sequence = exchange([(5, 1), NOTHING, NOTHING, NOTHING], [(3, 5, 1)])
+
+    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+
+    assert order.found[0] == OTHER_RECEIVER
+
+
+@pytest.mark.parametrize(("sender", "expected"), [(-1, NOT_SENT), (1, SOUND), (2, NOT_SENT)])
+def test_a_message_without_a_send_is_found_unless_steps_of_its_sender_are_missing(
+    sender: int, expected: int
+) -> None:
+    """There is no member 2."""
+    sequence = exchange([(5, sender), NOTHING, NOTHING, NOTHING], [])
+
+    order = order_causes(sequence, 2, empty=True, complete=(True, False))
+
+    assert order.found[0] == expected
