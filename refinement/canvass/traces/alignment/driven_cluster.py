@@ -317,8 +317,8 @@ class DrivenCluster:
         """Whether the message of a receipt should be sent later.
 
         So it is if the receiver has not started the process that received it, and the sender has a
-        later place for it, or canvasses while others advance. Reports and commit positions of a
-        closed leader are sent at once: they rise, so a later place may not exist.
+        later place for it. Reports and commit positions of a closed leader are sent at once: they
+        rise, so a later place may not exist.
         """
         m = head.message
         closed = isinstance(m, CommitPosition) and leads_closed(
@@ -328,12 +328,8 @@ class DrivenCluster:
             return False
         starts = self._starts[to]
         before = bisect_right(starts, self.members[to].frontier)
-        sender = self.members[i]
-        canvasses = sender.state.election_state is ElectionState.CANVASS
-        another = head.latest // SLOTS > sender.frontier + 1
-        return bisect_right(starts, head.step) > before and (
-            another or (canvasses and self._is_patient)
-        )
+        another = head.latest // SLOTS > self.members[i].frontier + 1
+        return another and bisect_right(starts, head.step) > before
 
     def _in_flight(self, i: int, j: int, repeated: Message | None = None) -> bool:
         """Whether messages of ``j`` are on their way that ``i`` receives in later steps.
@@ -504,9 +500,6 @@ class DrivenCluster:
                 for _ in range(max(1, self._answers_left(live, StopCatchup))):
                     reported = live.reports(leader, AppendPosition, NULL_VALUE)
                     self._append(live, reported[0] if reported is not None else [])
-            if "CommitPosition" in self._silent_messages and s.role is Role.LEADER:
-                everybody = live.windows.moves.all
-                live.take("UpdateLeaderPosition", Input(active=everybody, commit_interval=True))
 
     def _answers_left(self, live: DrivenMember, kind: type[Message]) -> int:
         """The number of answers of a kind that a member has still to receive in its process.

@@ -102,8 +102,7 @@ class Schedule(DrivenCluster):
         """Let members advance, as far as they can. The member with the earliest next line is first.
 
         Only if no member can advance otherwise, a leader commits a position that no quorum has
-        reported in its term, and a member in CANVASS sends messages before the process that
-        receives them has started.
+        reported in its term.
         """
         reached = self._reached()
         self._is_patient = True
