@@ -123,7 +123,7 @@ class PrintedGraph:
 
     def _need_state(self) -> None:
         if not self.expanded:
-            raise GraphError("TLC printed a result before the state that it is of")
+            raise GraphError("TLC printed a result before its state")
 
     def _add_input(self, cells: list[int]) -> None:
         action, place = cells[1], cells[2]

@@ -168,7 +168,7 @@ class ValueTable:
             widths = np.array([len(shape) for shape in self.shapes], dtype=np.int64)
             sound = bool((counts[records] == widths[self.scalar[records]]).all())
         if not sound:
-            raise GraphError("the table of values refers to what is not there")
+            raise GraphError("the table of values refers to nodes that do not exist")
 
 
 def _can_be_held(text: object) -> bool:
