@@ -214,7 +214,7 @@ def test_graphs_are_compared(command: Command, tmp_path: Path, folder: Path) -> 
         (("find", "zz"), 2, "not a state id: 'zz'"),
         (("find", "00000000000000000000000000000000"), 2, "no state has an id that begins with"),
         (("path", "initial"), 2, "name the state TO"),
-        (("project", "--by", " "), 2, "column 1: a value was expected, not the end"),
+        (("project", "--by", " "), 2, "column 2: a value was expected, not the end"),
         (("components", "--action", "Gone"), 2, "no action is called 'Gone'; did you mean Go"),
         (("export", "--format", "itf"), 2, "a path needs its end"),
         (("export", "--format", "itf", "--where", "last[2] = 77"), 1, "no path leads there"),
