@@ -61,7 +61,7 @@ def entries_text(log: tuple[TermEntry, ...]) -> str:
 
 
 def contents_text(log: Log) -> str:
-    """The content of a log: each term with the begin and the end of its bytes."""
+    """The content of a log: each term with the positions at which its bytes begin and end."""
     return " ".join(f"{part.term}[{part.start},{part.end})" for part in log) or "empty"
 
 

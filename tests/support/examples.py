@@ -7,7 +7,7 @@ from typing import Final
 from hypothesis import settings
 
 _DEFAULT: Final = 100
-"""The examples that hypothesis draws of a property that states no number."""
+"""The number of examples for a property that states none."""
 
 
 def examples(count: int) -> settings:

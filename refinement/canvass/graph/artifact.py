@@ -94,7 +94,7 @@ class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     tried: Count
     """Rows of the table of edges: inputs that were tried in a state."""
     edges: Count
-    """The inputs that enable the action."""
+    """Tried inputs that enable the action."""
     canonical: Count
     """Distinct canonical forms of the edges."""
     actions: dict[str, int]

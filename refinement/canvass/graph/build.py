@@ -56,7 +56,7 @@ from canvass.traces.layout import ACTION_NAMES, NONE
 MODULE: Final = "MCMemberGraph"
 PRINTING: Final = "PrintingNext"
 EVERY_STATE: Final = -1
-"""A number of steps without end: expand all states within the bounds."""
+"""As the number of steps, no limit: all states within the bounds are expanded."""
 
 _CHUNK: Final = 1 << 17
 

@@ -148,7 +148,7 @@ class Definition:
 
 
 def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
-    """Give a module and all that it extends or instantiates, nearest first, without TLA+'s library.
+    """Give a module and the modules that it extends or instantiates, nearest first, but TLA+'s own.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
 
 
 def find_definition(root: Path, module: Path, name: str) -> Definition | None:
-    """Find a definition in a module or in those that it extends.
+    """Find a definition in a module, or in a module that it extends.
 
     Parameters
     ----------

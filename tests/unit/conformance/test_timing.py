@@ -46,7 +46,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 CHECKER: Final = core_lookup.core_lookup()
-"""The explainer of all tests here, as it remembers its answers."""
+"""One lookup for all tests here: it remembers its answers."""
 
 
 def timed(path: Path, **options: Any) -> RunVerdict:

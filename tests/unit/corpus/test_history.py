@@ -300,6 +300,11 @@ def test_a_url_of_no_known_file_system_is_an_error_of_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_an_empty_path_is_not_the_current_folder() -> None:
+    with pytest.raises(StorageError, match="the path is empty"):
+        place_of("")
+
+
 def test_what_a_store_refuses_is_one_line_that_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "inputs").mkdir()
     (tmp_path / "inputs" / "odd.parquet").write_bytes(b"no Parquet")

@@ -71,7 +71,7 @@ def test_two_leaders_of_one_term_are_a_danger(tmp_path: Path) -> None:
     assert dangers == [("two leaders in one term", text)]
 
 
-def test_a_leader_that_another_one_has_followed_is_noted(tmp_path: Path) -> None:
+def test_a_leader_that_leads_on_after_a_later_term_is_open_is_noted(tmp_path: Path) -> None:
     old, new = leader_of(0, 4, 101.0), leader_of(1, 5, 103.0)
     old.election(104.5, "inactive follower quorum", (4, 96))
 

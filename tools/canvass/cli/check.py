@@ -220,10 +220,11 @@ def register(app: typer.Typer) -> None:
         from canvass.tlc import TlcOptions, find_jar, find_java
 
         root = spec.absolute() if spec else spec_root()
+        as_json = output is Format.JSON
         mistakes = {
-            "name models, or use --night or --all, not both": models and (night or everything),
-            "--diagram draws for a person; leave out --format json": diagram
-            and output is Format.JSON,
+            "name models, or use --night or --all, not both": bool(models)
+            and (night or everything),
+            "--diagram draws for a person; leave out --format json": diagram and as_json,
             "--every draws no swim lanes; leave out --diagram": every is not None and diagram,
         }
         for mistake in _given(mistakes):
@@ -231,7 +232,7 @@ def register(app: typer.Typer) -> None:
         if source is not None:
             sets_of_models = {"--list": listing, "--night": night, "--all": everything}
             of_models = {"--print-config": print_config, "--seed": seed, "--coverage": coverage}
-            for name in _given({"MODEL": models, **sets_of_models, **of_models}):
+            for name in _given({"MODEL": models or None, **sets_of_models, **of_models}):
                 raise CommandError(f"--from uses its own model; leave out {name}")
             limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
             bounds: dict[str, Any] = limits | {"steps": steps, "crashes": crashes}
@@ -277,7 +278,7 @@ def register(app: typer.Typer) -> None:
                 _show(run, width, named=run.entry.name in names, diagram=diagram)
 
         runs, code = _check(root, chosen, settings, show)
-        if output is Format.JSON:
+        if as_json:
             reports = [run.report(coverage=coverage) for run in runs]
             write_json(CheckReport(code == EXIT_OK, reports))
         if export_to is not None:
@@ -309,12 +310,8 @@ def _check(
 
 
 def _given(options: Mapping[str, object]) -> list[str]:
-    """Name the options that were given: 0 is a value, an empty list is none."""
-    return [
-        name
-        for name, value in options.items()
-        if value is not None and value is not False and value != []
-    ]
+    """Give the names with a value other than None and False; 0 is a value."""
+    return [name for name, value in options.items() if value is not None and value is not False]
 
 
 def _list(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: bool) -> None:

@@ -120,7 +120,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else arguments
     if any(not word or (word.startswith("--") and word.endswith("=")) for word in words):
-        # As a path, it would be the current folder, with another run than the one that is meant.
+        # As a path, an empty argument is the current folder: another run could be checked.
         complain("an argument is empty: is a variable of the shell not set?")
         return EXIT_ERROR
     for name in ("COLUMNS", "LINES"):
