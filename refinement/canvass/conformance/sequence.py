@@ -36,7 +36,6 @@ KEPT: Final = (
     "candidate_term_id",
     "persisted_candidate_term_id",
     "leader_member_id",
-    "snapshot_log_position",
 )
 """The state columns that whole-run checks look at."""
 KEPT_INDEX: Final = {name: place for place, name in enumerate(KEPT)}

@@ -73,6 +73,7 @@ def test_a_path_leads_to_the_nearest_state_where_a_condition_holds(
     same, _, _ = command("graph", "path", folder, "initial", hops[-1]["state"])
 
     assert (code, itf_code, same) == (0, 0, 0)
+    assert command("graph", "path", folder, hops[-1]["state"], "--format", "json")[1] == out
     assert [hop["action"] for hop in hops] == [one["#meta"].get("action") for one in states[1:]]
     assert states[-1]["lamp"]["east"]["colour"] == "green"
     assert all(state["lamp"]["east"]["colour"] != "green" for state in states[:-1])
@@ -213,7 +214,8 @@ def test_graphs_are_compared(command: Command, tmp_path: Path, folder: Path) -> 
         (("find",), 2, "name a STATE, or a condition"),
         (("find", "zz"), 2, "not a state id: 'zz'"),
         (("find", "00000000000000000000000000000000"), 2, "no state has an id that begins with"),
-        (("path", "initial"), 2, "name the state TO"),
+        (("path",), 2, "name the state TO"),
+        (("path", "initial", "initial", "--where", "TRUE"), 2, "name the state TO"),
         (("project", "--by", " "), 2, "column 2: a value was expected, not the end"),
         (("components", "--action", "Gone"), 2, "no action is called 'Gone'; did you mean Go"),
         (("export", "--format", "itf"), 2, "a path needs its end"),

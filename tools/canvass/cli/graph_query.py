@@ -321,11 +321,14 @@ def path(
 ) -> None:
     """Show a shortest path to a state, or to the nearest state where EXPR holds.
 
-    It starts at FROM, or at an initial state. Exit code 1: no path leads there.
+    It starts at FROM, or at an initial state. One state alone is TO, or FROM with --where. Exit
+    code 1: no path leads there.
     """
     from canvass.graph.open import open_view
     from canvass.graph.walks import NoPath, shortest_path
 
+    if where is None and not target:
+        source, target = "", source
     if bool(target) == (where is not None):
         raise CommandError("name the state TO, or a condition with --where, and not both")
     opened = open_view(graph)
