@@ -61,8 +61,13 @@ def test_a_mutant_that_shows_differs_in_such_runs() -> None:
     assert "quorum_of_half" in compared.differing
 
 
-@pytest.mark.night
-@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize(
+    "profile",
+    [
+        profile if profile == "few-requests" else pytest.param(profile, marks=pytest.mark.night)
+        for profile in sorted(PROFILES)
+    ],
+)
 def test_no_step_of_a_run_differs(profile: str) -> None:
     compared = Compared(WHOLE)
     for seed in range(SEEDS):
@@ -70,7 +75,7 @@ def test_no_step_of_a_run_differs(profile: str) -> None:
         options = PROFILES[profile](Options(seed, members, revision, 600))
         Simulator(options, step=compared.step).run()
 
-    assert (len(WHOLE), compared.differing) == (11, set())
+    assert compared.differing == set()
     assert compared.steps > 2_000
 
 

@@ -30,6 +30,7 @@ from support.simulated_mutants import SimulatedKill, simulate_mutant, wrong_with
 from support.surviving_mutants import EQUAL, MASKED, RARE
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "theory" / "mutants-in-simulation.md"
+GUIDE: Final = PAGE.parents[1] / "guide" / "simulate.md"
 SEEDS: Final = 100
 SEEDS_OF_EQUALS: Final = 4
 """Number of seeds for mutants that no run of whole members shows: one for each kind of run."""
@@ -38,6 +39,7 @@ QUICK: Final = (
     "quorum_of_half",
     "replication_ends_without_a_commit",
     "services_do_not_receive_the_commit",
+    "short_copy_is_taken_for_whole",
     "vote_without_persisting",
 )
 ROW: Final = re.compile(r"^\| `(\w+)` \| (\w+) \| (\d+) \| (.*) \|$", re.MULTILINE)
@@ -157,6 +159,10 @@ def test_the_page_has_every_mutant_and_a_reason_for_each_that_is_not_caught() ->
         == set(CORE_CLUSTERS)
     )
     assert {name for name, row in rows.items() if row[0] == "rare"} == set(RARE)
+    last = {by: max(row[1] for row in rows.values() if row[0] == by) for by in ("caught", "cores")}
+    guide = " ".join(GUIDE.read_text(encoding="utf-8").split())
+    assert f"and all by seed {last['caught']}," in guide
+    assert f"cores alone catch them by seed {last['cores']} " in guide
     assert not EQUAL.keys() & MASKED.keys()
 
 
