@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 import pytest
 
 from canvass.cli.main import run
+from canvass.corpus.rows import VERDICT_COLUMNS
+from canvass.corpus.summary import Summary
 from canvass.graph.build import cache_folder, load_model
 from support.graphs import graph_of
 from support.page_report import (
@@ -23,6 +27,28 @@ from support.page_report import (
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+EQUIVALENCE: Final = Path(__file__).parents[2] / "docs" / "theory" / "equivalence.md"
+
+
+def test_the_kept_report_has_the_fields_of_a_summary_and_the_columns_of_verdicts() -> None:
+    """A field that the summary has gained or lost since shows without Spark."""
+    kept = read_made()
+
+    read = msgspec.convert(kept["summary"], Summary)
+    assert msgspec.json.decode(msgspec.json.encode(read)) == kept["summary"]
+    assert {tuple(row) for row in kept["rows"]} == {VERDICT_COLUMNS}
+
+
+def test_the_kept_report_covers_the_graph_as_large_as_it_is_now() -> None:
+    text = EQUIVALENCE.read_text(encoding="utf-8")
+    row = re.search(r"^\| `MCMemberGraph3` \|.* ([\d,]+) \| 0 \| `\w+` \|$", text, re.MULTILINE)
+    (graph,) = read_made()["summary"]["graphs"]
+
+    assert row is not None
+    assert f"{graph['steps']:,}" == row[1]
+    assert graph["steps"] == sum(each["steps"] for each in graph["actions"])
+    assert graph["covered"] == sum(each["covered"] for each in graph["actions"])
 
 
 @pytest.mark.night
