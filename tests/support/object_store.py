@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 from moto.server import ThreadedMotoServer
@@ -23,6 +24,9 @@ def object_store() -> Iterator[UrlPath]:
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    # All servers of a process share their buckets, and leave them when they stop.
+    with urlopen(Request(f"http://{host}:{port}/moto-api/reset", method="POST")):
+        pass
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
         patch.setenv("AWS_ACCESS_KEY_ID", KEY)
