@@ -82,6 +82,11 @@ Follow(s, j) ==
 Disordered(rl) == IF rl = <<>> THEN <<TermEntry(1, 2, 1)>> ELSE [rl EXCEPT ![1].logPosition = 77]
 
 (***************************************************************************)
+(* No rule says which entries a publisher whose log is cut records next.   *)
+(***************************************************************************)
+Cut(s) == IF IsPublisher(s) THEN s ELSE [s EXCEPT !.recordedPosition = Max(0, @ - 1)]
+
+(***************************************************************************)
 (* CommitMonotonic takes what looks like a restart for one.                *)
 (***************************************************************************)
 UnlikeRestart(s) == [s EXCEPT !.moduleNotifiedCommitPosition = 77]
@@ -90,7 +95,7 @@ Spoilt(i, s, j, kind, term) ==
     CASE kind = 1 -> [s EXCEPT !.commitPosition = @ + 1]
       [] kind = 2 -> UnlikeRestart([s EXCEPT !.commitPosition = Max(0, @ - 1)])
       [] kind = 3 -> [s EXCEPT !.persistedCandidateTermId = Max(-1, @ - 1)]
-      [] kind = 4 -> [s EXCEPT !.recordedPosition = Max(0, @ - 1)]
+      [] kind = 4 -> Cut(s)
       [] kind = 5 -> [s EXCEPT !.recordingLog = Disordered(@)]
       [] kind = 6 -> Claim(i, s, term)
       [] kind = 7 -> Close(s)
@@ -129,7 +134,7 @@ Seen(s) ==
     <<s.recordedPosition, s.commitPosition, s.publicationPosition, s.appendPosition,
       ModuleStateCode[s.moduleState], RoleCode[s.role], ElectionStateCode[s.electionState],
       s.moduleLeadershipTermId, s.leadershipTermId, s.candidateTermId, s.persistedCandidateTermId,
-      s.leaderMemberId, s.snapshotLogPosition>>
+      s.leaderMemberId>>
 
 NewVote(i, c) ==
     LET votes == {v \in c.hist.votes \ hist.votes : v[3] # i}

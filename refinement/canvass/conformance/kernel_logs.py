@@ -86,6 +86,53 @@ def _new_node(
 
 
 @compiled
+def _put_on_top(
+    nodes: Any,
+    hashes: Any,
+    terms: Any,
+    count: int,
+    own: int,
+    length: int,
+    other: int,
+    end: int,
+    buffer: Any,
+) -> tuple[int, int]:
+    """Put what another log has from ``length`` to ``end`` on top of a log of that length.
+
+    Parameters
+    ----------
+    nodes, hashes, terms, count
+        As for `_new_node`. There is room for as many new nodes as ``buffer`` holds.
+    own, other
+        The top nodes of the two logs.
+    buffer
+        Scratch.
+
+    Returns
+    -------
+    tuple
+        The top node of the log that results, and the number of nodes.
+    """
+    beneath = _identity(nodes, hashes, own, length)
+    if _same(beneath, _identity(nodes, hashes, other, length)):
+        return _node_at(nodes, other, end), count
+    # The log differs below: copy the nodes one by one.
+    filled = 0
+    at = _node_at(nodes, other, end)
+    while filled < len(buffer) and at > _UNKNOWN:
+        buffer[filled] = at
+        filled += 1
+        if nodes[at, 1] <= length:
+            break
+        at = nodes[at, 0]
+    for n in range(filled - 1, -1, -1):
+        start = max(length, nodes[buffer[n], 1])
+        own = _new_node(nodes, hashes, terms, count, own, start, nodes[buffer[n], 2])
+        count = max(count, own + 1)
+    return own, count
+
+
+@compiled
 def _mismatch(nodes: Any, terms: Any, one: int, other: int, length: int) -> int:
     """Give the position up to which two logs differ although they agree above it, else -1.
 
@@ -181,7 +228,6 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     module_term: Any,
     lead_term: Any,
     source: Any,
-    leads: Any,
     starts_leadership: Any,
     leadership_terms: Any,
     leadership_bases: Any,
@@ -209,8 +255,6 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         The row before in the same stream, -1 for a member with nothing on disk, -2 if not known.
     source
         For each row the leadership whose log it records from; negative if none or not known.
-    leads
-        For each row the leadership that its member has, else -1.
     starts_leadership
         For each row the leadership that begins in it, else -1.
     consumes, module_term
@@ -252,7 +296,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
             top[i] = _UNKNOWN
         old_length = length[i]
         length[i] = end
-        if len(nodes) < count + len(buffer) + 4:
+        if len(nodes) < count + 3 * len(buffer) + 4:
             grown = np.zeros((2 * len(nodes), 4), np.int64)
             grown[: len(nodes)] = nodes
             nodes = grown
@@ -267,37 +311,22 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 first_bad[NO_TRUNCATION_BELOW_COMMIT] = first + k
                 bad_detail[NO_TRUNCATION_BELOW_COMMIT] = end
             top[i] = _node_at(nodes, top[i], end)
-            e = leads[row]
-            if e >= 0 and end < leadership_bases[e]:
-                # Cut below the start of its term: the leader writes its next entries there.
-                stream[e] = _new_node(nodes, hashes, leadership_terms, count, top[i], end, e)
-                count = max(count, stream[e] + 1)
         elif end > old_length:
             e = source[row]
             if e < 0 or stream[e] < 0:
                 top[i] = _UNKNOWN
             else:
-                own = _identity(nodes, hashes, top[i], old_length)
-                theirs = _identity(nodes, hashes, stream[e], old_length)
-                if _same(own, theirs):
-                    top[i] = _node_at(nodes, stream[e], end)
-                else:
-                    # The bytes go on top of a log that differs: copy the nodes one by one.
-                    filled = 0
-                    at = _node_at(nodes, stream[e], end)
-                    while filled < len(buffer) and at > _UNKNOWN:
-                        buffer[filled] = at
-                        filled += 1
-                        if nodes[at, 1] <= old_length:
-                            break
-                        at = nodes[at, 0]
-                    for n in range(filled - 1, -1, -1):
-                        start = max(old_length, nodes[buffer[n], 1])
-                        copied = nodes[buffer[n], 2]
-                        top[i] = _new_node(
-                            nodes, hashes, leadership_terms, count, top[i], start, copied
-                        )
-                        count = max(count, top[i] + 1)
+                top[i], count = _put_on_top(
+                    nodes,
+                    hashes,
+                    leadership_terms,
+                    count,
+                    top[i],
+                    old_length,
+                    stream[e],
+                    end,
+                    buffer,
+                )
             for j in range(members):
                 if first_bad[LOG_MATCHING] < 0:
                     common = min(length[i], length[j])
@@ -336,10 +365,30 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 first_bad[STATE_MACHINE_SAFETY] = first + k
                 bad_detail[STATE_MACHINE_SAFETY] = common
             if reached > sure_length and _identity(nodes, hashes, top[i], reached):
-                sure = _node_at(nodes, top[i], reached)
+                sure, count = _put_on_top(
+                    nodes,
+                    hashes,
+                    leadership_terms,
+                    count,
+                    sure,
+                    sure_length,
+                    top[i],
+                    reached,
+                    buffer,
+                )
                 sure_length = reached
             if reached > committed_length:
-                committed = _node_at(nodes, top[i], reached)
+                committed, count = _put_on_top(
+                    nodes,
+                    hashes,
+                    leadership_terms,
+                    count,
+                    committed,
+                    committed_length,
+                    top[i],
+                    reached,
+                    buffer,
+                )
                 committed_length = reached
                 extended = True
         # A leader lacks entries from when it begins to lead, or from when its log is truncated.
@@ -447,7 +496,7 @@ def no_logs(unknown: NDArray[np.bool_], leaderships: int) -> tuple[Any, Any, Any
     leaderships
         The number of leaderships.
     """
-    capacity = 2 * leaderships + 64
+    capacity = 2 * leaderships + 256
     nodes = np.zeros((capacity, 4), dtype=np.int64)
     nodes[[_ROOT, _UNKNOWN], 0] = nodes[[_ROOT, _UNKNOWN], 2] = -1
     nodes[_ROOT, 3] = 1

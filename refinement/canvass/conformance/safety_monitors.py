@@ -101,7 +101,6 @@ class _Steps(NamedTuple):
     module_term: Ints
     lead_term: Ints
     source: Ints
-    leads: Ints
     starts_leadership: Ints
 
 
@@ -182,7 +181,6 @@ def _steps_of(window: _Window, sequence: Sequence, order: Order) -> _Steps:
     leads = sequence.kept("role", spans) == LEADER
     leads &= sequence.kept("election_state", spans) == CLOSED
     leads &= sequence.kept("module_state", spans) == _ACTIVE
-    leads_in, begins = _leaderships_of(window, order.leaderships)
     return _Steps(
         sequence.column("member", spans=spans).astype(np.int8),
         np.where(before >= 0, here, before),
@@ -192,28 +190,20 @@ def _steps_of(window: _Window, sequence: Sequence, order: Order) -> _Steps:
         term,
         np.where(leads, term, -1),
         window.of(order.source),
-        leads_in,
-        begins,
+        _leaderships_of(window, order.leaderships),
     )
 
 
-def _leaderships_of(window: _Window, led: Leaderships) -> tuple[Ints, Ints]:
-    """Give for each row the leadership that its member has, and the one that begins in the row."""
-    lengths = [end - first for first, end in window.spans]
-    leads = np.full(sum(lengths), -1, dtype=np.int64)
-    starts = leads.copy()
+def _leaderships_of(window: _Window, led: Leaderships) -> Ints:
+    """Give for each row of a window the leadership that begins in the row, else -1."""
+    starts = np.full(sum(end - first for first, end in window.spans), -1, dtype=np.int64)
     base = 0
-    for (low, high), length in zip(window.spans, lengths, strict=True):
-        # Leaderships are in the order of their rows, and none lasts into the next one.
-        first = int(np.searchsorted(led.end, low, side="right"))
-        last = int(np.searchsorted(led.row, high))
-        for number in range(first, last):
-            begin, end = int(led.row[number]), int(led.end[number])
-            leads[base + max(begin, low) - low : base + min(end, high) - low] = number
-            if begin >= low:
-                starts[base + begin - low] = number
-        base += length
-    return leads, starts
+    for low, high in window.spans:
+        # Leaderships are in the order of their rows.
+        first, last = np.searchsorted(led.row, (low, high))
+        starts[base + led.row[first:last] - low] = np.arange(first, last)
+        base += high - low
+    return starts
 
 
 def _bounds_of(window: _Window, checksums: Checksums) -> tuple[Ints, Ints]:

@@ -263,17 +263,20 @@ STORIES = [
         {"LogMatching", "StateMachineSafety", "CommittedIsDurable", "LeaderCompleteness"},
     ),
     Story(
-        "a leader whose log is cut below where its term began",
+        "a leader with entries that were committed second",
         [
-            *elected(0, 1),
-            leads(0, 1, 64, 0),
-            *elected(0, 2, at=64),
-            leads(0, 2, 32, 0),
+            *elected(0, 2),
             leads(0, 2, 64, 0),
-            *elected(1, 2),
-            leads(1, 2, 64, 0),
+            leads(0, 2, 64, 64),
+            Happening(0, "Restart", recorded_position=64),
+            *elected(1, 1),
+            leads(1, 1, 96, 0),
+            leads(1, 1, 96, 96),
+            Happening(1, "Restart", recorded_position=96),
+            *elected(1, 3, at=96),
+            leads(1, 3, 96, 96),
         ],
-        {"ElectionSafety", "LogMatching"},
+        {"StateMachineSafety", "CommittedIsDurable", "LeaderCompleteness"},
     ),
 ]
 
