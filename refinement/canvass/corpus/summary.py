@@ -157,7 +157,7 @@ def summarise(
         tasks=tasks,
         runs=sum(count for count, _ in by_verdict.values()),
         events=events,
-        verdicts={name: by_verdict.get(name, (0, 0))[0] for name in VERDICTS},
+        verdicts={name: runs for name, (runs, _) in by_verdict.items()},
         checked_in_part=in_part,
         divergences=sum(kind.count for kind in kinds),
         clusters=kinds[:MAX_LISTED],

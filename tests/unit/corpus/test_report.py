@@ -22,8 +22,10 @@ from canvass.corpus.summary import (
     Summary,
     empty_summary,
     exit_code,
+    name_of,
     new_clusters,
     read_summary,
+    totals,
 )
 from canvass.selftest.runs import record_run
 from support.aeron_runs import SAMPLES
@@ -107,6 +109,41 @@ def test_a_baseline_accepts_no_missing_or_malformed_run() -> None:
     wrong = summary({"DIVERGES": 1, "MALFORMED": 1}, clusters=[cluster()])
 
     assert exit_code(wrong, {one.identity for one in wrong.clusters}) == 2
+
+
+def test_a_baseline_with_every_divergence_leaves_the_exit_code_to_the_other_runs() -> None:
+    known = {cluster().identity}
+
+    assert exit_code(summary({"DIVERGES": 2}, clusters=[cluster()]), known) == 0
+    assert exit_code(summary({"DIVERGES": 2, "INCOMPLETE": 1}, clusters=[cluster()]), known) == 3
+
+
+def test_a_run_is_named_by_its_source_and_in_a_data_set_by_its_id_too() -> None:
+    assert name_of("corpus/run-1", "run-1") == "corpus/run-1"
+    assert name_of("set/part.parquet", "run-1") == "set/part.parquet run-1"
+    assert name_of("set/part.parquet", None) == "set/part.parquet"
+
+
+def test_the_line_of_a_run_names_the_run_once() -> None:
+    incomplete = Listed("corpus/run-1", "run-1", "INCOMPLETE", 9, "lines are missing")
+    malformed = Listed("corpus/x", None, "MALFORMED", 0, "corpus/x: no run")
+
+    assert incomplete.line == "INCOMPLETE corpus/run-1: lines are missing"
+    assert malformed.line == "MALFORMED corpus/x: no run"
+
+
+def test_totals_name_the_verdicts_that_runs_have() -> None:
+    given = summary({"CONFORMS": 2_000, "INCOMPLETE": 1}, events=5_000)
+
+    assert totals(given) == "2,001 runs, 5,000 events: 2,000 CONFORMS, 1 INCOMPLETE"
+
+
+def test_the_summary_of_no_unit_has_no_number_but_zero() -> None:
+    empty = empty_summary("1", ["corpus"])
+
+    numbers = [value for value in msgspec.structs.astuple(empty) if isinstance(value, int | float)]
+    assert set(numbers) == {0}
+    assert totals(empty) == "0 runs, 0 events: none"
 
 
 def test_a_summary_is_read_back(tmp_path: Path) -> None:

@@ -12,7 +12,15 @@ from canvass.corpus import summary as summaries
 from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.rows import Row, RowKind
-from canvass.corpus.summary import SharedId, Summary, exit_code, summarise
+from canvass.corpus.summary import (
+    Coverage,
+    Listed,
+    RunPlace,
+    SharedId,
+    Summary,
+    exit_code,
+    summarise,
+)
 from canvass.corpus.task_files import (
     JobRows,
     Stage,
@@ -22,10 +30,24 @@ from canvass.corpus.task_files import (
     write_tables,
     write_tasks,
 )
+from canvass.traces.layout import ACTION_NAMES
 
 
-def verdict(source: str, run_id: str | None, verdict: str = "CONFORMS", events: int = 7) -> Row:
-    return Row(kind=RowKind.VERDICT, source=source, run_id=run_id, verdict=verdict, events=events)
+def verdict(
+    source: str,
+    run_id: str | None,
+    verdict: str = "CONFORMS",
+    events: int | None = 7,
+    reason: str | None = None,
+) -> Row:
+    return Row(
+        kind=RowKind.VERDICT,
+        source=source,
+        run_id=run_id,
+        verdict=verdict,
+        events=events,
+        reason=reason,
+    )
 
 
 def divergence(source: str, run_id: str, name: str, step: int) -> Row:
@@ -69,9 +91,9 @@ class Done:
         self.table = out.joinpath
 
 
-def summary_of(out: Path) -> Summary:
+def summary_of(out: Path, seconds: float = 2.0) -> Summary:
     job = cast(CorpusJob, Done(out))
-    return summarise(job, version="0", corpora=["c"], tasks=None, seconds=2.0)
+    return summarise(job, version="0", corpora=["c"], tasks=None, seconds=seconds)
 
 
 def rows_of(out: Path, name: str, *columns: str) -> list[tuple[object, ...]]:
@@ -119,6 +141,7 @@ def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
     assert rows_of(tmp_path, "divergences", "source", "step") == [("z", 1), ("c", 2)]
     summary = summary_of(tmp_path)
     assert [(one.count, one.runs) for one in summary.clusters] == [(2, 2)]
+    assert summary.clusters[0].listed == (RunPlace("c", "a"), RunPlace("z", "a"))
     assert summary.shared_ids == [SharedId("a", 3, ["b", "c", "z"])]
     assert summary.shared_id_count == 1
     assert exit_code(summary) == 1
@@ -162,8 +185,61 @@ def test_a_summary_counts_and_gives_the_same_examples_in_any_order(
         ("OnVote", 18, 9, "run-0", 4),
         ("Kind0", 3, 3, "run-0", 2),
     ]
+    assert [c.listed for c in one.clusters] == [
+        (RunPlace("run-0", "run-0"), RunPlace(second, second)) for second in ("run-1", "run-3")
+    ]
     assert ([row.run_id for row in one.listed], one.listed_count) == (["run-0", "run-1"], 10)
     assert [(c.action, c.events) for c in one.coverage] == [("OnVote", 36)]
+
+
+def test_a_summary_lists_runs_that_do_not_conform_and_counts_runs_checked_in_part(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        verdict("f", "run-10", "INCOMPLETE", reason="lines are missing"),
+        verdict("f", "run-2", "INCOMPLETE"),
+        verdict("g", "whole", reason=""),
+        verdict("g", "part", reason="not asked: AppliedWithinCommitted"),
+        verdict("x", None, "MALFORMED", None, "x: no run"),
+    ]
+    write_tables(JobRows(stage(tmp_path / "first", rows)), tmp_path)
+
+    one = summary_of(tmp_path)
+
+    assert one.listed == [
+        Listed("f", "run-2", "INCOMPLETE", 7, ""),
+        Listed("f", "run-10", "INCOMPLETE", 7, "lines are missing"),
+        Listed("x", None, "MALFORMED", 0, "x: no run"),
+    ]
+    assert (one.runs, one.events, one.listed_count, one.checked_in_part) == (5, 28, 3, 1)
+
+
+def test_a_summary_gives_the_rate_and_the_actions_by_their_events(tmp_path: Path) -> None:
+    rows = [taken("OnVote", 3), taken("Restart", 9), taken("Canvass", 9), taken("Nominate", 0)]
+    write_tables(JobRows(stage(tmp_path / "first", [verdict("f", "a"), *rows])), tmp_path)
+
+    one = summary_of(tmp_path, seconds=0.75)
+
+    assert one.coverage == [
+        Coverage("Canvass", 9),
+        Coverage("Restart", 9),
+        Coverage("OnVote", 3),
+        Coverage("Nominate", 0),
+    ]
+    taken_once = {"Canvass", "Restart", "OnVote"}
+    assert one.never_taken == [name for name in ACTION_NAMES if name not in taken_once]
+    assert (one.events, one.seconds, one.events_per_second) == (7, 0.75, 9.3)
+    assert summary_of(tmp_path, seconds=0.0).events_per_second == 0.0
+
+
+def test_ids_with_the_same_hash_are_not_the_same_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summaries, "hash", lambda _: 0, raising=False)
+    rows = [verdict(source, run_id) for source, run_id in (("f", "a"), ("g", "b"), ("h", "a"))]
+    write_tables(JobRows(stage(tmp_path / "first", [*rows, verdict("i", None)])), tmp_path)
+
+    assert summary_of(tmp_path).shared_ids == [SharedId("a", 2, ["f", "h"])]
 
 
 def test_a_task_that_is_done_twice_counts_once(tmp_path: Path) -> None:
