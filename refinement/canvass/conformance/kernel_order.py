@@ -73,7 +73,7 @@ def match_receipts(
     """Write to ``found`` the problem of each receipt, or ``SOUND``.
 
     ``send_of`` has the place of the send of each receipt: -1 if there is none, -2 for a row without
-    a receipt. This function replaces -2 by -1.
+    a receipt.
     """
     taken = np.zeros(len(receiver), np.bool_)
     last = np.full(len(complete), -1, np.int64)
@@ -82,8 +82,6 @@ def match_receipts(
         if row and member[row] != member[row - 1]:
             last[:] = -1
         send = send_of[row]
-        if send == -2:
-            send_of[row] = -1
         if send < 0:
             if send == -1:
                 known = sender[row] < 0 or sender[row] >= len(complete) or complete[sender[row]]
@@ -130,7 +128,7 @@ def order_steps(
     moved = True
     waiting = False
     while moved or waiting:
-        # No other step is possible: one of the waiting steps is next.
+        # If no other step is possible, the next one is one of the waiting steps.
         hurry = not moved
         moved = waiting = False
         for m in range(members):
@@ -145,8 +143,7 @@ def order_steps(
                 if commits[row] and not hurry:
                     waiting = True
                     break
-                if commits[row]:
-                    hurry = False
+                hurry = False
                 order[filled] = row
                 filled += 1
                 at[m] += 1

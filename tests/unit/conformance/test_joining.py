@@ -22,12 +22,18 @@ from canvass.conformance.kernel_order import (
     NO_LEADER,
     NOT_SENT,
     NOT_WRITTEN,
+    OTHER_CONTENT,
     OTHER_RECEIVER,
+    OVERTAKEN,
+    RECEIVED_TWICE,
     SOUND,
+    content_hashes,
+    order_steps,
 )
 from canvass.conformance.operators import find_operator
 from canvass.conformance.sequence import Sequence
 from canvass.conformance.verdict import LOG_STREAM
+from canvass.traces.layout import MESSAGE_COLUMNS
 from support.sequences import CLOSED, LEADER, Happening, sequence_of
 
 CATCHUP, LIVE_LOG = "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT"
@@ -255,8 +261,9 @@ def exchange(receipts: list[tuple[int, int]], sends: list[tuple[int, int, int]])
 NOTHING = (-1, -1)
 
 
-def test_a_receipt_comes_after_the_send_of_its_message() -> None:
-    sequence = exchange([(5, 1), NOTHING, NOTHING, NOTHING], [(3, 5, 0)])
+@pytest.mark.parametrize("row", [2, 3])
+def test_a_receipt_comes_after_the_send_of_its_message(row: int) -> None:
+    sequence = exchange([(5, 1), NOTHING, NOTHING, NOTHING], [(row, 5, 0)])
 
     order = order_causes(sequence, 2, empty=True, complete=(True, True))
 
@@ -280,13 +287,123 @@ def test_a_message_for_another_member_is_found() -> None:
     assert order.found[0] == OTHER_RECEIVER
 
 
-@pytest.mark.parametrize(("sender", "expected"), [(-1, NOT_SENT), (1, SOUND), (2, NOT_SENT)])
+@pytest.mark.parametrize(
+    ("sender", "complete", "expected"),
+    [
+        (-1, (True, False), NOT_SENT),
+        (0, (True, False), NOT_SENT),
+        (0, (False, True), SOUND),
+        (1, (True, False), SOUND),
+        (1, (False, True), NOT_SENT),
+        (2, (True, False), NOT_SENT),
+    ],
+)
 def test_a_message_without_a_send_is_found_unless_steps_of_its_sender_are_missing(
-    sender: int, expected: int
+    sender: int, complete: tuple[bool, bool], expected: int
 ) -> None:
     """There is no member 2."""
     sequence = exchange([(5, sender), NOTHING, NOTHING, NOTHING], [])
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, False))
+    order = order_causes(sequence, 2, empty=True, complete=complete)
 
     assert order.found[0] == expected
+
+
+def test_a_cycle_through_the_first_step_of_a_run_is_found() -> None:
+    sequence = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(0, 4, 1), (3, 5, 0)])
+
+    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+
+    assert order.found.tolist() == [CYCLE, 0, CYCLE, 0]
+
+
+def test_a_message_with_other_contents_is_found_and_orders_nothing() -> None:
+    """If the receipt of message 5 came after its send, the steps would be a cycle."""
+    sequence = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(1, 4, 1), (3, 5, 0)])
+    sends = sequence.sends.copy()
+    sends[1, 2] = 7
+
+    order = order_causes(replace(sequence, sends=sends), 2, empty=True, complete=(True, True))
+
+    assert order.found.tolist() == [OTHER_CONTENT, 0, 0, 0]
+
+
+def test_a_message_that_is_received_twice_is_found() -> None:
+    sequence = exchange([(5, 1), (5, 1), NOTHING, NOTHING], [(2, 5, 0)])
+
+    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+
+    assert order.found.tolist() == [0, RECEIVED_TWICE, 0, 0]
+
+
+def test_a_message_that_is_received_after_a_later_one_of_its_sender_is_found() -> None:
+    sequence = exchange([(6, 1), (5, 1), NOTHING, NOTHING], [(2, 5, 0), (3, 6, 0)])
+
+    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+
+    assert order.found.tolist() == [0, OVERTAKEN, 0, 0]
+
+
+def test_messages_to_different_members_overtake_each_other() -> None:
+    sequence = exchange([NOTHING, (6, 0), (5, 0), NOTHING], [(0, 5, 1), (0, 6, 0)])
+
+    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+
+    assert not order.found.any()
+
+
+def test_the_hash_of_a_message_tells_its_type_and_fields_apart_and_not_its_peer_and_id() -> None:
+    """Row 0 is no message. Each further row differs from row 1 in one column."""
+    width = len(MESSAGE_COLUMNS)
+    first = np.arange(width)
+    messages = np.stack([first - np.eye(width, dtype=np.int64)[0], first, *(first + np.eye(width))])
+
+    none, found, *changed = content_hashes(messages.astype(np.int64)).tolist()
+
+    same = [name for name, each in zip(MESSAGE_COLUMNS, changed, strict=True) if each == found]
+    assert same == ["peer", "id"]
+    assert none == -1
+    assert len(set(changed)) == width - 1
+
+
+def steps_in_order(
+    counts: list[int], *, cause: dict[int, int] | None = None, commits: frozenset[int] = frozenset()
+) -> list[int]:
+    """Order the steps of members with so many steps each, without messages.
+
+    Parameters
+    ----------
+    cause
+        For a row another row that must come before.
+    commits
+        The rows that commit.
+    """
+    count = sum(counts)
+    order, no = np.full(count, -1), np.full(count, -1)
+    causes = no.copy()
+    for row, other in (cause or {}).items():
+        causes[row] = other
+    filled = order_steps(
+        np.repeat(np.arange(len(counts)), counts),
+        np.concatenate([[0], np.cumsum(counts)]),
+        no,
+        no[:0],
+        causes,
+        np.isin(np.arange(count), sorted(commits)),
+        np.zeros(count, dtype=np.int8),
+        order,
+    )
+    return [int(row) for row in order[:filled]]
+
+
+def test_a_step_waits_for_its_cause() -> None:
+    assert steps_in_order([2, 2], cause={0: 2}) == [2, 3, 0, 1]
+    assert steps_in_order([2, 2], cause={0: 3}) == [2, 3, 0, 1]
+    assert steps_in_order([2, 2], cause={0: 3, 2: 0}) == []
+
+
+def test_a_step_that_commits_waits_until_no_other_step_is_possible() -> None:
+    """Rows 0 to 2 are of member 0, rows 3 and 4 of member 1."""
+    assert steps_in_order([3, 2], commits=frozenset({1})) == [0, 3, 4, 1, 2]
+    assert steps_in_order([3, 2], commits=frozenset({1, 2}), cause={4: 1}) == [0, 3, 1, 4, 2]
+    assert steps_in_order([3, 2], commits=frozenset({1, 3})) == [0, 1, 2, 3, 4]
