@@ -187,32 +187,37 @@ def _same(a: Any, b: Any) -> bool:
 
 
 @compiled
-def _older_than(nodes: Any, terms: Any, node: int, length: int, term: int) -> int:
-    """Give the length of a log without the entries of ``term`` and of later terms."""
-    while node > _UNKNOWN and terms[nodes[node, 2]] >= term:
-        length = min(length, nodes[node, 1])
-        node = nodes[node, 0]
-    return int(length)
-
-
-@compiled
 def _lacking(
     nodes: Any,
     hashes: Any,
     terms: Any,
     top: int,
     length: int,
-    committed: Any,
-    committed_length: Any,
+    committed: int,
+    committed_length: int,
     term: int,
 ) -> int:
-    """Give the position up to which a leader of ``term`` lacks committed entries, else -1."""
-    needed = _older_than(nodes, terms, committed, committed_length, term)
-    if top == _UNKNOWN:
-        return -1
-    own = _identity(nodes, hashes, top, needed)
-    if length < needed or not _same(own, _identity(nodes, hashes, committed, needed)):
-        return int(needed)
+    """Give a position up to which a leader of ``term`` lacks committed entries, else -1.
+
+    The leader needs those of older terms.
+    """
+    end = committed_length
+    while committed > _UNKNOWN and top != _UNKNOWN:
+        start = nodes[committed, 1]
+        written_in = terms[nodes[committed, 2]]
+        if written_in < term:
+            if length < end:
+                return int(end)
+            theirs = _identity(nodes, hashes, committed, end)
+            if _same(_identity(nodes, hashes, top, end), theirs):
+                return -1
+            own = _node_at(nodes, top, end)
+            while own > _UNKNOWN and terms[nodes[own, 2]] == written_in and nodes[own, 1] > start:
+                own = nodes[own, 0]
+            if own != _UNKNOWN and (own == _ROOT or terms[nodes[own, 2]] != written_in):
+                return int(end)
+        end = start
+        committed = _node_at(nodes, committed, end)
     return -1
 
 

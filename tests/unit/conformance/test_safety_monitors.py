@@ -278,6 +278,26 @@ STORIES = [
         ],
         {"StateMachineSafety", "CommittedIsDurable", "LeaderCompleteness"},
     ),
+    Story(
+        "a leader that lacks committed entries of no older term",
+        [
+            Happening(2, "Restart"),
+            *elected(1, 2),
+            leads(1, 2, 64, 0),
+            *elected(1, 0, at=64),
+            leads(1, 0, 96, 0),
+            *elected(0, 3),
+            leads(0, 3, 64, 0),
+            leads(0, 3, 64, 64),
+            Happening(0, "Restart", recorded_position=64),
+            *elected(0, 0, at=64),
+            leads(0, 0, 96, 0),
+            leads(0, 0, 96, 96),
+            *elected(1, 3, at=96),
+            leads(1, 3, 96, 0),
+        ],
+        {"ElectionSafety", "LogMatching", "CommittedIsDurable"},
+    ),
 ]
 
 
