@@ -210,7 +210,7 @@ class MemberTiming:
         graceful = np.zeros(len(rows.step), dtype=np.bool_)
         graceful[[row for row, in_order in closed if in_order]] = True
         began = rows.is_of(Action.ENTER_ELECTION, Action.RESTART)
-        in_order = self._in_order.flags(graceful, began & ~graceful, ~rows.continues)
+        in_order = self._in_order.flags(graceful, began, ~rows.continues)
         for where, since, setting, of in self._deadlines(rows, entered, first, leader):
             early = where & rows.timeout & self._not_yet(at, since, self.timeouts[setting])
             for row in np.flatnonzero(early).tolist():
