@@ -211,15 +211,19 @@ def test_another_leader_may_have_closed_in_good_order_only_if_the_log_says_that_
 
 
 def test_a_follower_that_hears_its_leader_or_is_asked_to_terminate_may_stay() -> None:
-    def after(action: Action, **cells: Any) -> list[str]:
+    def after(action: Action, *, termination: int = -1, **cells: Any) -> list[str]:
         closes = event(Action.FOLLOWER_READY, 1, "CLOSED")
         hears = event(action, 8, "CLOSED", peer=1, message_term=0, leader=1, **cells)
-        return found([START, closes, hears, event(Action.UPDATE_FOLLOWER_POSITION, 13, "CLOSED")])
+        stays = event(
+            Action.UPDATE_FOLLOWER_POSITION, 13, "CLOSED", termination_position=termination
+        )
+        return found([START, closes, hears, stays])
 
     assert after(Action.ON_COMMIT_POSITION, message_leader=1) == []
     assert after(Action.ON_NEW_LEADERSHIP_TERM, message_leader=1) == []
     assert after(Action.ON_TERMINATION_POSITION) == []
     assert after(Action.ON_COMMIT_POSITION, message_leader=2) == [LATE]
+    assert after(Action.ON_COMMIT_POSITION, message_leader=2, termination=96) == []
     assert after(Action.ON_COMMIT_POSITION, message_leader=1, module_term=1) == [LATE]
 
 
@@ -458,8 +462,10 @@ def test_a_leader_that_lacks_a_quorum_has_heard_of_too_few_members(
     cells = {"peer": peer, "message_term": 0, "message_log_term": 0}
     hears = event(action, 5, "CLOSED", role="LEADER", **cells)
     ends = event(Action.ENTER_ELECTION, 6, "INIT", why="inactive follower quorum")
+    fails = event(Action.ENTER_ELECTION, 6, "INIT", why="log disconnected")
 
     assert found([*LEADS, hears, ends], revision, imported=True) == expected
+    assert found([*LEADS, hears, fails], revision, imported=True) == []
 
 
 def test_an_election_for_want_of_a_leader_begins_a_heartbeat_timeout_after_it_was_heard() -> None:
