@@ -91,3 +91,16 @@ def test_a_commit_position_of_the_member_that_receives_it(tmp_path: Path) -> Non
     logs[0][at] = re.sub(r"leaderId=\d", "leaderId=0", logs[0][at])
 
     assert contradicted_at(logs, tmp_path) == (0, at + 1)
+
+
+def test_a_false_line_to_which_no_member_can_be_driven(tmp_path: Path) -> None:
+    """The log lacks its first half, so others wait for messages of its member. The run has the line
+    all the same.
+    """
+    logs = logs_of(SAMPLES[1])
+    logs[2] = logs[2][len(logs[2]) // 2 :]
+    early, late = (place(logs[2], "CLUSTER: COMMIT_POSITION", number) for number in (2, -3))
+    greater = re.search(r"logPosition=\d+", logs[2][late])[0]  # type: ignore[index]
+    logs[2][early] = re.sub(r"logPosition=\d+", greater, logs[2][early])
+
+    assert contradicted_at(logs, tmp_path) == (2, early + 1)

@@ -151,6 +151,17 @@ def test_processes_that_log_no_step_follow_one_that_lacks_its_last_lines(tmp_pat
     assert checked(tmp_path / "run").verdict.value != "DIVERGES"
 
 
+def test_a_process_lacks_its_last_lines_and_the_log_has_no_later_step(tmp_path: Path) -> None:
+    """The run of the killed member ends before the gap. It must show that steps are missing."""
+    lines = captured(LOST_REPORT)
+    starts = [k for k, one in enumerate(lines[1]) if isinstance(one, ProcessStart)]
+    lines[1] = lines[1][: starts[-1] + 1]
+    summary = said_of(lines, tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+    assert summary.missing[0].endswith("the last lines of a process that was killed are missing")
+
+
 def test_a_process_that_is_killed_within_a_step_leaves_the_first_of_its_lines(
     tmp_path: Path,
 ) -> None:

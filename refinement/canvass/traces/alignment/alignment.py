@@ -257,6 +257,7 @@ class _Aligner:
             if false_line is not None:
                 if not segment.ends or false_line[0] < end:
                     found.false_lines.append(_place(lines[i], *false_line))
+                    solution.schedule.end_with_false_line(i)
             elif trajectory.stopped < end:
                 reason = "no step of the member makes this line possible"
                 found.stopped.append(_place(lines[i], trajectory.stopped, reason))

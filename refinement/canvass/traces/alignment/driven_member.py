@@ -26,7 +26,13 @@ from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.moves import TICKS, Move
 from canvass.traces.alignment.replay import UNBOUNDED, Bounds, Step
 from canvass.traces.alignment.windows import Windows, keeps_phase, positions_in
+from canvass.traces.limits import MAX_ID_DIGITS
 
+LOST: Final = 10**MAX_ID_DIGITS - 1
+"""The number of a message that its sender sent in missing steps. No sent message has as great a
+number. So the run shows that steps of the sender are missing, even if the sender's part of the run
+ends before them.
+"""
 FIND_DEPTH: Final = 3
 """The most silent steps before a send: one for each position that grows."""
 
@@ -69,6 +75,7 @@ class RunStep(Struct):
         Receivers and messages that it sends, and the number of the first of these messages.
     sender, number
         The sender of the message that it receives, and that message's number; -1 if there is none.
+        The number is ``LOST`` if lines of the sender are missing, and it sent the message there.
     lines
         Indexes of the records that the step accounts for.
     gap
@@ -153,6 +160,8 @@ class DrivenMember:
         Whether lines are missing before its next step.
     end
         The step of its trajectory before which it stops.
+    skips
+        Whether its last step is a false line, and the steps before that line could not be taken.
     """
 
     windows: Windows
@@ -165,6 +174,7 @@ class DrivenMember:
     number: int = 1
     gap: bool = False
     end: int = UNBOUNDED
+    skips: bool = False
     member_id: int = field(init=False)
     state: Member = field(init=False)
 

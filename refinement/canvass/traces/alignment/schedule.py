@@ -34,6 +34,7 @@ from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.driven_cluster import Conflict, DrivenCluster
 from canvass.traces.alignment.driven_member import (
+    LOST,
     DrivenMember,
     Report,
     likeliness,
@@ -97,6 +98,19 @@ class Schedule(DrivenCluster):
             Conflict(live.member_id, live.frontier + 1, *self._reason(live)) for live in ahead
         ]
         return not ahead
+
+    def end_with_false_line(self, i: int) -> None:
+        """Let the run of a member end with the false line of its trajectory, if it has not yet.
+
+        If the member cannot be driven to that line, the steps before the line are missing.
+        """
+        live = self.members[i]
+        last = live.windows.steps[-1]
+        if live.frontier + 1 < len(live.windows.steps):
+            live.skips = True
+            # Of a step after a gap only the message is checked: whether it was sent.
+            live.gap |= last.given.message is not None
+            self._take_false(live, last)
 
     def _drive(self) -> None:
         """Let members advance, as far as they can. The member with the earliest next line is first.
@@ -361,7 +375,8 @@ class Schedule(DrivenCluster):
         """Take the message that a step receives out of its channel: its sender and its number."""
         wanted = self._wanted.get((i, t))
         if wanted is None:
-            return self._unsent.get((i, t), -1), -1
+            sender = self._unsent.get((i, t), -1)
+            return sender, -1 if sender < 0 else LOST
         key, place = wanted
         channel = self._channels[key]
         channel.consumed = place + 1
