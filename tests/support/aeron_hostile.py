@@ -78,12 +78,19 @@ _REPLAYING: Final = (
 
 
 class HostileCluster(AeronCluster):
-    """A cluster to which a story happens."""
+    """A cluster to which a story happens.
+
+    Attributes
+    ----------
+    taken_lines
+        The last lines of logs that kills have taken.
+    """
 
     def __init__(self, seed: int, count: int = 3, story: str = "") -> None:
         self.lossy: dict[tuple[int, int], int] = {}
         self.snapshotting: set[int] = set()
         self.terminating: dict[int, int] = {}
+        self.taken_lines: list[records.LogRecord] = []
         names = sorted(STORIES)
         self.story = story or names[seed % len(names)]
         self.hostility = (STORIES | MORE_STORIES)[self.story]
@@ -174,7 +181,7 @@ class HostileCluster(AeronCluster):
         while self.hostility.lost_ns and len(lines) > 1 and lines[-1].time_ns > since:
             if isinstance(lines[-1], records.ProcessStart):
                 return
-            lines.pop()
+            self.taken_lines.append(lines.pop())
 
     def _close(self, i: int) -> None:
         """End a process in good order; its followers see the end of its log stream."""

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from canvass.cluster import messages
 from canvass.cluster.core import step as core_step
 from canvass.traces.aeron_log.logs import (
     ClusterLogs,
@@ -19,9 +20,9 @@ from canvass.traces.aeron_log.logs import (
     members_named,
     read_cluster,
 )
-from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.aeron_log.records import AppendPosition, LogRecord
 from canvass.traces.alignment.alignment import Alignment, align
-from canvass.traces.alignment.driven_member import DrivenMember
+from canvass.traces.alignment.driven_member import LOST, DrivenMember
 from canvass.traces.alignment.importer import ImportSummary, summarise
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
 
@@ -169,12 +170,21 @@ def logs_of_nodes(lines: Mapping[int, list[LogRecord]]) -> ClusterLogs:
     return ClusterLogs(members, (), ())
 
 
-def wrong_steps(found: Aligned) -> list[str]:
-    """The steps of an alignment that the core does not take, and receipts without a send."""
+def wrong_steps(found: Aligned, taken: Collection[LogRecord] = ()) -> list[str]:
+    """The steps of an alignment that the core does not take, and receipts without a send.
+
+    A leader can have sent a commit position after a report whose line is among those ``taken`` out
+    of its log. A receipt of that commit position needs no send, if it is said to come from a gap.
+    """
+    reports = {
+        (one.member_id, one.leadership_term_id, one.log_position)
+        for one in taken
+        if isinstance(one, AppendPosition)
+    }
     return [
         problem
         for live in found.members.values()
-        for problem in (*_steps_not_of_core(found, live), *_receipts_not_sent(found, live))
+        for problem in (*_steps_not_of_core(found, live), *_receipts_not_sent(found, live, reports))
     ]
 
 
@@ -188,7 +198,9 @@ def _steps_not_of_core(found: Aligned, live: DrivenMember) -> Iterator[str]:
         before = step.state
 
 
-def _receipts_not_sent(found: Aligned, live: DrivenMember) -> Iterator[str]:
+def _receipts_not_sent(
+    found: Aligned, live: DrivenMember, reports: Collection[tuple[int, int, int]]
+) -> Iterator[str]:
     sent = {
         (i, step.first + place): send
         for i, sender in found.members.items()
@@ -200,6 +212,10 @@ def _receipts_not_sent(found: Aligned, live: DrivenMember) -> Iterator[str]:
         message = step.given.message
         if message is None:
             continue
+        if step.number == LOST and isinstance(message, messages.CommitPosition):
+            reported = step.sender, message.leadership_term_id, message.log_position
+            if reported in reports:
+                continue
         in_order = step.number > latest.get(step.sender, -1)
         latest[step.sender] = step.number
         if sent.get((step.sender, step.number)) != (live.member_id, message) or not in_order:

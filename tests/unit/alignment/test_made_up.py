@@ -53,18 +53,24 @@ def test_clocks_that_disagree_change_nothing_that_is_said() -> None:
     assert_explained(aligned(lines))
 
 
-def treated(seed: int, count: int, story: str) -> Aligned:
+def assert_uncontradicted(seed: int, count: int, story: str) -> None:
+    """No line of a cluster is called false, and its steps are steps of the core."""
     cluster = HostileCluster(seed, count, story)
     cluster.run(10_000)
-    return aligned({i: node.lines for i, node in enumerate(cluster.nodes)})
+    found = aligned({i: node.lines for i, node in enumerate(cluster.nodes)})
+
+    assert found.found.false_lines == []
+    assert wrong_steps(found, cluster.taken_lines) == []
 
 
 @pytest.mark.parametrize("story", sorted(STORIES))
 def test_clusters_that_are_treated_badly(story: str) -> None:
-    found = treated(3, 3, story)
+    assert_uncontradicted(3, 3, story)
 
-    assert found.found.false_lines == []
-    assert wrong_steps(found) == []
+
+def test_a_kill_takes_the_reports_with_which_a_leader_commits() -> None:
+    """Others receive the commit position, which the lines of the leader do not explain."""
+    assert_uncontradicted(19, 3, "lossy kills")
 
 
 @pytest.mark.parametrize("grain_ns", [1_000_000, 10_000_000])
@@ -84,10 +90,7 @@ def test_stamps_that_are_equal(grain_ns: int) -> None:
 @pytest.mark.parametrize("story", sorted({*STORIES, *MORE_STORIES}))
 @pytest.mark.parametrize("seed", range(20))
 def test_many_clusters_that_are_treated_badly(seed: int, story: str) -> None:
-    found = treated(seed, 3 if seed % 2 else 5, story)
-
-    assert found.found.false_lines == []
-    assert wrong_steps(found) == []
+    assert_uncontradicted(seed, 3 if seed % 2 else 5, story)
 
 
 @pytest.mark.parametrize(("seed", "count", "story"), [(632, 3, "chaos"), (318, 5, "storm")])
