@@ -100,7 +100,7 @@ Spoilt(i, s, j, kind, term) ==
       [] kind = 6 -> Claim(i, s, term)
       [] kind = 7 -> Close(s)
       [] kind = 8 -> Follow(s, j)
-      [] kind = 9 -> [s EXCEPT !.commitPosition = s.recordedPosition]
+      [] kind = 9 -> [s EXCEPT !.commitPosition = Max(@, s.recordedPosition)]
       [] OTHER    -> s
 
 (***************************************************************************)
