@@ -14,6 +14,8 @@ import pytest
 from canvass.conformance.check import check_units
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
+from canvass.corpus.engine import ProcessEngine
+from canvass.corpus.job import CorpusJob
 from canvass.corpus.parts import screen_part
 from canvass.corpus.plan import Part, Unit, UnitKind, list_units
 from canvass.corpus.rows import Row, RowKind, key_of
@@ -240,6 +242,28 @@ def test_all_runs_of_a_file_with_a_bad_part_are_malformed(
 
     assert {verdict for verdict, *_ in verdicts.values()} == {"MALFORMED"}
     assert (verdicts, divergences) == check_whole_runs(broken.parent, cache)
+
+
+@pytest.mark.tlc
+def test_a_file_with_a_bad_part_and_a_forbidden_step_is_checked_again_once(
+    files: Path, tmp_path: Path
+) -> None:
+    """The bad part has the file read again as a whole, and so its runs with open steps, too."""
+    (path,) = files.iterdir()
+    broken = tmp_path / "set" / path.name
+    broken.parent.mkdir()
+    rewrite(path, broken, "step", pq.read_metadata(path).num_rows // 2, lambda _: -7, 40)
+    units = list_units([broken.parent])
+    checker, out = TaskChecker.of(cache=tmp_path / "cache"), tmp_path / "out"
+    job = CorpusJob(ProcessEngine(), checker, out, task_cost=units[0].cost // 5)
+
+    job.run(units)
+
+    table = pq.read_table(out / "verdicts")
+    names = table["run_id"].to_pylist()
+    assert job.asked
+    assert sorted(names) == sorted(set(names))
+    assert set(table["verdict"].to_pylist()) == {"MALFORMED"}
 
 
 def test_a_part_may_begin_with_a_members_first_event(
