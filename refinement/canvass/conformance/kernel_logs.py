@@ -197,10 +197,7 @@ def _lacking(
     committed_length: int,
     term: int,
 ) -> int:
-    """Give a position up to which a leader of ``term`` lacks committed entries, else -1.
-
-    The leader needs those of older terms.
-    """
+    """Give a position where a leader of ``term`` lacks committed entries of older terms, or -1."""
     end = committed_length
     while committed > _UNKNOWN and top != _UNKNOWN:
         start = nodes[committed, 1]

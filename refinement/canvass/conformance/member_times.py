@@ -122,7 +122,7 @@ class Latest:
     def flags(self, rises: Flags, falls: Flags, unknown: Flags) -> Ints:
         """Give the value of a flag before each row: 1, 0, or -1 if it is not known.
 
-        A row that raises the flag and lowers it raises it.
+        A row in both ``rises`` and ``falls`` sets the flag to 1.
         """
         sets = np.where(rises, 1, np.where(unknown, -1, 0))
         place = np.maximum.accumulate(np.where(rises | falls | unknown, np.arange(len(sets)), -1))
