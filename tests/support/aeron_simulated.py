@@ -6,9 +6,11 @@ taken are kept as the truth. Nothing here reads a log.
 
 What Aeron has no counterpart of is left out: its transport drops no single message, so that no
 message between members is lost but by cuts; no member loses its disk for good; the revision is one
-without hardenings. That a member whose module is TERMINATING stays so when it comes into an
-election follows from Aeron's source, as do the places of `rollback` lines: no captured log shows
-them.
+without hardenings. A simulated leader that shuts the cluster down sends the termination position
+some milliseconds after it has appended the request for a snapshot, and Aeron's leader at once: so
+the lines of that request come when the position is sent. That a member whose module is TERMINATING
+stays so when it comes into an election follows from Aeron's source, as do the places of `rollback`
+lines: no captured log shows them.
 """
 
 from __future__ import annotations
@@ -253,6 +255,7 @@ class _Writer:
         self._module = "INIT"
         self._acks = 0
         self._ended = True
+        self._held: list[tuple[type[ClusterEvent], tuple[Any, ...], dict[str, Any]]] | None = None
 
     def write(self, steps: Sequence[Taken], seen: deque[_Seen]) -> None:
         """Write the lines of all steps."""
@@ -267,6 +270,9 @@ class _Writer:
         assert not seen, "each step that was seen was recorded"
 
     def _log(self, kind: type[ClusterEvent | ProcessStart], *values: Any, **named: Any) -> None:
+        if self._held is not None and issubclass(kind, records.StateChange | records.ServiceAck):
+            self._held.append((kind, values, named))
+            return
         self._time += LINE_NS
         if kind is not ProcessStart:
             values = (self._id, *values)
@@ -276,6 +282,7 @@ class _Writer:
 
     def _step(self, taken: Taken, before: Member | None, seen: _Seen | None) -> None:
         if taken.action == "Restart":
+            self._end_shutdown(is_sent=False)
             self._start(taken.state)
             return
         assert before is not None
@@ -287,8 +294,12 @@ class _Writer:
         if taken.action == "Terminate":
             self._terminate(before)
             return
+        if before.election_state is ElectionState.CLOSED is not after.election_state:
+            self._end_shutdown(is_sent=False)
         self._acknowledge(after, seen)
         self._module_changes(taken, before, seen)
+        if taken.action == "InitiateTermination":
+            self._end_shutdown(is_sent=True)
         if before.role is not after.role:
             self._log(records.RoleChange, before.role.value, after.role.value, "")
         if after.recorded_position < before.recorded_position:
@@ -447,9 +458,20 @@ class _Writer:
             self._state(new, "null != clusterTermination" if ends else "snapshot complete")
         elif taken.action != "ConsumeLog":
             toggle = "" if seen.toggle is None else seen.toggle.name
+            if seen.toggle is ControlToggle.SHUTDOWN and taken.action != "InitiateTermination":
+                self._held = []
             self._state(new, f"ClusterControl.{toggle}")
         else:
             self._state(new, f"ReplayClusterAction.{new}")
+
+    def _end_shutdown(self, *, is_sent: bool) -> None:
+        """Write the lines that wait for the termination position, or take them back."""
+        held, self._held = self._held, None
+        for kind, values, named in held or ():
+            if is_sent:
+                self._log(kind, *values, **named)
+        if held and not is_sent:
+            self._module = "ACTIVE"
 
     def _control(self, seen: _Seen | None) -> str:
         """The state of the module after a step, as Aeron has it: what ends a cluster stays."""

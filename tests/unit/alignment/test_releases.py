@@ -10,7 +10,7 @@ import pytest
 from canvass.cli.main import run as canvass
 from canvass.conformance.verdict import Verdict
 from canvass.traces.alignment.importer import EXPLAINED, import_logs
-from support.aeron_runs import FINDING, RELEASES, SAMPLES
+from support.aeron_runs import FINDING, RELEASES, SAMPLES, aligned
 from support.checked_runs import checked
 
 
@@ -36,6 +36,26 @@ def test_the_revision_is_that_of_the_release_or_the_one_that_is_asked_for(
     canvass(["import", "aeron", str(logs), "--out", str(tmp_path / "run"), *options])
 
     assert json.loads((tmp_path / "run" / "run.json").read_text())["revision"] == revision
+
+
+@pytest.mark.parametrize(("release", "shown"), [("1.50.4-kills", True), ("1.48.11-calm", False)])
+def test_a_line_shows_a_request_to_terminate_if_it_names_the_request(
+    release: str, shown: bool
+) -> None:
+    (path,) = (one for one in RELEASES if one.name == release)
+    requests = [
+        (step, live)
+        for live in aligned(path).members.values()
+        for step in live.emitted
+        if step.action == "InitiateTermination"
+    ]
+    ((step, live),) = requests
+    lines = [live.windows.trajectory.lines.records[k] for k in step.lines]
+
+    assert {to for to, _ in step.sends} == {0, 1, 2} - {live.member_id}
+    assert [getattr(line, "reason", None) for line in lines] == (
+        ["ClusterControl.SHUTDOWN"] if shown else []
+    )
 
 
 def test_events_that_the_user_says_are_disabled_are_said_not_to_be_printed(

@@ -25,7 +25,13 @@ from canvass.traces.aeron_log.event_types import (
     release_of,
 )
 from canvass.traces.aeron_log.logs import ClusterLogs
-from canvass.traces.aeron_log.records import ClusterEvent, LogRecord, ProcessStart, Start
+from canvass.traces.aeron_log.records import (
+    ClusterEvent,
+    LogRecord,
+    ProcessStart,
+    Start,
+    StateChange,
+)
 
 EventClass: TypeAlias = type[ClusterEvent]
 
@@ -72,6 +78,11 @@ class LogVocabulary:
         Aeron: ``Election.state`` logs first up to 1.44; from 1.45.0 it logs last.
         """
         return self.release < Release(1, 45)
+
+    @property
+    def names_requests(self) -> bool:
+        """Whether the reason of a ``STATE_CHANGE`` shows what an operator has asked for."""
+        return self.release >= LATER_FIELDS[StateChange]["reason"]
 
 
 def events_named(text: str) -> frozenset[str]:

@@ -151,6 +151,7 @@ def align(
         rare=events is None,
         reached={state for i in known for state in _reached(logs.members[i])},
         change_before_role=printed.prints_change_before_role,
+        names_requests=printed.names_requests,
     )
     readers = {i: LineReader(logs.members[i], vocabulary) for i in known}
     whole = all(logs.members[i].reread is None for i in known)

@@ -362,8 +362,7 @@ class DrivenMember:
         planned = step.state
         if _CONTROL(after) != _CONTROL(planned):
             return False
-        printed = step.lines and step.given.message is None and step.action != "Terminate"
-        if printed and planned.commit_position != after.commit_position:
+        if step.shows_commit_position and planned.commit_position != after.commit_position:
             return False
         replicates = planned.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
         return replicates or planned.append_position == after.append_position

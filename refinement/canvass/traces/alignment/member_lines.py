@@ -61,10 +61,14 @@ class Vocabulary:
     change_before_role
         Whether a step prints the change of its election state before that of its role, and a change
         to CANVASS still shows the former leader. So it is up to release 1.44.
+    names_requests
+        Whether a change of the module's state shows the operator's request. So it is from release
+        1.50 on.
     """
 
     events: frozenset[type[ClusterEvent]]
     change_before_role: bool = False
+    names_requests: bool = True
 
     def prints(self, kind: type[ClusterEvent]) -> bool:
         """Whether the log has lines of that event."""
@@ -95,6 +99,7 @@ def vocabulary_of(
     rare: bool = True,
     reached: Collection[str] = (),
     change_before_role: bool = False,
+    names_requests: bool = True,
 ) -> Vocabulary:
     """The steps and receipts that the logs of a cluster print.
 
@@ -107,12 +112,12 @@ def vocabulary_of(
     reached
         The states that members have reached. A rare event is disabled if a state was reached that
         needs it.
-    change_before_role
+    change_before_role, names_requests
         As in `Vocabulary`.
     """
     likely = {kind for kind, state in _RARE.items() if state not in reached} if rare else set()
     events = (PRINTED_STEPS | RECEIPTS) & (kinds | likely)
-    return Vocabulary(events, change_before_role)
+    return Vocabulary(events, change_before_role, names_requests)
 
 
 _RARE: Final[Mapping[type[ClusterEvent], str]] = {
@@ -156,6 +161,10 @@ ROLLED_BACK: Final = "rollback"
 """The reason of a module's change of state when an election takes back its request for a snapshot,
 from 1.51.0 on."""
 
+_TERMINATION_REQUESTS: Final = frozenset({"ClusterControl.SHUTDOWN", "ClusterControl.ABORT"})
+"""The reasons of a module's change of state when an operator asks a leader to terminate all
+members, from 1.50.0 on."""
+
 _LEADERLESS: Final = frozenset(
     {"CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"}
     | {"LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
@@ -198,8 +207,10 @@ class MemberLines:
         The other lines of the cluster component, each with the index of the record before which it
         stands.
     acknowledged
-        For each line that ends a snapshot or a termination: the position that the services have
-        acknowledged. Without a line, the position with which the member starts again, or -1.
+        For each line that ends a snapshot or a termination, or asks for a termination: the position
+        that the services have acknowledged. Without a line, the position with which the member
+        starts again after a snapshot, the end of what the leader had recorded after a request, or
+        -1.
     times
         For each of ``records`` the wall time in ns.
     """
@@ -271,6 +282,17 @@ def is_termination(record: Line) -> bool:
     )
 
 
+def asks_to_terminate(record: Line) -> bool:
+    """Whether a line shows that a leader asks all members to terminate.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.checkClusterControlToggle``. The leader sends the request before
+    it logs the line. A leader that is asked to shut down takes a snapshot before it terminates.
+    """
+    return isinstance(record, StateChange) and record.reason in _TERMINATION_REQUESTS
+
+
 def is_start(record: Line) -> bool:
     """Whether a line begins the first election of a process."""
     return isinstance(record, NewElection) and record.reason == NODE_STARTED
@@ -298,7 +320,7 @@ class LineReader:
         self._acknowledged = NULL_VALUE
         self._failed = False
         self._is_electing = False
-        self._snapshot = NULL_VALUE
+        self._snapshot = self._request = NULL_VALUE
         self.shift = 0
         self._offset: int | None = None
         self._join = NULL_VALUE
@@ -332,6 +354,8 @@ class LineReader:
             lines.acknowledged[index] = self._acknowledged
             if is_snapshot_end(record):
                 self._snapshot = index
+            elif asks_to_terminate(record):
+                self._request = index
             elif (
                 isinstance(record, NewElection)
                 and is_start(record)
@@ -354,12 +378,25 @@ class LineReader:
         if isinstance(record, ServiceAck):
             self._acknowledged = record.log_position
             self._failed |= record.relevant_id == NULL_VALUE
+            if not any(isinstance(one, ProcessStart) for one in self.lines.records[-1:]):
+                self._note_request(record.log_position)
         elif isinstance(record, StateChange) and record.old_state == "ACTIVE":
             self._acknowledged, self._failed = NULL_VALUE, False
         elif isinstance(record, NewElection):
             self._is_electing = True
+            self._note_request(record.append_position)
         elif isinstance(record, records.ElectionStateChange):
             self._is_electing = record.new_state != ElectionState.CLOSED.value
+
+    def _note_request(self, position: int) -> None:
+        """Note the position of the last request to terminate, if it is not known yet.
+
+        The services acknowledge it in the same process. Else the next election begins with the end
+        of what the leader had recorded; it has written nothing since the request.
+        """
+        if self._request >= 0:
+            self.lines.acknowledged[self._request] = position
+        self._request = NULL_VALUE
 
     def _is_modelled(self, record: LogRecord) -> bool:
         """Whether a change of the module's state is a step of the model.
@@ -371,7 +408,7 @@ class LineReader:
         """
         if is_termination(record):
             return not self._is_electing
-        return is_snapshot_end(record) and not self._failed
+        return asks_to_terminate(record) or (is_snapshot_end(record) and not self._failed)
 
     def _without_old_join(self, record: records.ElectionStateChange) -> Line:
         """A change of the election state without the join position of an earlier catch-up.
@@ -389,6 +426,7 @@ class LineReader:
         """Drop the first ``count`` records, and the other lines that stand before them."""
         one = self.lines
         self._snapshot -= count
+        self._request -= count
         self.lines = MemberLines(
             one.member_id,
             one.files,

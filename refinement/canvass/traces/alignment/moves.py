@@ -38,6 +38,7 @@ from canvass.traces.alignment.facts import TERM_ENTRY_BYTES, ClusterFacts
 from canvass.traces.alignment.member_lines import (
     FOREVER,
     MemberLines,
+    asks_to_terminate,
     is_snapshot_end,
     is_start,
     is_termination,
@@ -111,7 +112,8 @@ class Moves:
         self._announcements = [k for k, m in messages if isinstance(m, NewLeadershipTerm)]
         self._shows_termination = lines.vocabulary.prints(records.StateChange)
         self._shows_replay = lines.vocabulary.prints(records.ReplayNewLeadershipTerm)
-        self._terminates = {k for k, record in enumerate(lines.records) if is_termination(record)}
+        found = enumerate(lines.records)
+        self._terminates = {k for k, one in found if is_termination(one) or asks_to_terminate(one)}
 
     def take(self, s: Member, action: str, given: Input) -> Outcome | None:
         """The outcome of one step of the core or of `ASSUME_COMMIT`; None if it is impossible."""
@@ -243,7 +245,7 @@ class Moves:
         if k in self._terminates or not self._shows_termination:
             yield "Terminate", NO_INPUT
             asked = self.lines.acknowledged.get(k, -1)
-            if s.termination_position < 0 and asked in (-1, s.publication_position):
+            if asked in (-1, s.publication_position):
                 yield "InitiateTermination", NO_INPUT
         if s.termination_position <= s.commit_position:
             return

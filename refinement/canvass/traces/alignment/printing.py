@@ -6,6 +6,7 @@ message is a line of its own. It stands before the lines that the step prints.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from canvass.traces.alignment.member_lines import (
     NODE_STARTED,
     MemberLines,
     Vocabulary,
+    asks_to_terminate,
     is_snapshot_end,
     is_start,
     is_termination,
@@ -40,24 +42,26 @@ class PrintedLine:
     append_bounds
         The smallest and the largest append position of a `NewElection`. They differ, as the archive
         goes on recording between this line and the step.
+    shows
+        Whether a change of the module's state shows the step.
     """
 
     kind: type[ClusterEvent]
     values: dict[str, Any]
     append_bounds: tuple[int, int] | None = None
+    shows: Callable[[Line], bool] | None = None
 
     def agrees(self, record: Line) -> bool:
         """Whether a line of a log has these values."""
         if not self._is_alike(record) or not self._is_within_bounds(record):
             return False
-        if self.kind is records.StateChange:
-            end = self.values["new_state"] == "CLOSED"
-            return is_termination(record) if end else is_snapshot_end(record)
+        if self.shows is not None:
+            return self.shows(record)
         return all(getattr(record, name) == value for name, value in self.values.items())
 
     def differing(self, record: Line) -> int:
         """The number of fields in which a line of the same kind differs; 0 for other kinds."""
-        if not self._is_alike(record) or self.kind is records.StateChange:
+        if not self._is_alike(record) or self.shows is not None:
             return 0
         others = [name for name, value in self.values.items() if getattr(record, name) != value]
         return len(others) + (not self._is_within_bounds(record))
@@ -132,6 +136,8 @@ def logged_lines(
     vocabulary: Vocabulary, action: str, s: Member, outcome: Outcome
 ) -> list[PrintedLine]:
     """The lines of a step that a log with a vocabulary contains, in the order of the log."""
+    if action == "InitiateTermination" and not vocabulary.names_requests:
+        return []
     lines = [line for line in printed_lines(action, s, outcome) if vocabulary.prints(line.kind)]
     begins = action == "Restart" or s.election_state is _CLOSED
     if not vocabulary.change_before_role or begins:
@@ -171,10 +177,8 @@ def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine
         return ()
     if action == "OnReplayNewLeadershipTermEvent":
         return (_entry(s, n),)
-    if action == "Terminate":
-        return (PrintedLine(records.StateChange, {"new_state": "CLOSED"}),)
-    if action == "TakeSnapshot":
-        return (PrintedLine(records.StateChange, {"new_state": "ACTIVE"}),)
+    if action in _SHOWN_BY:
+        return (PrintedLine(records.StateChange, {}, shows=_SHOWN_BY[action]),)
     lines: list[PrintedLine] = []
     started = action == "Restart"
     begins = started or (s.election_state is _CLOSED and n.election_state is not _CLOSED)
@@ -201,12 +205,13 @@ def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine
     return tuple(lines)
 
 
+_SHOWN_BY: Final[dict[str, Callable[[Line], bool]]] = {
+    "InitiateTermination": asks_to_terminate,
+    "TakeSnapshot": is_snapshot_end,
+    "Terminate": is_termination,
+}
+"""For each step that changes the state of the module: whether a line shows it."""
+
 _NAMED: Final = frozenset(
-    {
-        "OnReplayNewLeadershipTermEvent",
-        "Terminate",
-        "TakeSnapshot",
-        "Restart",
-        "OnNewLeadershipTerm",
-    }
+    {"OnReplayNewLeadershipTermEvent", "Restart", "OnNewLeadershipTerm", *_SHOWN_BY}
 )

@@ -95,6 +95,12 @@ class Step(Struct):
         return self.lines if self.given.message is None else self.lines[1:]
 
     @property
+    def shows_commit_position(self) -> bool:
+        """Whether its lines depend on the commit position."""
+        ends = self.action in ("InitiateTermination", "Terminate")
+        return bool(self.lines) and self.given.message is None and not ends
+
+    @property
     def is_inferred_receipt(self) -> bool:
         """Whether it receives a message, and no line shows that."""
         return self.given.message is not None and not self.lines
@@ -461,7 +467,7 @@ def upper_bounds(trajectory: Trajectory) -> list[Bounds]:
             recorded = UNBOUNDED
         elif step.action in ("OnReplayNewLeadershipTermEvent", "TakeSnapshot"):
             committed = before.commit_position if before is not None else 0
-        elif step.lines and step.given.message is None:
+        elif step.shows_commit_position:
             committed = s.commit_position
     bounds.reverse()
     _note_written(steps, bounds)

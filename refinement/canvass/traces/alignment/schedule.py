@@ -66,7 +66,7 @@ def _is_done(s: Member, step: Step) -> bool:
         done: bool = getattr(s, quantity) >= step.given.position
         return done
     if step.action == "InitiateTermination":
-        return s.termination_position >= 0
+        return s.termination_leadership_term_id == s.module_leadership_term_id
     return step.action == PROCESS_END
 
 
@@ -555,7 +555,7 @@ class Schedule(DrivenCluster):
             return
         leaves = step.state.election_state is not _CLOSED or step.action in (
             PROCESS_END,
-            "Terminate",
+            "InitiateTermination",
         )
         need = self._needs.get((live.member_id, term_of(s)), -1) if leaves else -1
         if step.action == "RecordLog":

@@ -44,6 +44,7 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import with_record
+from canvass.traces.aeron_log.records import StateChange
 from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, TICKS, Move, Moves, receive
 from canvass.traces.alignment.replay import (
@@ -81,7 +82,7 @@ _ELECTION_ONLY: Final = frozenset(
     {CanvassPosition, CatchupPosition, NewLeadershipTerm, RequestVote, StopCatchup, Vote}
 )
 """The kinds of messages that a closed member sends only as answers."""
-_TICKING: Final = frozenset(TICKS.values())
+_TICKING: Final = frozenset({*TICKS.values(), "InitiateTermination"})
 
 
 _PHASE: Final = attrgetter(
@@ -176,7 +177,9 @@ class Windows:
         self.active_sets = (
             [moves.all] if moves.rules.is_149 else [own | one for one in chosen] + chosen
         )
-        self.silent_messages = trajectory.lines.vocabulary.silent_messages | more_silent
+        vocabulary = trajectory.lines.vocabulary
+        self.silent_messages = vocabulary.silent_messages | more_silent
+        self._shows_requests = vocabulary.names_requests and vocabulary.prints(StateChange)
         self._may_send = [_may_send(step) for step in self.steps]
         # Many trajectories of a member have the same states.
         self._sent = moves.sent[self.silent_messages, trusts_lines]
@@ -404,7 +407,7 @@ class Windows:
             if kind is CommitPosition:
                 for active in self.likely(s):
                     yield "UpdateLeaderPosition", Input(active=active, commit_interval=True)
-            elif kind is TerminationPosition:
+            elif kind is TerminationPosition and not self._shows_requests:
                 yield "InitiateTermination", NO_INPUT
         elif kind is AppendPosition:
             yield "UpdateFollowerPosition", NO_INPUT
