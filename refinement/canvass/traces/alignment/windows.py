@@ -234,8 +234,9 @@ class Windows:
         if s.election_state is _CLOSED:
             if type(m) is AppendPosition:
                 return self._reports(t, s, to, m)
-            if type(m) is CommitPosition and leads_closed(s, m.leadership_term_id):
-                return self._commits(t, s, m.log_position)
+            if type(m) is CommitPosition:
+                leads = leads_closed(s, m.leadership_term_id)
+                return leads and self._commits(t, s, m.log_position)
             if not self.silent_messages and type(m) in _ELECTION_ONLY:
                 return False
         following = self.steps[t + 1 : t + 2] if isinstance(m, TerminationAck) else ()
