@@ -143,30 +143,27 @@ def _find_bounds(members: Mapping[int, ClockedLog]) -> Bounds:
     return bounds
 
 
+_KEYS: Final[dict[type[Line], tuple[str, ...]]] = {
+    records.RequestVote: ("candidate_term_id",),
+    records.Vote: ("candidate_term_id",),
+    records.NewLeadershipTerm: ("leadership_term_id",),
+    records.AppendPosition: ("leadership_term_id",),
+    records.CatchupPosition: ("leadership_term_id",),
+    records.TerminationAck: ("leadership_term_id",),
+    records.CanvassPosition: ("log_leadership_term_id", "log_position", "leadership_term_id"),
+}
+"""The messages of which an earliest send is known, each with the fields that identify it. Reports
+of a catch-up have flags, and are left out.
+"""
+
+
 def _message_key(record: Line) -> tuple[int, tuple[object, ...]] | None:
     """The sender of a received message, and the key of its earliest send; none for other lines."""
-    match record:
-        case records.RequestVote():
-            return record.candidate_member_id, ("RequestVote", record.candidate_term_id)
-        case records.Vote():
-            return record.follower_member_id, ("Vote", record.candidate_term_id)
-        case records.NewLeadershipTerm():
-            return record.leader_member_id, ("NewLeadershipTerm", record.leadership_term_id)
-        case records.AppendPosition(flags=0):
-            return record.follower_member_id, ("AppendPosition", record.leadership_term_id)
-        case records.CatchupPosition():
-            return record.follower_member_id, ("CatchupPosition", record.leadership_term_id)
-        case records.TerminationAck():
-            return record.sender_member_id, ("TerminationAck", record.leadership_term_id)
-        case records.CanvassPosition():
-            return record.follower_member_id, (
-                "CanvassPosition",
-                record.log_leadership_term_id,
-                record.log_position,
-                record.leadership_term_id,
-            )
-        case _:
-            return None
+    kind = type(record)
+    if kind not in _KEYS or getattr(record, "flags", None):
+        return None
+    key = (kind.__name__, *(getattr(record, name) for name in _KEYS[kind]))
+    return getattr(record, records.SENDER_FIELDS[kind]), key
 
 
 def _earliest_sends(log: ClockedLog) -> dict[tuple[object, ...], int]:

@@ -18,25 +18,20 @@ from canvass.traces.aeron_log.incarnations import LineCounts
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
-    AppendPosition,
-    CanvassPosition,
-    CatchupPosition,
+    SENDER_FIELDS,
     ClusterEvent,
-    CommitPosition,
     ElectionStateChange,
+    Line,
     LogRecord,
     NewElection,
     NewLeadershipTerm,
     ProcessStart,
     ReplayNewLeadershipTerm,
     RequestVote,
-    TerminationAck,
-    Vote,
 )
 from canvass.traces.aeron_log.source import LogName, LogSource, is_similar_name, parse_log_name
 from canvass.traces.limits import MAX_MEMBERS
 
-_OF_A_FOLLOWER: Final = (AppendPosition, CanvassPosition, CatchupPosition, Vote)
 _KEY_KINDS: Final = frozenset(
     {
         ElectionStateChange,
@@ -48,7 +43,11 @@ _KEY_KINDS: Final = frozenset(
     }
 )
 """The records that are kept in memory of each log, as they show elections, leaders and terms."""
-_OF_A_LEADER: Final = (CommitPosition, NewLeadershipTerm, ElectionStateChange)
+_NAMES_MEMBER: Final[dict[type[Line], str]] = {
+    **SENDER_FIELDS,
+    ElectionStateChange: "leader_member_id",
+}
+"""The field with a sender or leader, for each record that has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,12 +330,6 @@ def members_named(records: Iterable[LogRecord]) -> set[int]:
     """The ids of members that records name as senders or leaders."""
     heard: set[int] = set()
     for record in records:
-        if isinstance(record, _OF_A_FOLLOWER):
-            heard.add(record.follower_member_id)
-        elif isinstance(record, _OF_A_LEADER):
-            heard.add(record.leader_member_id)
-        elif isinstance(record, RequestVote):
-            heard.add(record.candidate_member_id)
-        elif isinstance(record, TerminationAck):
-            heard.add(record.sender_member_id)
+        if (name := _NAMES_MEMBER.get(type(record))) is not None:
+            heard.add(getattr(record, name))
     return heard

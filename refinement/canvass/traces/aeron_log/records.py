@@ -407,4 +407,16 @@ def unaligned(record: Line) -> str:
     return ""
 
 
+SENDER_FIELDS: Final[dict[type[Line], str]] = {
+    CanvassPosition: "follower_member_id",
+    RequestVote: "candidate_member_id",
+    Vote: "follower_member_id",
+    NewLeadershipTerm: "leader_member_id",
+    AppendPosition: "follower_member_id",
+    CommitPosition: "leader_member_id",
+    CatchupPosition: "follower_member_id",
+    TerminationAck: "sender_member_id",
+}
+"""For each event of a received message that names its sender: the field with the sender."""
+
 LogRecord: TypeAlias = ClusterEvent | ProcessStart | TruncatedLine | DamagedLine
