@@ -14,6 +14,8 @@ from pathlib import Path
 
 from canvass.cluster import messages
 from canvass.cluster.core import step as core_step
+from canvass.traces.aeron_log.event_types import NEWEST
+from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, LogVocabulary
 from canvass.traces.aeron_log.logs import (
     ClusterLogs,
     MemberLog,
@@ -24,7 +26,11 @@ from canvass.traces.aeron_log.records import AppendPosition, LogRecord
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.driven_member import LOST, DrivenMember
 from canvass.traces.alignment.importer import ImportSummary, summarise
+from canvass.traces.alignment.member_lines import PRINTED_STEPS
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
+
+ALL_EVENTS = LogVocabulary(NEWEST, PRINTED_STEPS | RECEIPTS)
+"""The vocabulary of a log of the newest release with all events."""
 
 _ROOT = Path(__file__).parents[2]
 OTHERS = _ROOT.parent / "shared" / "aeron-traces"

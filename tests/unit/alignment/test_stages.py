@@ -47,11 +47,8 @@ from canvass.traces.alignment.completeness import (
 from canvass.traces.alignment.driven_cluster import Conflict
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import (
-    ALL_EVENTS,
     MemberLines,
-    Vocabulary,
     member_lines,
-    vocabulary_of,
 )
 from canvass.traces.alignment.moves import PROCESS_END, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
@@ -60,7 +57,7 @@ from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.solving import Solution, move_left, with_early_ticks
 from canvass.traces.alignment.unmatched import _falling, decide_unmatched
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
-from support.aeron_runs import SAMPLES
+from support.aeron_runs import ALL_EVENTS, SAMPLES
 
 RULES = Rules(3)
 
@@ -114,24 +111,6 @@ def test_a_tick_that_changes_nothing_prints_nothing() -> None:
 def test_each_election_state_has_its_tick() -> None:
     assert [TICKS[state] for state in list(TICKS)[:2]] == ["ElectionInit", "Canvass"]
     assert len(TICKS) == 17
-
-
-def test_events_that_no_log_has_are_silent_but_for_rare_ones() -> None:
-    vocabulary = vocabulary_of(ALL_EVENTS.events - {records.CommitPosition, records.StopCatchup})
-
-    assert vocabulary.silent_messages == {"CommitPosition"}
-    assert not vocabulary.prints(records.CommitPosition)
-    assert vocabulary.prints(records.StopCatchup)
-    assert Vocabulary(frozenset()).silent_messages >= {"Vote", "CommitPosition"}
-
-
-def test_a_rare_event_is_disabled_if_a_member_got_where_it_leads_and_no_line_shows_it() -> None:
-    kinds = ALL_EVENTS.events - {records.CatchupPosition, records.StopCatchup}
-    vocabulary = vocabulary_of(kinds, reached={"FOLLOWER_CATCHUP", "CLOSED"})
-
-    assert vocabulary.silent_messages == {"CatchupPosition"}
-    assert vocabulary_of(kinds, reached={"CLOSED"}).silent_messages == frozenset()
-    assert vocabulary_of(ALL_EVENTS.events, reached={"FOLLOWER_CATCHUP"}) == ALL_EVENTS
 
 
 def test_each_member_is_replayed_alone_to_its_last_line() -> None:
@@ -411,7 +390,7 @@ def test_a_senders_steps_are_looked_through_so_many_times_only(
 
 def test_a_candidate_that_wins_has_the_votes_that_others_granted() -> None:
     logs = read_cluster([SAMPLES[0]])
-    vocabulary = Vocabulary(ALL_EVENTS.events - {records.Vote})
+    vocabulary = replace_fields(ALL_EVENTS, kinds=ALL_EVENTS.kinds - {records.Vote})
     lines = {i: member_lines(log, vocabulary) for i, log in logs.members.items()}
     known = cluster_facts(lines)
     (leader, term), granted = next(iter(known.votes.items()))
@@ -457,6 +436,15 @@ def test_a_leader_begins_its_replay_before_it_receives_reports() -> None:
     assert not found.sends_after(8, 1, message)
     assert Windows(begun, found.moves).sends_after(8, 1, message)
     assert found.slot(8, 1, message) == -1
+
+
+def test_commit_positions_of_another_term_are_looked_for_without_the_core() -> None:
+    for i, one in windows().items():
+        asked = one.moves.core_steps
+        for t, found in enumerate(one.steps):
+            if found.state.election_state is ElectionState.CLOSED:
+                assert not one.sends_after(t, (i + 1) % 3, CommitPosition(9, 96, i))
+        assert one.moves.core_steps == asked
 
 
 def test_a_follower_begins_to_copy_though_no_own_line_asks_for_it() -> None:
@@ -529,7 +517,7 @@ def test_others_have_recorded_what_a_follower_replays_without_its_commit() -> No
         for i, before in closed.items()
     }
     for one in windows_of.values():
-        vocabulary = replace_fields(ALL_EVENTS, events=ALL_EVENTS.events - {records.AppendPosition})
+        vocabulary = replace_fields(ALL_EVENTS, kinds=ALL_EVENTS.kinds - {records.AppendPosition})
         one.silent_messages = vocabulary.silent_messages
         one.bounds = [Bounds()]
     schedule = Schedule(windows_of, Matching())

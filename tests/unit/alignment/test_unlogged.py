@@ -20,22 +20,24 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.event_types import Release
 from canvass.traces.aeron_log.records import ElectionStateChange, Line, ProcessStart
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.driven_cluster import Channel
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import (
-    ALL_EVENTS,
     MemberLines,
     wall_times,
+    with_rare_events,
 )
 from canvass.traces.alignment.moves import Moves
 from canvass.traces.alignment.printing import logged_lines
+from support.aeron_runs import ALL_EVENTS
 
 RULES = Rules(3)
 PRODUCTION = replace(
     ALL_EVENTS,
-    events=ALL_EVENTS.events
+    kinds=ALL_EVENTS.kinds
     - {records.CanvassPosition, records.AppendPosition, records.CommitPosition},
 )
 HIDDEN = PRODUCTION.silent_messages
@@ -176,11 +178,35 @@ def nominated() -> tuple[Member, Outcome]:
     return before, outcome
 
 
+def test_events_that_no_log_has_are_silent_but_for_rare_ones() -> None:
+    kinds = ALL_EVENTS.kinds - {records.CommitPosition, records.StopCatchup}
+    vocabulary = with_rare_events(replace(ALL_EVENTS, kinds=kinds), ())
+
+    assert vocabulary.silent_messages == {"CommitPosition"}
+    assert not vocabulary.prints(records.CommitPosition)
+    assert vocabulary.prints(records.StopCatchup)
+    nothing = replace(ALL_EVENTS, kinds=frozenset())
+    assert nothing.silent_messages >= {
+        "Vote",
+        "CommitPosition",
+    }
+
+
+def test_a_rare_event_is_disabled_if_a_member_got_where_it_leads_and_no_line_shows_it() -> None:
+    kinds = ALL_EVENTS.kinds - {records.CatchupPosition, records.StopCatchup}
+    printed = replace(ALL_EVENTS, kinds=kinds)
+    vocabulary = with_rare_events(printed, {"FOLLOWER_CATCHUP", "CLOSED"})
+
+    assert vocabulary.silent_messages == {"CatchupPosition"}
+    assert with_rare_events(printed, {"CLOSED"}).silent_messages == frozenset()
+    assert with_rare_events(ALL_EVENTS, {"FOLLOWER_CATCHUP"}) == ALL_EVENTS
+
+
 @pytest.mark.parametrize(("first", "kinds"), [(False, 0), (True, 1)])
 def test_before_1_45_the_change_of_the_state_stands_before_that_of_the_role(
     first: bool, kinds: int
 ) -> None:
-    vocabulary = replace(ALL_EVENTS, change_before_role=first)
+    vocabulary = replace(ALL_EVENTS, release=Release(1, 44 if first else 45))
     before, outcome = nominated()
     found = [line.kind for line in logged_lines(vocabulary, "Nominate", before, outcome)]
 
@@ -198,6 +224,6 @@ def test_before_1_45_a_change_to_canvass_shows_the_leader_that_the_member_had(
         structs.replace(before, election_state=ElectionState.CANVASS, leader_member_id=NULL_VALUE)
     )
     for first, leader in ((False, NULL_VALUE), (True, 2)):
-        vocabulary = replace(ALL_EVENTS, change_before_role=first)
+        vocabulary = replace(ALL_EVENTS, release=Release(1, 44 if first else 45))
         (line,) = logged_lines(vocabulary, "FollowerReplay", before, outcome)
         assert line.values["leader_member_id"] == leader

@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from canvass.cluster.messages import MESSAGE_TYPES
+from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.event_types import (
     BUILT_IN,
     EVENT_TYPES,
@@ -49,6 +51,11 @@ _LINES: Final = tuple(Release(1, minor) for minor in range(NEWEST.minor, OLDEST.
 
 _NEVER: Final = Release(1 << 30, 0)
 
+RECEIPTS: Final[frozenset[EventClass]] = frozenset(
+    getattr(records, message.__name__) for message in MESSAGE_TYPES
+)
+"""The events that receipts of consensus messages print."""
+
 _ROW_OF: Final[Mapping[EventClass, EventType]] = {row.record: row for row in EVENT_TYPES.values()}
 
 
@@ -69,6 +76,11 @@ class LogVocabulary:
     kinds: frozenset[EventClass]
 
     @property
+    def silent_messages(self) -> frozenset[str]:
+        """The names of the consensus messages whose receipts the logs do not print."""
+        return frozenset(kind.__name__ for kind in RECEIPTS - self.kinds)
+
+    @property
     def prints_change_before_role(self) -> bool:
         """Whether ``ELECTION_STATE_CHANGE`` comes before the ``ROLE_CHANGE`` of the same step. A
         change to CANVASS then still shows the leader that the member had.
@@ -80,9 +92,13 @@ class LogVocabulary:
         return self.release < Release(1, 45)
 
     @property
-    def names_requests(self) -> bool:
-        """Whether the reason of a ``STATE_CHANGE`` shows what an operator has asked for."""
-        return self.release >= LATER_FIELDS[StateChange]["reason"]
+    def shows_requests(self) -> bool:
+        """Whether a ``STATE_CHANGE`` shows, by its reason, what an operator has asked for."""
+        return self.prints(StateChange) and self.release >= LATER_FIELDS[StateChange]["reason"]
+
+    def prints(self, kind: EventClass) -> bool:
+        """Whether the logs have lines of an event."""
+        return kind in self.kinds
 
 
 def events_named(text: str) -> frozenset[str]:

@@ -14,7 +14,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
-from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
+from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, log_vocabulary
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
 from canvass.traces.alignment.completeness import (
@@ -28,12 +28,10 @@ from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import (
     PRINTED_STEPS,
-    RECEIPTS,
     LineReader,
     MemberLines,
-    Vocabulary,
     member_lines,
-    vocabulary_of,
+    with_rare_events,
 )
 from canvass.traces.alignment.replay import Replay
 from canvass.traces.alignment.run_events import MemberCounts
@@ -73,8 +71,8 @@ class Alignment:
 
     Parameters
     ----------
-    rules, logs, vocabulary
-        The rules of the spec, the logs, and the events that they print.
+    rules, logs
+        The rules of the spec, and the logs.
     members
         For each member with a log the counts of the run.
     gaps
@@ -88,7 +86,6 @@ class Alignment:
     rules: Rules
     logs: ClusterLogs
     members: dict[int, MemberCounts]
-    vocabulary: Vocabulary
     gaps: list[str] = field(default_factory=list)
     false_lines: list[Place] = field(default_factory=list)
     stopped: list[Place] = field(default_factory=list)
@@ -144,15 +141,11 @@ def align(
         file = logs.members[known[0]].files[0]
         raise ImportFault(f"{file}: no member came to an election: no log shows a step")
     enabled = None if events is None else frozenset(events)
-    printed = log_vocabulary(logs, enabled)
-    rules = Rules(highest + 1, revision or printed.release.revision)
-    vocabulary = vocabulary_of(
-        printed.kinds,
-        rare=events is None,
-        reached={state for i in known for state in _reached(logs.members[i])},
-        change_before_role=printed.prints_change_before_role,
-        names_requests=printed.names_requests,
-    )
+    vocabulary = log_vocabulary(logs, enabled)
+    rules = Rules(highest + 1, revision or vocabulary.release.revision)
+    if events is None:
+        reached = {state for i in known for state in _reached(logs.members[i])}
+        vocabulary = with_rare_events(vocabulary, reached)
     readers = {i: LineReader(logs.members[i], vocabulary) for i in known}
     whole = all(logs.members[i].reread is None for i in known)
     if whole:
@@ -168,7 +161,7 @@ def align(
         if shift:
             lines[i].times[:] = [time_ns + shift for time_ns in lines[i].times]
     facts = cluster_facts(lines)
-    found = Alignment(rules, logs, {}, vocabulary)
+    found = Alignment(rules, logs, {})
     for i in sorted(logs.members.keys() - {NULL_VALUE, *known}):
         log = logs.members[i]
         found.members[i] = MemberCounts(tuple(path.name for path in log.files))

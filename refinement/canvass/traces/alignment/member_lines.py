@@ -21,6 +21,7 @@ from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.clocks import boot_times
+from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, LogVocabulary
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -44,81 +45,10 @@ PRINTED_STEPS: Final[frozenset[type[ClusterEvent]]] = frozenset(
 )
 """The events that steps print, without the receipts of messages."""
 
-RECEIPTS: Final[frozenset[type[ClusterEvent]]] = frozenset(
-    getattr(records, message.__name__) for message in messages.MESSAGE_TYPES
-)
-"""The events that receipts of consensus messages print."""
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """The events that one log prints.
-
-    Parameters
-    ----------
-    events
-        Kinds of records.
-    change_before_role
-        Whether a step prints the change of its election state before that of its role, and a change
-        to CANVASS still shows the former leader. So it is up to release 1.44.
-    names_requests
-        Whether a change of the module's state shows the operator's request. So it is from release
-        1.50 on.
-    """
-
-    events: frozenset[type[ClusterEvent]]
-    change_before_role: bool = False
-    names_requests: bool = True
-
-    def prints(self, kind: type[ClusterEvent]) -> bool:
-        """Whether the log has lines of that event."""
-        return kind in self.events
-
-    @property
-    def silent_messages(self) -> frozenset[str]:
-        """The names of the silent messages."""
-        return frozenset(kind.__name__ for kind in RECEIPTS - self.events)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a silent message cannot be inferred."""
-        return bool(self.silent_messages - _INFERRED)
-
-
-_INFERRED: Final = frozenset(
+INFERRED: Final = frozenset(
     {"AppendPosition", "CanvassPosition", "CatchupPosition", "CommitPosition", "Vote"}
 )
 """The messages that can be inferred from other lines if they are silent."""
-
-ALL_EVENTS: Final = Vocabulary(PRINTED_STEPS | RECEIPTS)
-
-
-def vocabulary_of(
-    kinds: frozenset[type[ClusterEvent]],
-    *,
-    rare: bool = True,
-    reached: Collection[str] = (),
-    change_before_role: bool = False,
-    names_requests: bool = True,
-) -> Vocabulary:
-    """The steps and receipts that the logs of a cluster print.
-
-    Parameters
-    ----------
-    kinds
-        The events that the logs print.
-    rare
-        Whether rare events count as enabled if no line shows them.
-    reached
-        The states that members have reached. A rare event is disabled if a state was reached that
-        needs it.
-    change_before_role, names_requests
-        As in `Vocabulary`.
-    """
-    likely = {kind for kind, state in _RARE.items() if state not in reached} if rare else set()
-    events = (PRINTED_STEPS | RECEIPTS) & (kinds | likely)
-    return Vocabulary(events, change_before_role, names_requests)
-
 
 _RARE: Final[Mapping[type[ClusterEvent], str]] = {
     records.CatchupPosition: "FOLLOWER_CATCHUP",
@@ -129,6 +59,15 @@ _RARE: Final[Mapping[type[ClusterEvent], str]] = {
     records.RoleChange: "CANDIDATE_BALLOT",
 }
 """Rare events, each with a state that a follower reaches only with it, or an empty text."""
+
+
+def with_rare_events(vocabulary: LogVocabulary, reached: Collection[str]) -> LogVocabulary:
+    """The vocabulary of logs in which rare events count as enabled if no line shows them.
+
+    A rare event is disabled if a member has ``reached`` a state that needs it.
+    """
+    rare = {kind for kind, state in _RARE.items() if state not in reached}
+    return replace(vocabulary, kinds=vocabulary.kinds | rare)
 
 
 FOREVER: Final = 1 << 62
@@ -219,7 +158,7 @@ class MemberLines:
     files: tuple[str, ...]
     records: list[Line]
     messages: list[Message | None]
-    vocabulary: Vocabulary
+    vocabulary: LogVocabulary
     beside: list[tuple[int, Line]] = field(default_factory=list)
     acknowledged: dict[int, int] = field(default_factory=dict)
     times: list[int] = field(default_factory=list)
@@ -311,12 +250,12 @@ class LineReader:
         Nanoseconds that are added to the times of lines.
     """
 
-    def __init__(self, log: MemberLog, vocabulary: Vocabulary) -> None:
+    def __init__(self, log: MemberLog, vocabulary: LogVocabulary) -> None:
         files = tuple(path.name for path in log.files)
         self.lines = MemberLines(log.member_id, files, [], [], vocabulary)
         self.is_ended = False
         self._records = iter(log.every_record())
-        self._kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.events
+        self._kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.kinds
         self._acknowledged = NULL_VALUE
         self._failed = False
         self._is_electing = False
@@ -439,7 +378,7 @@ class LineReader:
         )
 
 
-def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
+def member_lines(log: MemberLog, vocabulary: LogVocabulary) -> MemberLines:
     """The lines of one member, as far as its log is in memory."""
     reader = LineReader(replace(log, reread=None), vocabulary)
     reader.read(len(log.records) + 1)

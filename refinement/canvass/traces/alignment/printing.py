@@ -14,11 +14,11 @@ from canvass.cluster.effects import TruncateLog
 from canvass.cluster.member import ElectionState, Member
 from canvass.cluster.outcome import Outcome
 from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.log_vocabulary import LogVocabulary
 from canvass.traces.aeron_log.records import ClusterEvent, Line, NewElection
 from canvass.traces.alignment.member_lines import (
     NODE_STARTED,
     MemberLines,
-    Vocabulary,
     asks_to_terminate,
     is_snapshot_end,
     is_start,
@@ -133,14 +133,14 @@ def _entry(s: Member, n: Member) -> PrintedLine:
 
 
 def logged_lines(
-    vocabulary: Vocabulary, action: str, s: Member, outcome: Outcome
+    vocabulary: LogVocabulary, action: str, s: Member, outcome: Outcome
 ) -> list[PrintedLine]:
     """The lines of a step that a log with a vocabulary contains, in the order of the log."""
-    if action == "InitiateTermination" and not vocabulary.names_requests:
+    if action == "InitiateTermination" and not vocabulary.shows_requests:
         return []
     lines = [line for line in printed_lines(action, s, outcome) if vocabulary.prints(line.kind)]
     begins = action == "Restart" or s.election_state is _CLOSED
-    if not vocabulary.change_before_role or begins:
+    if not vocabulary.prints_change_before_role or begins:
         return lines
     if outcome.next.election_state is ElectionState.CANVASS:
         lines = [_with_leader(line, s.leader_member_id) for line in lines]

@@ -28,7 +28,7 @@ from canvass.cluster.transitions import begin_election, disk
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ProcessStart
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.member_lines import is_start
+from canvass.traces.alignment.member_lines import INFERRED, is_start
 from canvass.traces.alignment.moves import PROCESS_END
 from canvass.traces.alignment.replay import Path, Repair, Replay, Step, Trajectory
 
@@ -79,7 +79,8 @@ class Repairs:
                 best = total, repair
         if best is None:
             return None
-        unsure = self._lines.vocabulary.is_open or _has_gap(steps, best[1].length)
+        silent_messages = self._lines.vocabulary.silent_messages
+        unsure = not silent_messages <= INFERRED or _has_gap(steps, best[1].length)
         closed = bool(steps) and steps[-1].state.election_state is ElectionState.CLOSED
         received = closed and self._lines.messages[k] is not None
         unsure |= received and self._lines.is_silent_before(k)

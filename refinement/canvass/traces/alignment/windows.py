@@ -44,7 +44,6 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import with_record
-from canvass.traces.aeron_log.records import StateChange
 from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, TICKS, Move, Moves, receive
 from canvass.traces.alignment.replay import (
@@ -177,9 +176,8 @@ class Windows:
         self.active_sets = (
             [moves.all] if moves.rules.is_149 else [own | one for one in chosen] + chosen
         )
-        vocabulary = trajectory.lines.vocabulary
-        self.silent_messages = vocabulary.silent_messages | more_silent
-        self._shows_requests = vocabulary.names_requests and vocabulary.prints(StateChange)
+        self._vocabulary = trajectory.lines.vocabulary
+        self.silent_messages = self._vocabulary.silent_messages | more_silent
         self._may_send = [_may_send(step) for step in self.steps]
         # Many trajectories of a member have the same states.
         self._sent = moves.sent[self.silent_messages, trusts_lines]
@@ -408,7 +406,7 @@ class Windows:
             if kind is CommitPosition:
                 for active in self.likely(s):
                     yield "UpdateLeaderPosition", Input(active=active, commit_interval=True)
-            elif kind is TerminationPosition and not self._shows_requests:
+            elif kind is TerminationPosition and not self._vocabulary.shows_requests:
                 yield "InitiateTermination", NO_INPUT
         elif kind is AppendPosition:
             yield "UpdateFollowerPosition", NO_INPUT
