@@ -370,7 +370,8 @@ class DrivenCluster:
             return bounds
         published, committed = bounds.publication_position, bounds.commit_position
         outgoing = self._outgoing[live.member_id]
-        if bounds.recorded_position <= published and not self._is_bounded(live):
+        is_bounded = any(channel.bounds_sender for _, channel in outgoing)
+        if bounds.recorded_position <= published and not is_bounded:
             return bounds
         for j, channel in outgoing:
             stop = (
@@ -388,10 +389,6 @@ class DrivenCluster:
             published = min(published, _said(announced, "log_position", s.publication_position))
             committed = min(committed, _said(announced, "commit_position", s.commit_position))
         return Bounds(min(bounds.recorded_position, published), committed, published)
-
-    def _is_bounded(self, live: DrivenMember) -> bool:
-        """Whether a message that a member has still to send says how far it had written."""
-        return any(channel.bounds_sender for _, channel in self._outgoing[live.member_id])
 
     def _append(self, live: DrivenMember, path: list[Step]) -> bool:
         """Make silent steps the next ones of a member, after the steps of others that they need.
