@@ -350,17 +350,35 @@ def _received_in_order(found: Solution) -> dict[int, Windows] | None:
 
 
 def _with_early_ticks(best: Solution, segment: Segment) -> Solution:
-    """The solution with early duty cycles of members that are in conflict, if that is better."""
+    """The solution with early duty cycles of members that are in conflict, if that is better.
+
+    All elections of a member are tried at once, then the election of its conflict alone: the same
+    member can receive messages before a duty cycle in one election, and after it in another one.
+    """
     unsent = {i for i, _, _ in best.matching.unmatched if i in best.windows}
-    for i in sorted(unsent | {conflict.member_id for conflict in best.schedule.conflicts}):
+    conflicts = {conflict.member_id: conflict.step for conflict in best.schedule.conflicts}
+    for i in sorted(unsent | conflicts.keys()):
         one = best.windows[i]
-        trajectory = with_early_ticks(one.trajectory, one.moves)
-        if trajectory is None:
-            continue
-        found = _match_and_drive(_new_windows(best) | {i: Windows(trajectory, one.moves)}, segment)
-        if found.quality > best.quality:
-            best = found
+        for since in dict.fromkeys((0, _election_start(one.steps, conflicts.get(i, 0)))):
+            trajectory = with_early_ticks(one.trajectory, one.moves, since)
+            if trajectory is None:
+                continue
+            windows = _new_windows(best) | {i: Windows(trajectory, one.moves)}
+            found = _match_and_drive(windows, segment)
+            if found.quality > best.quality:
+                best = found
+                break
     return best
+
+
+def _election_start(steps: list[Step], at: int) -> int:
+    """The last step before the election that step ``at`` belongs to, or follows."""
+    closed = ElectionState.CLOSED
+    while at > 0 and steps[at].state.election_state is closed:
+        at -= 1
+    while at > 0 and steps[at].state.election_state is not closed:
+        at -= 1
+    return at
 
 
 def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
@@ -409,10 +427,10 @@ def moved_before(trajectory: Trajectory, index: int, place: int, moves: Moves) -
     return moved
 
 
-def with_early_ticks(trajectory: Trajectory, moves: Moves) -> Trajectory | None:
+def with_early_ticks(trajectory: Trajectory, moves: Moves, since: int = 0) -> Trajectory | None:
     """A trajectory in which silent duty cycles come right after the change to their election state.
 
-    None if no duty cycle can come earlier.
+    Only the steps after the one at ``since`` change. None if no duty cycle can come earlier.
 
     Notes
     -----
@@ -423,7 +441,7 @@ def with_early_ticks(trajectory: Trajectory, moves: Moves) -> Trajectory | None:
     """
     trajectory = replace(trajectory, steps=list(trajectory.steps))
     steps, moved = trajectory.steps, False
-    for index in range(1, len(steps)):
+    for index in range(since + 1, len(steps)):
         step, state = steps[index], steps[index - 1].state.election_state
         if step.action != TICKS.get(state) or step.lines or step.resynchronised:
             continue
@@ -438,7 +456,7 @@ def with_early_ticks(trajectory: Trajectory, moves: Moves) -> Trajectory | None:
         if taken is not None:
             steps[place : place + len(taken)] = taken
             moved = True
-    for place in range(len(steps) - 1, 0, -1):
+    for place in range(len(steps) - 1, since, -1):
         taken = _inserted(steps, place, trajectory.lines, moves)
         if taken is not None:
             steps[place : place + len(taken) - 1] = taken
