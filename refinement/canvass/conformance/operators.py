@@ -22,7 +22,7 @@ from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY
 from canvass.spec.files import module_folders, spec_root
 from canvass.steps.oracle import constants_of, step_text
 from canvass.steps.step import Step
-from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
+from canvass.tlc import SHORT_RUN, Outcome, TlcConfig, TlcOptions, run, to_python
 from canvass.traces.actions import Action
 
 MODULES: Final = ("Election", "Replication", "Properties", "RecordingLog", "MemberState")
@@ -162,7 +162,9 @@ def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
     with tempfile.TemporaryDirectory(prefix="canvass-guard-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(text, encoding="utf-8")
-        options = TlcOptions(heap_mib=512, stack_mib=64, library=module_folders())
+        options = TlcOptions(
+            heap_mib=512, stack_mib=64, library=module_folders(), jvm_args=SHORT_RUN
+        )
         with run(module, TlcConfig(constants=constants_of(rules)), options) as tlc:
             printed = [to_python(value) for value in tlc.printed_values()]
             result = tlc.wait()

@@ -24,7 +24,7 @@ from canvass.steps.step import (
     flat_message,
     input_cells,
 )
-from canvass.tlc import Outcome, TlcConfig, TlcError, TlcOptions, run
+from canvass.tlc import SHORT_RUN, Outcome, TlcConfig, TlcError, TlcOptions, run
 from canvass.tlc.values import Function, Seq, Set, Value
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import member_of, message_from
@@ -116,7 +116,9 @@ def _ask_batch(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     with tempfile.TemporaryDirectory(prefix="canvass-oracle-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(module_text(steps), encoding="utf-8")
-        options = TlcOptions(heap_mib=_HEAP_MIB, stack_mib=512, library=module_folders())
+        options = TlcOptions(
+            heap_mib=_HEAP_MIB, stack_mib=512, library=module_folders(), jvm_args=SHORT_RUN
+        )
         with run(module, config_of(rules), options) as tlc:
             for value in tlc.printed_values():
                 number, answer = _answer(value, rules.member_count)

@@ -294,13 +294,11 @@ def run_model(
         If TLC cannot be started.
     """
     from canvass.cli.counterexample import counterexample
-    from canvass.tlc import TlcOptions
+    from canvass.tlc import SHORT_RUN, TlcOptions
     from canvass.tlc import check as check_with_tlc
 
     simulates = entry.mode is Mode.SIMULATE
     workers = settings.workers or entry.workers or processors()
-    # For a model of seconds, Java's optimising compiler takes more time than it saves.
-    is_short = entry.takes is Takes.SECONDS
     options = TlcOptions(
         jar=settings.jar,
         java=settings.java,
@@ -315,7 +313,7 @@ def run_model(
         seed=settings.seed,
         coverage=settings.coverage,
         library=module_folders(root),
-        jvm_args=("-XX:TieredStopAtLevel=1",) if is_short else (),
+        jvm_args=SHORT_RUN if entry.takes is Takes.SECONDS else (),
     )
     module = find_file(f"{entry.module}.tla", root)
     before = _processor_s()

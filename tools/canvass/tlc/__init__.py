@@ -26,9 +26,10 @@ from canvass.tlc.programs import Jar, Java, find_jar, find_java
 from canvass.tlc.results import CheckResult, Outcome, Violation
 from canvass.tlc.runner import TlcRun, check, run
 from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value, format_value, sort_key
-from canvass.tlc.workspace import TlcOptions
+from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 
 __all__ = [
+    "SHORT_RUN",
     "CheckResult",
     "ConfigError",
     "Dump",

@@ -13,12 +13,18 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from canvass.tlc.config import TlcConfig, bind_constants, parse_config
 from canvass.tlc.errors import ConfigError, OptionError, RunError
 from canvass.tlc.programs import Jar, Java
 from canvass.tlc.values import IDENTIFIER
+
+SHORT_RUN: Final = ("-XX:TieredStopAtLevel=1",)
+"""Arguments for Java in a run of seconds.
+
+Java's optimising compiler would take more processor time than it saves.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
