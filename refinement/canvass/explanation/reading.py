@@ -212,9 +212,11 @@ def _changes(
     shorter = truncates and after.recorded_position < s.recorded_position
     effects = (TruncateLog(after.recorded_position),) if shorter else ()
     for line in printed_lines(action.value, s, Outcome(after, effects)):
-        if line.kind is records.RoleChange:
+        # A run does not record which state the module enters for a termination.
+        if line.kind is records.RoleChange or action is Action.INITIATE_TERMINATION:
             continue
         values = _UNRECORDED | {
+            "new_state": after.module_state.value,
             "append_position": after.append_position,
             "old_position": s.append_position,
             "reason": _reason(line.kind, event, s),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cli import explain
-from support.aeron_runs import SAMPLES
+from support.aeron_runs import RELEASES, SAMPLES
 from support.aeron_story import StoryLog, lead, write_story
 from support.interrupting import heed_interrupts
 
@@ -120,6 +120,21 @@ def test_an_imported_run_has_the_leaders_of_its_logs(command: Command, tmp_path:
         (row["leadershipTermId"], row["leaderMemberId"], row["fromNs"])
         for row in json.loads(logs)["leaderships"]
     ]
+
+
+def test_a_run_with_a_request_to_terminate_is_explained(command: Command, tmp_path: Path) -> None:
+    """All members take a snapshot and terminate; the run has these steps but not their lines."""
+    (logs,) = (path for path in RELEASES if path.name == "1.50.4-kills")
+    command("import", "aeron", logs, "--out", tmp_path / "run")
+    streams = (tmp_path / "run").glob("*.ndjson")
+    actions = {
+        json.loads(line)["action"] for one in streams for line in one.read_text().splitlines()
+    }
+    code, out, _ = command("explain", tmp_path / "run")
+
+    assert {"InitiateTermination", "TakeSnapshot", "Terminate"} <= actions
+    assert code == 0
+    assert "Election 1: member" in out
 
 
 def test_rows_that_are_left_out_are_counted(
