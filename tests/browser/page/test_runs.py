@@ -106,7 +106,10 @@ def test_the_strip_has_each_members_states_and_a_click_goes_there(
 def test_play_goes_on_by_itself_and_pauses(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/run/{ids['sample']}?at=0")
     page.get_by_role("button", name="Play").click()
-    expect(page.locator("output.place")).to_have_attribute("data-place", "2")
+    # The page plays on while the test looks, so no single event is sure to be seen.
+    expect(page.locator("output.place")).to_have_attribute(
+        "data-place", re.compile(r"^([2-9]|\d{2,})$")
+    )
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
