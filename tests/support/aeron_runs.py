@@ -43,7 +43,7 @@ SAMPLES = sorted(path for path in _FOLDERS[0].iterdir() if path.is_dir())
 
 
 RELEASES = sorted((_ROOT / "tests" / "captures" / "releases").iterdir())
-"""One captured cluster of each release line, and two with the events of production."""
+"""One or two captured clusters of each release line; two have the events of production."""
 
 MOMENTS = sorted((_ROOT / "tests" / "captures" / "moments").iterdir())
 """Parts of captured clusters up to a moment that is hard to explain."""
@@ -63,6 +63,12 @@ FINDING = _ROOT / "samples" / "aeron-hz6"
 
 MORE_RELEASES = OTHERS.parent / "aeron-captures"
 """More captured clusters of several releases, on machines that have them."""
+
+
+def release_logs(name: str) -> Path:
+    """The folder of a captured cluster in `RELEASES`, by its name."""
+    (found,) = (path for path in RELEASES if path.name == name)
+    return found
 
 
 def captures() -> list[Path]:

@@ -13,7 +13,7 @@ from canvass.traces.alignment.importer import (
     ImportFault,
     import_logs,
 )
-from support.aeron_runs import RELEASES, SAMPLES, lines_of, write_logs
+from support.aeron_runs import SAMPLES, lines_of, release_logs, write_logs
 from support.checked_runs import checked
 
 
@@ -76,7 +76,7 @@ def test_what_a_member_did_after_the_end_of_its_log_is_not_known(tmp_path: Path)
 def test_no_line_is_false_where_messages_cannot_be_inferred(
     release: str, events: tuple[str, ...], tmp_path: Path
 ) -> None:
-    (path,) = (one for one in RELEASES if one.name == release)
+    path = release_logs(release)
     logs = write_logs(tmp_path / "logs", logs_without(path, *events))
     summary = import_logs([logs], tmp_path / "run")
 
@@ -98,7 +98,7 @@ def test_what_the_log_does_not_say_of_starts_and_catch_ups_is_inferred(
 
 
 def test_a_snapshot_whose_position_no_line_says_is_not_contradicted(tmp_path: Path) -> None:
-    (release,) = (path for path in RELEASES if path.name == "1.47.7-kills")
+    release = release_logs("1.47.7-kills")
     logs = write_logs(tmp_path / "logs", logs_without(release, "SERVICE_ACK"))
     summary = import_logs([logs], tmp_path / "run")
 

@@ -10,7 +10,7 @@ import pytest
 from canvass.cli.main import run as canvass
 from canvass.conformance.verdict import Verdict
 from canvass.traces.alignment.importer import EXPLAINED, import_logs
-from support.aeron_runs import FINDING, RELEASES, SAMPLES, aligned
+from support.aeron_runs import FINDING, RELEASES, SAMPLES, aligned, release_logs
 from support.checked_runs import checked
 
 
@@ -42,7 +42,7 @@ def test_the_revision_is_that_of_the_release_or_the_one_that_is_asked_for(
 def test_a_line_shows_a_request_to_terminate_if_it_names_the_request(
     release: str, shown: bool
 ) -> None:
-    (path,) = (one for one in RELEASES if one.name == release)
+    path = release_logs(release)
     requests = [
         (step, live)
         for live in aligned(path).members.values()
@@ -61,7 +61,7 @@ def test_a_line_shows_a_request_to_terminate_if_it_names_the_request(
 def test_events_that_the_user_says_are_disabled_are_said_not_to_be_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (logs,) = (path for path in RELEASES if path.name == "1.52.2-kills-production")
+    logs = release_logs("1.52.2-kills-production")
     out = str(tmp_path / "run")
     code = canvass(["import", "aeron", str(logs), "--out", out, "--events", "production"])
     printed = capsys.readouterr().out

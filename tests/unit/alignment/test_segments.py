@@ -11,7 +11,7 @@ from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.run_events import RunWriter
 from support.aeron_cluster import AeronCluster
-from support.aeron_runs import RELEASES, write_logs
+from support.aeron_runs import release_logs, write_logs
 from support.aeron_text import line_of_1_52
 from support.checked_runs import checked
 
@@ -63,7 +63,7 @@ def test_a_log_is_explained_in_segments_as_well(
 
 @pytest.mark.parametrize("release", ["1.46.9-tail", "1.47.7-kills"])
 def test_a_captured_log_is_explained_in_segments_as_well(release: str, tmp_path: Path) -> None:
-    (logs,) = (path for path in RELEASES if path.name == release)
+    logs = release_logs(release)
     whole, verdict = aligned(logs, tmp_path / "whole", 1_000_000)
     found, verdict_of_segments = aligned(logs, tmp_path / "segments", 250)
 

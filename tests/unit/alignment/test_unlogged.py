@@ -186,10 +186,7 @@ def test_events_that_no_log_has_are_silent_but_for_rare_ones() -> None:
     assert not vocabulary.prints(records.CommitPosition)
     assert vocabulary.prints(records.StopCatchup)
     nothing = replace(ALL_EVENTS, kinds=frozenset())
-    assert nothing.silent_messages >= {
-        "Vote",
-        "CommitPosition",
-    }
+    assert nothing.silent_messages >= {"Vote", "CommitPosition"}
 
 
 def test_a_rare_event_is_disabled_if_a_member_got_where_it_leads_and_no_line_shows_it() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cli import explain
-from support.aeron_runs import RELEASES, SAMPLES
+from support.aeron_runs import SAMPLES, release_logs
 from support.aeron_story import StoryLog, lead, write_story
 from support.interrupting import heed_interrupts
 
@@ -124,7 +124,7 @@ def test_an_imported_run_has_the_leaders_of_its_logs(command: Command, tmp_path:
 
 def test_a_run_with_a_request_to_terminate_is_explained(command: Command, tmp_path: Path) -> None:
     """All members take a snapshot and terminate; the run has these steps but not their lines."""
-    (logs,) = (path for path in RELEASES if path.name == "1.50.4-kills")
+    logs = release_logs("1.50.4-kills")
     command("import", "aeron", logs, "--out", tmp_path / "run")
     streams = (tmp_path / "run").glob("*.ndjson")
     actions = {

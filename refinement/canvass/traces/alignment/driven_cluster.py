@@ -370,8 +370,9 @@ class DrivenCluster:
             return bounds
         published, committed = bounds.publication_position, bounds.commit_position
         outgoing = self._outgoing[live.member_id]
-        is_bounded = any(channel.bounds_sender for _, channel in outgoing)
-        if bounds.recorded_position <= published and not is_bounded:
+        if bounds.recorded_position <= published and not any(
+            channel.bounds_sender for _, channel in outgoing
+        ):
             return bounds
         for j, channel in outgoing:
             stop = (

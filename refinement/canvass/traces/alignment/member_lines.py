@@ -147,8 +147,8 @@ class MemberLines:
         stands.
     acknowledged
         For each line that ends a snapshot or a termination, or asks for a termination: the position
-        that the services have acknowledged. Without a line, the position with which the member
-        starts again after a snapshot, the end of what the leader had recorded after a request, or
+        that the services have acknowledged. If no line shows it: for a snapshot the position with
+        which the member starts again, for a request the end of what the leader had recorded. Else
         -1.
     times
         For each of ``records`` the wall time in ns.
@@ -317,7 +317,8 @@ class LineReader:
         if isinstance(record, ServiceAck):
             self._acknowledged = record.log_position
             self._failed |= record.relevant_id == NULL_VALUE
-            if not any(isinstance(one, ProcessStart) for one in self.lines.records[-1:]):
+            kept = self.lines.records
+            if not kept or not isinstance(kept[-1], ProcessStart):
                 self._note_request(record.log_position)
         elif isinstance(record, StateChange) and record.old_state == "ACTIVE":
             self._acknowledged, self._failed = NULL_VALUE, False
@@ -330,8 +331,8 @@ class LineReader:
     def _note_request(self, position: int) -> None:
         """Note the position of the last request to terminate, if it is not known yet.
 
-        The services acknowledge it in the same process. Else the next election begins with the end
-        of what the leader had recorded; it has written nothing since the request.
+        Services acknowledge the position in the process that received the request. If they do not,
+        it is the append position of the next election: the leader writes nothing after the request.
         """
         if self._request >= 0:
             self.lines.acknowledged[self._request] = position

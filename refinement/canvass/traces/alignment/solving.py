@@ -352,8 +352,8 @@ def _received_in_order(found: Solution) -> dict[int, Windows] | None:
 def _with_early_ticks(best: Solution, segment: Segment) -> Solution:
     """The solution with early duty cycles of members that are in conflict, if that is better.
 
-    All elections of a member are tried at once, then the election of its conflict alone: the same
-    member can receive messages before a duty cycle in one election, and after it in another one.
+    All elections of a member are tried at once, then only those from the election of its conflict
+    on: a member can receive messages before a duty cycle in one election, and after it in another.
     """
     unsent = {i for i, _, _ in best.matching.unmatched if i in best.windows}
     conflicts = {conflict.member_id: conflict.step for conflict in best.schedule.conflicts}
