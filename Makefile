@@ -45,7 +45,8 @@ browser: ## install Debian's Chromium for the tests of the page (apt-get; root o
 	@tools/need-browser install
 
 test: java lint types page-if-possible ## everything that must hold: lint, types, all tests
-	@$(BIN)/pytest -n $(JOBS)
+# The order of the folders is kept: else the files with few, long tests come last, and one worker waits.
+	@$(BIN)/pytest -n $(JOBS) --no-loadscope-reorder
 
 lint: setup ## ruff: rules and format
 	@$(BIN)/ruff check
