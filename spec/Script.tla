@@ -20,7 +20,9 @@
 (* moments apart.                                                          *)
 (*                                                                         *)
 (* Both scripts are operators with an unused argument:  TLC evaluates an   *)
-(* operator without arguments each time it starts, and slowly.             *)
+(* operator without arguments each time it starts, and slowly.  What is    *)
+(* played is bound by a quantifier or by CHOOSE:  TLC evaluates a LET of   *)
+(* an initial predicate anew at each use, and it plays the script then.    *)
 (***************************************************************************)
 EXTENDS Properties, TLC
 
@@ -107,7 +109,8 @@ Played(clusters, script, k) ==
     ELSE LET next == TLCEval(Plain(Play(clusters[Len(clusters)], script[k])))
          IN  Played(Append(clusters, next), script, k + 1)
 
-After(script) == LET tale == Played(<<First>>, script, 1) IN tale[Len(tale)]
+After(script) ==
+    CHOOSE c \in {clusters[Len(clusters)] : clusters \in {Played(<<First>>, script, 1)}} : TRUE
 
 StartsAfter(scripts) == \E c \in {After(scripts[k]) : k \in DOMAIN scripts} : Starts(c)
 
@@ -173,8 +176,8 @@ TALE == 7    \* the register of TLC that holds the tale
 Tale == TLCGet(TALE)
 
 TaleInit ==
-    LET tale == Played(<<After(Before(0))>>, Script(0), 1)
-    IN  /\ Assert(\A k \in DOMAIN tale : \A n \in 1 .. (k - 1) : tale[k] # tale[n],
+    \E tale \in {Played(<<After(Before(0))>>, Script(0), 1)} :
+        /\ Assert(\A k \in DOMAIN tale : \A n \in 1 .. (k - 1) : tale[k] # tale[n],
                   "the script comes back to a state of its own")
         /\ TLCSet(TALE, tale)
         /\ Starts(tale[1])
