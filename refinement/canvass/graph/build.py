@@ -38,11 +38,9 @@ from canvass.graph.folders import (
     write_manifest,
 )
 from canvass.graph.printed import PrintedGraph, arrange
-from canvass.spec import Takes, load_manifest
 from canvass.spec.files import HARNESS, module_digest, module_folders, modules_of
 from canvass.steps.tables import form_digest, tables_as_bytes
 from canvass.tlc import (
-    SHORT_RUN,
     Event,
     Jar,
     Outcome,
@@ -167,8 +165,7 @@ def build_graph(
     folder
         Where the graph goes, once it is complete; nothing may be there.
     options
-        How to run TLC. There is always one worker: the lines of two would mix. If the manifest of
-        the spec says that the model takes seconds, Java runs without its optimising compiler.
+        How to run TLC. There is always one worker: the lines of two would mix.
     on_event
         Called with each event of TLC except edges.
 
@@ -186,9 +183,6 @@ def build_graph(
     """
     need_place(folder)
     options = replace(options or TlcOptions(heap_mib=3072), workers=1, stack_mib=64)
-    entries = load_manifest().models
-    if model.name in {entry.name for entry in entries if entry.takes is Takes.SECONDS}:
-        options = replace(options, jvm_args=SHORT_RUN)
     jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
     printed = PrintedGraph(model.rules.member_count)
     module = HARNESS / f"{MODULE}.tla"
