@@ -20,9 +20,9 @@
 (* moments apart.                                                          *)
 (*                                                                         *)
 (* Both scripts are operators with an unused argument:  TLC evaluates an   *)
-(* operator without arguments each time it starts, and slowly.  What is    *)
-(* played is bound by a quantifier or by CHOOSE:  TLC evaluates a LET of   *)
-(* an initial predicate anew at each use, and it plays the script then.    *)
+(* operator without arguments each time it starts, and slowly.  TaleInit   *)
+(* and After bind what is played with \E and CHOOSE.  With LET, TLC would  *)
+(* play the script again at each use of the name in an initial predicate.  *)
 (***************************************************************************)
 EXTENDS Properties, TLC
 
