@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -141,18 +141,14 @@ def test_a_truncated_dump_is_an_error_after_its_last_whole_item(tmp_path: Path) 
 
 
 def test_reading_takes_linear_time(tmp_path: Path) -> None:
-    def seconds(count: int) -> float:
-        file = tmp_path / "graph.dot"
-        label = r"/\\ s = <<\"" + r"\\\\ \\\" a\\n" * count + r"\">>"
-        file.write_text(f'strict digraph G {{\n1 [label="{label}"];\n}}\n')
-        times = []
-        for _ in range(3):
-            start = time.process_time()
-            (state,) = read_dump(file)
-            assert isinstance(state, DumpState)
-            assert len(format_value(parse_state(state.text)["s"])) > count
-            times.append(time.process_time() - start)
-        return min(times)
+    """No measure of speed: only quadratic work takes so much of a processor, however busy."""
+    file, count = tmp_path / "graph.dot", 300_000
+    label = r"/\\ s = <<\"" + r"\\\\ \\\" a\\n" * count + r"\">>"
+    file.write_text(f'strict digraph G {{\n1 [label="{label}"];\n}}\n')
+    start = process_time()
 
-    # Four times the text; sixteen times the time would be quadratic.
-    assert seconds(40_000) < 10 * seconds(10_000)
+    (state,) = read_dump(file)
+
+    assert isinstance(state, DumpState)
+    assert len(format_value(parse_state(state.text)["s"])) > count
+    assert process_time() - start < 10.0, "quadratic work would take a minute"
