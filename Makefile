@@ -60,8 +60,7 @@ check: java setup ## model-check the spec against its manifest (spec/manifest.js
 	@$(BIN)/canvass check
 
 night: java page-if-possible ## the long models and the long tests
-	@$(BIN)/canvass check --all
-	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -m "night or hypothesis"
+	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -n $(JOBS) -m "night or hypothesis"
 
 bench: java page-if-possible ## measure what is in benchmarks/
 	@failed=; for each in benchmarks/[a-z]*.py; do \
