@@ -112,6 +112,7 @@ def test_a_leader_loses_its_term_and_terminates_as_a_follower(
         ("operators", 5, 3),
         ("late-ends", 5, 3),
         ("late-requests", 3, 3),
+        ("late-requests", 7002, 3),  # A member reports the end of its copy twice.
     ],
 )
 def test_what_one_kind_of_fault_does(story: str, seed: int, count: int, tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ class Schedule(DrivenCluster):
             self._is_patient
             and "AppendPosition" not in self._silent_messages
             and s.log_replication
-            and m.log_position == s.replication_stop_position
+            and s.append_position < m.log_position == s.replication_stop_position
             and head.latest // SLOTS > live.frontier
         )
 
