@@ -33,6 +33,7 @@ BoundInterval(i) == TRUE           \* may this member repeat its periodic messag
 BoundAppend(position) == TRUE      \* may a leader write up to here?
 BoundRestart(i) == TRUE            \* may this member restart now?
 BoundLate(i) == TRUE               \* may messages under way to it arrive after a restart?
+BoundOvertaking(i) == TRUE         \* may messages of its new process arrive before older ones?
 BoundError(i) == TRUE              \* may an election of this member fail now, a copy end short,
                                    \* or its archive be slow to show its recording?
 BoundEnterElection(i) == TRUE      \* may this member lose its leader, or its followers, now?
@@ -192,16 +193,18 @@ Lose(i, j) ==
     /\ UNCHANGED <<member, log, hist>>
 
 RestartMember(i) ==
-    /\ BoundRestart(i) /\ NoUrgency
-    /\ \/ Take(i, "Restart", NoInput, LoseAllTo(channel, i))
-       \/ BoundLate(i) /\ Take(i, "Restart", NoInput, channel)
+    LET ended == IF BoundOvertaking(i) THEN EndProcess(channel, i) ELSE channel
+    IN  /\ BoundRestart(i) /\ NoUrgency
+        /\ \/ Take(i, "Restart", NoInput, LoseAllTo(ended, i))
+           \/ BoundLate(i) /\ Take(i, "Restart", NoInput, ended)
 
 (***************************************************************************)
 (* Messages.  The set of active members matters only to a leader that      *)
 (* answers with its quorum position.  Before its first own step a leader   *)
 (* may not be active itself.                                               *)
 (***************************************************************************)
-MayArrive(i, j) == {1} \cap DOMAIN channel[i][j]    \* places in the channel: the first, if any
+MayArrive(i, j) ==    \* places in the channel: the first message of each process
+    {k \in DOMAIN channel[i][j] : IF k = 1 THEN TRUE ELSE channel[i][j][k - 1] = PROCESS_END}
 
 Arrives(i, j, type) == \E k \in MayArrive(i, j) : channel[i][j][k].type = type
 

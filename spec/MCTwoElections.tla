@@ -94,7 +94,8 @@ Matters(i, send) ==
         x == [NoInput EXCEPT !.message = send.message, !.active = Members]
     IN  j # i /\ Step(j, member[j], ActionOf(send.message), x) # Ignore(member[j])
 
-HasRoom(ch, i, j) == ch[i][j] = <<>>
+HasRoom(ch, i, j) ==    \* no message of the present process of member i is under way to j
+    IF ch[i][j] = <<>> THEN TRUE ELSE ch[i][j][Len(ch[i][j])] = PROCESS_END
 
 Fitting(ch, i, sends) ==
     {k \in DOMAIN sends : HasRoom(ch, i, sends[k].to) /\ Matters(i, sends[k])}

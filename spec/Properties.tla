@@ -26,7 +26,7 @@ TypeOK ==
             /\ s.leaderMemberId \in Members \cup {NULL_VALUE}
             /\ DOMAIN s.members = Members
             /\ DOMAIN s = DOMAIN NewMember
-    /\ \A i, j \in Members : Len(channel[i][j]) <= ChannelCapacity
+    /\ \A i, j \in Members : CountMessages(channel[i][j]) <= ChannelCapacity
 
 (***************************************************************************)
 (* INV: MessagesAreWellFormed.  Every message under way is one that        *)
@@ -36,7 +36,8 @@ TypeOK ==
 (***************************************************************************)
 AreWellFormed(channels) ==
     \A i, j \in Members :
-        \A k \in DOMAIN channels[i][j] : WellFormed(i, channels[i][j][k])
+        \A k \in DOMAIN channels[i][j] :
+            channels[i][j][k] = PROCESS_END \/ WellFormed(i, channels[i][j][k])
 
 MessagesAreWellFormed == AreWellFormed(channel)
 

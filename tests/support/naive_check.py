@@ -1,7 +1,7 @@
 """Whether a whole run is a behaviour, read naively: event by event, with nothing of the checker.
 
 Each step is the core's from the state before it, and each message received was sent to the member
-with these contents, is received once, and came in the order of its sender. Logs are not looked at.
+with these contents, is received once, and came in the order of its sender's process. Logs are not looked at.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from canvass.cluster.member import new_member
 from canvass.traces.schema import Event, Run, Send, to_core_input
 
 _EVENTS = msgspec.json.Decoder(Event)
-_Sent = tuple[int, int, int, Send]
-"""Member, step and place of a send, and the send."""
+_Sent = tuple[int, int, tuple[int, int], Send]
+"""Member, number of its process, step and place of a send, and the send."""
 
 
 def first_fault(folder: Path) -> str:
@@ -30,9 +30,12 @@ def first_fault(folder: Path) -> str:
         return "a stream is missing"
     sent: dict[str, list[_Sent]] = {}
     for member, events in streams.items():
+        process = 0
         for event in events:
+            process += event.action.value == "Restart"
             for place, send in enumerate(event.sends):
-                sent.setdefault(send.id, []).append((member, event.step, place, send))
+                at = event.step, place
+                sent.setdefault(send.id, []).append((member, process, at, send))
     faults = (_fault_of(run, member, events, sent) for member, events in streams.items())
     return next(filter(None, faults), "")
 
@@ -44,7 +47,7 @@ def lines(path: Path) -> list[bytes]:
 
 def _fault_of(run: Run, member: int, events: list[Event], sent: dict[str, list[_Sent]]) -> str:
     before = new_member(run.member_count)
-    last: dict[int, tuple[int, int]] = {}
+    last: dict[tuple[int, int], tuple[int, int]] = {}
     for number, event in enumerate(events):
         where = f"{member}:{event.step} {event.action.value}"
         if event.step != number:
@@ -70,9 +73,9 @@ def _fault_of(run: Run, member: int, events: list[Event], sent: dict[str, list[_
         )
         if found is None:
             return f"{where}: nobody sent that message"
-        sender, step, place, _ = found
-        if last.get(sender, (-1, -1)) >= (step, place):
+        sender, process, at, _ = found
+        if last.get((sender, process), (-1, -1)) >= at:
             return f"{where}: the message came before, or was overtaken"
         sent[event.input.id].remove(found)
-        last[sender] = step, place
+        last[sender, process] = at
     return ""

@@ -129,7 +129,9 @@ PROBLEMS: Final = {
     kernel.OTHER_RECEIVER: "message {id} was sent to another member",
     kernel.OTHER_CONTENT: "message {id} was sent with other contents",
     kernel.RECEIVED_TWICE: "message {id} is received a second time",
-    kernel.OVERTAKEN: "message {id} is received after a later message of member {sender}",
+    kernel.OVERTAKEN: (
+        "message {id} is received after a later one of the same process of member {sender}"
+    ),
     kernel.SENT_TWICE: "message {id} is sent a second time; step {step} of member {sender} sent it",
     kernel.CYCLE: "the step depends on itself, through messages or recorded log bytes",
     kernel.NOT_WRITTEN: "records the log beyond what its leader has written in that term",
@@ -383,7 +385,9 @@ def order_causes(
     source = _sources(sequence, before, leaderships, whole)
     member = narrow_members(sequence.member)
     send_row = _rows_of_sends(sequence.sends_of)
-    send_of, found = _match_receipts(sequence, member, send_row, whole)
+    send_of, found = _match_receipts(
+        sequence, member, send_row, _processes(sequence, before), whole
+    )
     cause = _causes_of_recording(sequence, before, leaderships, source, whole, found)
     # If a run began before its recording, earlier grants and writes are not known.
     knows = whole & empty
@@ -434,8 +438,21 @@ def _rows_of_sends(sends_of: Ints) -> Ints:
     return rows
 
 
+def _processes(sequence: Sequence, before: Ints) -> Ints:
+    """Give the first row of each process. After missing steps the process may be another one."""
+    found = [np.empty(0, dtype=np.int64)]
+    for span in windows(len(before)):
+        begins = (sequence.action[span] == RESTART) | (before[span] < 0)
+        found.append(np.flatnonzero(begins) + span.start)
+    return np.concatenate(found)
+
+
 def _match_receipts(
-    sequence: Sequence, member: NDArray[np.int8], send_row: Ints, whole: NDArray[np.bool_]
+    sequence: Sequence,
+    member: NDArray[np.int8],
+    send_row: Ints,
+    processes: Ints,
+    whole: NDArray[np.bool_],
 ) -> tuple[Ints, NDArray[np.int8]]:
     """Give for each row the send of the message that it receives, or -1, and a problem or 0."""
     ids = wide(sequence.column("sends", 0))
@@ -466,6 +483,7 @@ def _match_receipts(
         narrow_members(sequence.column("sends", 1)),
         wide(sequence.column("sends", 2)),
         send_row,
+        processes,
         whole,
         send_of,
         found,

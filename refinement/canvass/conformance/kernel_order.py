@@ -45,7 +45,7 @@ OTHER_RECEIVER: Final = 2
 OTHER_CONTENT: Final = 3
 RECEIVED_TWICE: Final = 4
 OVERTAKEN: Final = 5
-"""A later message of the same sender was received before it, perhaps sent after a restart."""
+"""A later message of the same process of the sender was received before it."""
 SENT_TWICE: Final = 6
 """A message has the id of one that was sent before."""
 CYCLE: Final = 7
@@ -66,6 +66,7 @@ def match_receipts(
     receiver: Any,
     content: Any,
     send_row: Any,
+    processes: Any,
     complete: Any,
     send_of: Any,
     found: Any,
@@ -73,10 +74,11 @@ def match_receipts(
     """Write to ``found`` the problem of each receipt, or ``SOUND``.
 
     ``send_of`` has the place of the send of each receipt: -1 if there is none, -2 for a row without
-    a receipt.
+    a receipt. ``processes`` has the first row of each process. The messages of one process are
+    received in the order in which they were sent.
     """
     taken = np.zeros(len(receiver), np.bool_)
-    last = np.full(len(complete), -1, np.int64)
+    last = np.full(len(processes) + 1, -1, np.int64)
     for row in range(len(member)):
         found[row] = SOUND
         if row and member[row] != member[row - 1]:
@@ -87,7 +89,7 @@ def match_receipts(
                 known = sender[row] < 0 or sender[row] >= len(complete) or complete[sender[row]]
                 found[row] = NOT_SENT if known else UNSEEN
             continue
-        origin = member[send_row[send]]
+        origin = np.searchsorted(processes, send_row[send], side="right")
         if receiver[send] != member[row]:
             found[row] = OTHER_RECEIVER
         elif content[send] != received_content[row]:

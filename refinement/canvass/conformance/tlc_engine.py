@@ -196,7 +196,7 @@ def _about_message(trace: TraceRun, end: DeadEnd, member: int) -> str | None:
     earlier = trace.streams[member].received[: end.at[member]]
     if any(other[1] == identity for other in earlier):
         return f"message {name} is received a second time"
-    return f"message {name} is received after a later message of member {sender}"
+    return f"message {name} is received after a later one of the same process of member {sender}"
 
 
 def _about_step(trace: TraceRun, end: DeadEnd, member: int) -> str:

@@ -315,6 +315,13 @@ def _sending_step(good: RecordedRun, event: Event) -> Event | None:
     return None
 
 
+def _sending_process(good: RecordedRun, event: Event) -> int:
+    """Count the restarts of the sender of a message up to the step that sent it."""
+    sent = _sending_step(good, event)
+    until = 0 if sent is None else sent.step + 1
+    return sum(one.action.value == "Restart" for one in good.streams[event.input.from_][:until])
+
+
 def message_from_nowhere(good: RecordedRun, rng: random.Random) -> Result:
     """The send of a received message is removed from the sender's stream."""
     member, step, event = _any_event(good, rng)
@@ -331,13 +338,16 @@ def message_from_nowhere(good: RecordedRun, rng: random.Random) -> Result:
 
 
 def message_overtaken(good: RecordedRun, rng: random.Random) -> Result:
-    """Two equal messages of one channel arrive in the wrong order; only their ids show it."""
+    """Two equal messages of one process arrive in the wrong order; only their ids show it."""
     member, step, event = _any_event(good, rng)
     if event.input.message is None:
         return None
+    process = _sending_process(good, event)
     for later in good.streams[member][step + 1 :]:
         if (later.input.from_, later.input.message) != (event.input.from_, event.input.message):
             continue
+        if _sending_process(good, later) != process:
+            return None  # The order of messages of different processes is open.
         earlier = replace(event, input=replace(event.input, id=later.input.id))
         lines = good.with_event(member, step, earlier)
         other = replace(later, input=replace(later.input, id=event.input.id))

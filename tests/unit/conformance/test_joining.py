@@ -236,7 +236,11 @@ def test_a_message_beyond_the_last_one_of_a_member_tells_that_its_stream_is_cut(
     assert cut_short(replace(sequence, received=received), 2) == ([sender] if is_cut else [])
 
 
-def exchange(receipts: list[tuple[int, int]], sends: list[tuple[int, int, int]]) -> Sequence:
+def exchange(
+    receipts: list[tuple[int, int]],
+    sends: list[tuple[int, int, int]],
+    last: Happening | None = None,
+) -> Sequence:
     """Two members take two steps each.
 
     Parameters
@@ -245,8 +249,11 @@ def exchange(receipts: list[tuple[int, int]], sends: list[tuple[int, int, int]])
         For each row the message that it receives and the sender, or -1 and -1.
     sends
         The row, the message and the receiver of each message sent, in the order of the rows.
+    last
+        The last step of member 1, if it is another one than the first.
     """
-    sequence = sequence_of([Happening(member, "Canvass") for member in (0, 0, 1, 1)], 2)
+    steps = [Happening(member, "Canvass") for member in (0, 0, 1)]
+    sequence = sequence_of([*steps, last or Happening(1, "Canvass")], 2)
     rows = [row for row, _, _ in sends]
     return replace(
         sequence,
@@ -342,6 +349,20 @@ def test_a_message_that_is_received_after_a_later_one_of_its_sender_is_found() -
     order = order_causes(sequence, 2, empty=True, complete=(True, True))
 
     assert order.found.tolist() == [0, OVERTAKEN, 0, 0]
+
+
+@pytest.mark.parametrize(("action", "step"), [("Restart", 1), ("Canvass", 7)])
+def test_messages_of_a_new_process_may_overtake_those_of_the_old_one(
+    action: str, step: int
+) -> None:
+    """A receiver polls the images of both in turn. After missing steps the process is unknown."""
+    sends = [(2, 5, 0), (3, 6, 0)]
+    sequence = exchange([(6, 1), (5, 1), NOTHING, NOTHING], sends, Happening(1, action))
+    sequence.step[3] = step
+
+    order = order_causes(sequence, 2, empty=True, complete=(True, step == 1))
+
+    assert not order.found.any()
 
 
 def test_messages_to_different_members_overtake_each_other() -> None:

@@ -145,7 +145,7 @@ def test_a_message_that_a_later_one_has_overtaken_is_blamed() -> None:
 
     (divergence,) = found(trace, f'<<"stuck", 1, <<1, 0>>, <<{GONE}, <<1, 1, 0, 1, 0>>>>>>')
 
-    assert "is received after a later message of member 0" in divergence.text
+    assert "is received after a later one of the same process of member 0" in divergence.text
 
 
 def test_a_member_that_waits_is_blamed_only_if_all_wait_for_each_other() -> None:

@@ -64,6 +64,7 @@ ABSURD == 2         \* it names a member that there is not
 
 NEVER_RECEIVED == -1
 NEVER_SENT == -2
+PROCESS_ENDS == -3
 
 STATE_START == 5
 
@@ -137,11 +138,14 @@ Whole == Runs[run].whole
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Messages.  The received message may be at any place in its channel; the *)
-(* messages before it are lost.                                            *)
+(* messages of the same process before it are lost.  After a gap the       *)
+(* process may be another one.                                             *)
 (***************************************************************************)
+IdAt(queue, k) == IF queue[k] = PROCESS_END THEN PROCESS_ENDS ELSE queue[k].id
+
 PlaceOf(queue, id) ==
-    IF \E k \in DOMAIN queue : queue[k].id = id
-    THEN CHOOSE k \in DOMAIN queue : queue[k].id = id ELSE 0
+    IF \E k \in DOMAIN queue : IdAt(queue, k) = id
+    THEN CHOOSE k \in DOMAIN queue : IdAt(queue, k) = id ELSE 0
 
 MessageIsThere(i) ==
     LET e == next[i]
@@ -154,8 +158,9 @@ MessageIsThere(i) ==
 
 ChannelAfter(i) ==
     LET e      == next[i]
-        given  == IF e.input.message = NoMessage \/ e.id < 0 THEN channel
-                  ELSE [channel EXCEPT ![e.from][i] = SubSeq(@, PlaceOf(@, e.id) + 1, Len(@))]
+        ended  == IF e.gap \/ e.action = "Restart" THEN EndProcess(channel, i) ELSE channel
+        given  == IF e.input.message = NoMessage \/ e.id < 0 THEN ended
+                  ELSE Receive(ended, e.from, i, PlaceOf(ended[e.from][i], e.id))
         wanted == SelectSeq(e.sends, LAMBDA s : s.id >= 0)
     IN  Transmit(given, i, [k \in DOMAIN wanted |->
             [to |-> wanted[k].to, message |-> [id |-> wanted[k].id, message |-> wanted[k].message]]])
@@ -426,5 +431,5 @@ TraceNext ==
 (***************************************************************************)
 TraceView ==
     <<run, at, [i \in Members |-> [j \in Members |->
-                   [k \in DOMAIN channel[i][j] |-> channel[i][j][k].id]]], hist.committed>>
+                   [k \in DOMAIN channel[i][j] |-> IdAt(channel[i][j], k)]]], hist.committed>>
 =============================================================================

@@ -1,9 +1,13 @@
 """Matching of receipts to send windows, channel by channel.
 
-A channel has one sender and one receiver. Its messages are received in the order in which they were
-sent, and any of them may be lost. Each receipt gets the earliest possible place: a message that is
-sent earlier makes no other message impossible. Each receipt also gets a latest place. That is the
-deadline of the sender, before which it waits for others.
+A channel has one sender and one receiver. The messages of one process of the sender are received in
+the order in which they were sent, and any of them may be lost. Each process has connections of its
+own: a receiver that was paused can read those of a new process first, and the rest of the process
+before then.
+
+Each receipt gets the earliest possible place: a message that is sent earlier makes no other message
+impossible. Each receipt also gets a latest place. That is the deadline of the sender, before which
+it waits for others. A matched channel has its receipts in the order of their places.
 """
 
 from __future__ import annotations
@@ -227,6 +231,7 @@ def match(
     for (i, j), receipts in matching.channels.items():
         matching.unmatched += [(i, j, r) for r in receipts if r.earliest < 0]
         kept = [receipt for receipt in receipts if receipt.earliest >= 0]
+        kept.sort(key=lambda receipt: receipt.earliest)
         _match_latest(windows[i], j, kept)
         matching.channels[i, j] = kept
     return matching
@@ -238,9 +243,14 @@ def _after(place: int) -> int:
 
 
 def match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
-    """Find the earliest place of each receipt of a channel in its order, -1 where there is none."""
+    """Find the earliest place of each receipt of a channel in its order, -1 where there is none.
+
+    A receipt that has none after the places of earlier receipts is of a process before, if its
+    message can have been sent there after those that were received of that process.
+    """
     place, count = 0, len(windows.steps)
     left = SCANS * (count + len(receipts))
+    following: dict[int, int] = {}
     for receipt in receipts:
         receipt.earliest = -1
         if left < 0:
@@ -248,14 +258,39 @@ def match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
         start = max(place, receipt.floor)
         found = windows.first(start, to, receipt.message)
         left -= (count if found is None else found // SLOTS) - start // SLOTS
+        if found is None and not receipt.is_inferred and place:
+            found = _in_process_before(windows, to, receipt, place, following)
         if found is not None:
             receipt.earliest = found
-            place = _after(found)
+            place = max(place, _after(found))
+            following[windows.process_at(found // SLOTS)] = _after(found)
+
+
+def _in_process_before(
+    windows: Windows, to: int, receipt: Receipt, place: int, following: Mapping[int, int]
+) -> int | None:
+    """The first place of a receipt in the process before the one of a place, or None.
+
+    ``following`` has for each process the first place after those of the receipts before.
+    """
+    before = windows.process_at(place // SLOTS) - 1
+    if before < 0:
+        return None
+    steps = windows.steps_of_process(before)
+    start = max(following.get(before, SLOTS * steps.start), receipt.floor)
+    found = windows.first(start, to, receipt.message)
+    return found if found is not None and found < SLOTS * steps.stop else None
 
 
 def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
-    place = SLOTS * len(windows.steps)
+    """Find the latest place of each receipt of a channel, in the order of their earliest places."""
+    place, last = SLOTS * len(windows.steps), UNBOUNDED
     for receipt in reversed(receipts):
+        if receipt.step > last:
+            # Received after messages of the next process: its own process sends it.
+            process = windows.process_at(receipt.earliest // SLOTS)
+            place = min(place, SLOTS * windows.steps_of_process(process).stop - 1)
+        last = min(last, receipt.step)
         found = windows.last(place, to, receipt.message)
         receipt.latest = receipt.earliest if found is None else max(found, receipt.earliest)
         place = receipt.latest if receipt.latest % SLOTS == AFTER else receipt.latest - 1

@@ -379,7 +379,7 @@ class Schedule(DrivenCluster):
             return sender, -1 if sender < 0 else LOST
         key, place = wanted
         channel = self._channels[key]
-        channel.consumed = place + 1
+        channel.consumed = max(channel.consumed, place + 1)
         channel.last = max(channel.last, channel.sent[place][0])
         return key[0], channel.sent[place][0]
 

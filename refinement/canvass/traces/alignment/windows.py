@@ -10,6 +10,7 @@ send any number of messages.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import combinations
 from operator import attrgetter
@@ -179,6 +180,7 @@ class Windows:
         self._vocabulary = trajectory.lines.vocabulary
         self.silent_messages = self._vocabulary.silent_messages | more_silent
         self._may_send = [_may_send(step) for step in self.steps]
+        self._ends = [t for t, step in enumerate(self.steps) if step.action == PROCESS_END]
         # Many trajectories of a member have the same states.
         self._sent = moves.sent[self.silent_messages, trusts_lines]
         self._numbers = [moves.number_of(step.state) for step in self.steps]
@@ -255,6 +257,15 @@ class Windows:
         """The bounds after a step, as part of a key."""
         known: tuple[int, ...] = astuple(self.bounds[t])
         return known
+
+    def process_at(self, t: int) -> int:
+        """The number of the process that takes a step."""
+        return bisect_left(self._ends, t)
+
+    def steps_of_process(self, number: int) -> range:
+        """The steps of a process."""
+        ends = [-1, *self._ends, len(self.steps)]
+        return range(ends[number] + 1, ends[number + 1])
 
     def first(self, place: int, to: int, m: Message) -> int | None:
         """The first place at or after ``place`` where a message can have been sent."""
