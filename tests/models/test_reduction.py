@@ -54,13 +54,14 @@ def test_switched_off_each_operator_is_the_one_of_cluster() -> None:
 def test_no_model_reduces_in_another_way() -> None:
     """Further replacements in the models of the reduction only limit MCStepsOfCluster.
 
-    Two exceptions are Cluster's own: a restart, which may keep the messages under way, and an error
-    of an election.
+    Three exceptions are Cluster's own: a restart, which may keep the messages under way to the
+    member, or let its new messages arrive before older ones, and an error of an election.
     """
     common = replaced("MCTwoTermsHardened")
     narrower = {("BoundTerm", "MCBoundTerm"), ("ActiveSets", "AllActive")}
     narrower |= {("BoundRestart", "Never")}
-    narrower |= {("BoundLate", "TEBoundRestart"), ("BoundError", "TEBoundError")}
+    narrower |= {("BoundLate", "TEBoundRestart"), ("BoundOvertaking", "TEBoundRestart")}
+    narrower |= {("BoundError", "TEBoundError")}
     late = {("MayArrive", "FRMayArrive"), ("HasRoom", "FRHasRoom")}
     for name, model in MODELS.items():
         if model.module in {"MCTwoElections", "MCFrom"}:

@@ -58,6 +58,9 @@ KILLED_WITHIN_A_STEP = _LOST / "1.53-killed-within-a-step"
 OLD_LOG = _ROOT / "tests" / "captures" / "hazards" / "1.51.0-commit-by-an-old-log"
 """The beginning of a capture without the events that production disables, up to hazard HZ1."""
 
+BOUND_WITHIN = _ROOT / "tests" / "captures" / "hazards" / "1.52.2-bound-within-an-entry"
+"""The beginning of a capture in which hazard HZ1 lets a replay end within an entry."""
+
 FINDING = _ROOT / "samples" / "aeron-hz6"
 """The captured cluster on which a safety property did not hold."""
 

@@ -1,7 +1,8 @@
 """Whether a whole run is a behaviour, read naively: event by event, with nothing of the checker.
 
 Each step is the core's from the state before it, and each message received was sent to the member
-with these contents, is received once, and came in the order of its sender's process. Logs are not looked at.
+with these contents, is received once, and came in the order of its sender's process. Logs are not
+looked at.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pytest
 
 from canvass.conformance.verdict import Verdict
 from canvass.traces.alignment.importer import import_logs
-from support.aeron_runs import OLD_LOG
+from support.aeron_runs import BOUND_WITHIN, OLD_LOG
 from support.checked_runs import checked
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -101,3 +101,12 @@ def test_a_quoted_line_is_in_the_log(
         at = place.end()
 
     assert line.startswith(f"[{time}")
+
+
+def test_a_replay_that_passes_its_bound_within_an_entry_is_not_called_false(tmp_path: Path) -> None:
+    """The log is true and whole. The spec lacks the rule: it counts positions in entries."""
+    summary = import_logs([BOUND_WITHIN], tmp_path / "run")
+
+    assert summary.outcome == "INCOMPLETE"
+    assert [text.partition(":")[0] for text in summary.missing] == ["member-3.log.gz"]
+    assert checked(tmp_path / "run").verdict is Verdict.INCOMPLETE
