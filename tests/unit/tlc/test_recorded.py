@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from canvass.tlc import CheckResult, Outcome, Seq, UserOutput, join_values, to_python
+from canvass.tlc.errors import RunError
 from canvass.tlc.events import (
     ActionCoverage,
     Banner,
@@ -184,6 +185,11 @@ def test_a_lasso_names_the_state_to_which_it_returns() -> None:
     assert [state.number for state in result.trace] == [1, 2, 3, 4, 5]
     assert not result.violations[0].stuttering
     assert result.to_itf("Lights")["loop"] == 3
+
+
+def test_a_result_without_a_behaviour_has_nothing_to_export() -> None:
+    with pytest.raises(RunError, match=r"the result \(success\) has no trace to export"):
+        read("success").to_itf()
 
 
 def test_stuttering_stays_in_the_last_state() -> None:
