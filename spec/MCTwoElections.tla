@@ -228,11 +228,13 @@ UrgentMayMove == NoUrgency \/ ENABLED Next
 (***************************************************************************)
 (* Goals: after a crash or a failed election all three members are closed; *)
 (* they are closed in the second term, and have applied the first entries  *)
-(* of both terms.                                                          *)
+(* of both terms; a message may arrive before one of an earlier process.   *)
 (***************************************************************************)
 NeverRecovered == ~(auxFaults > 0 /\ \A i \in Members : ClosedElection(i))
 
 NeverSettled ==
     ~(/\ auxFaults > 0
       /\ \A i \in Members : ClosedElection(i) /\ CommittedPrefix(i) = <<0, 1>>)
+
+NeverOvertakes == \A i, j \in Members : MayArrive(i, j) \subseteq {1}
 =============================================================================
