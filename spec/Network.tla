@@ -28,7 +28,9 @@ NoChannels == [i \in Members |-> [j \in Members |-> <<>>]]
 (***************************************************************************)
 PROCESS_END == [type |-> "ProcessEnd"]
 
-CountMessages(queue) == Len(queue) - Cardinality({k \in DOMAIN queue : queue[k] = PROCESS_END})
+CountMessages(queue) ==
+    IF queue = <<>> THEN 0
+    ELSE Len(queue) - Cardinality({k \in DOMAIN queue : queue[k] = PROCESS_END})
 
 RECURSIVE Total(_, _)
 Total(count, j) == IF j < 0 THEN 0 ELSE count[j] + Total(count, j - 1)
