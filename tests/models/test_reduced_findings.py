@@ -154,7 +154,11 @@ def inputs(state: Tree, i: int, action: str) -> Iterator[Input]:
 def takes(rules: Rules, action: str, before: Tree, after: Tree) -> bool:
     """Tell whether a member takes the action, and sends the new messages under way."""
     for i in before["member"]:
-        sent = {j: one[-1] for j, one in after["channel"][i].items() if one}
+        sent = {
+            j: one[-1]
+            for j, one in after["channel"][i].items()
+            if one and one[-1]["type"] != "ProcessEnd"
+        }
         new = {j: one for j, one in sent.items() if before["channel"][i][j] != (one,)}
         others = [j for j in before["member"] if j != i]
         if all(before["member"][j] == after["member"][j] for j in others):
