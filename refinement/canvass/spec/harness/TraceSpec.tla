@@ -64,7 +64,7 @@ ABSURD == 2         \* it names a member that there is not
 
 NEVER_RECEIVED == -1
 NEVER_SENT == -2
-PROCESS_ENDS == -3
+MARK_ID == -3
 
 STATE_START == 5
 
@@ -141,7 +141,7 @@ Whole == Runs[run].whole
 (* messages of the same process before it are lost.  After a gap the       *)
 (* process may be another one.                                             *)
 (***************************************************************************)
-IdAt(queue, k) == IF queue[k] = PROCESS_END THEN PROCESS_ENDS ELSE queue[k].id
+IdAt(queue, k) == IF queue[k] = PROCESS_END THEN MARK_ID ELSE queue[k].id
 
 PlaceOf(queue, id) ==
     IF \E k \in DOMAIN queue : IdAt(queue, k) = id

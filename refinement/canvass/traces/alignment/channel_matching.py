@@ -2,8 +2,8 @@
 
 A channel has one sender and one receiver. The messages of one process of the sender are received in
 the order in which they were sent, and any of them may be lost. Each process has connections of its
-own: a receiver that was paused can read those of a new process first, and the rest of the process
-before then.
+own, so a receiver that was paused may receive messages of a new process before the rest of the old
+one's.
 
 Each receipt gets the earliest possible place: a message that is sent earlier makes no other message
 impossible. Each receipt also gets a latest place. That is the deadline of the sender, before which
@@ -245,8 +245,8 @@ def _after(place: int) -> int:
 def match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
     """Find the earliest place of each receipt of a channel in its order, -1 where there is none.
 
-    A receipt that has none after the places of earlier receipts is of a process before, if its
-    message can have been sent there after those that were received of that process.
+    If a receipt has no place after those of earlier receipts, its message may come from the process
+    before. There it must be sent after the messages of that process that were received earlier.
     """
     place, count = 0, len(windows.steps)
     left = SCANS * (count + len(receipts))
