@@ -149,7 +149,9 @@ Taken(c, i, action, x, ch) ==
 (***************************************************************************)
 NoUrgency == \A j \in Members : ~Urgent(j)
 
-MayAct(i) == NoUrgency \/ (Urgent(i) /\ \A j \in Members : j < i => ~Urgent(j))
+MayAct(i) ==
+    LET urgent == {j \in Members : Urgent(j)}
+    IN  urgent = {} \/ (i \in urgent /\ \A j \in urgent : i <= j)
 
 Take(i, action, x, ch) ==
     /\ MayAct(i)

@@ -211,7 +211,8 @@ QuorumIsHeardOf ==
 (* 1.49 replays everything that it has recorded, committed or not.         *)
 (***************************************************************************)
 Restarted(i) ==
-    \E o \in Restart(i, member[i], NoInput) : member'[i] = o.next
+    /\ member'[i] # member[i]    \* saves time: few members change in a step
+    /\ \E o \in Restart(i, member[i], NoInput) : member'[i] = o.next
 
 CommitRises ==
     \A i \in Members : member'[i].commitPosition >= member[i].commitPosition
