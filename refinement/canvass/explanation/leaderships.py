@@ -259,7 +259,12 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
 
 
 def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:
-    """List the times without a working leader, the one before the first leadership included."""
+    """List the times without a working leader, the one before the first leadership included.
+
+    If nothing in the logs shows a leader or an election, they do not show that a leader is absent.
+    """
+    if not spans and not timeline.merged(ElectionStateChange):
+        return []
     gaps: list[Gap] = []
     first_member = min(timeline.members.values(), key=lambda one: one.times[0], default=None)
     before: tuple[int | None, Evidence | None, int | None] = (None, None, None)

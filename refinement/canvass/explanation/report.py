@@ -204,6 +204,17 @@ _NEEDED: Final[dict[str, tuple[type[Line], str]]] = {
 def find_missing(timeline: Timeline) -> list[Sentence]:
     """List what is missing, each with a line that shows it."""
     found = list(_members(timeline))
+    if not timeline.merged(records.ClusterEvent):
+        text = "No log has a CLUSTER line: the events are off, or no process has come to one."
+        found.append(Sentence(text, tuple(one.evidence(0) for one in timeline.members.values())))
+    else:
+        found += _events(timeline)
+    for one in timeline.members.values():
+        found += _of_member(one)
+    return found
+
+
+def _events(timeline: Timeline) -> Iterator[Sentence]:
     for event, (kind, what) in _NEEDED.items():
         without = [
             one
@@ -212,10 +223,7 @@ def find_missing(timeline: Timeline) -> list[Sentence]:
         ]
         if len(without) == len(timeline.members) and without:
             text = f"No log has the event {event}: it does not show {what}."
-            found.append(Sentence(text, tuple(one.evidence(0) for one in without)))
-    for one in timeline.members.values():
-        found += _of_member(one)
-    return found
+            yield Sentence(text, tuple(one.evidence(0) for one in without))
 
 
 def _members(timeline: Timeline) -> Iterator[Sentence]:
@@ -256,6 +264,13 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
                 yield Sentence(text, (one.evidence(earlier.begin), one.evidence(later.begin)))
 
 
+def time_without_leader(found: Explanation) -> str:
+    """Say for how long no member led, if the logs show it."""
+    if not found.leaderships and not found.gaps:
+        return "no line shows who led"
+    return f"{shown_ns(found.without_leader_ns)} without a leader"
+
+
 MAX_ROWS: Final = 200
 """Rows of each table in a page; the last ones are shown."""
 
@@ -268,12 +283,11 @@ def to_html(found: Explanation, source: str) -> str:
     source
         What was explained, for the title.
     """
-    without = shown_ns(found.without_leader_ns)
     span = shown_ns(found.end_ns - found.begin_ns)
     members = f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}"
     body = [
         f"<h1>{text(source)}: {len(found.leaderships)} leaderships in {text(span)}</h1>",
-        f'<p class="note">{members}, {without} without a leader</p>',
+        f'<p class="note">{members}, {time_without_leader(found)}</p>',
         *sections(found),
     ]
     return page(f"canvass explain: {source}", body)

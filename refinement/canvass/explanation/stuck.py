@@ -92,7 +92,8 @@ def find_stuck(
         for attempt in one.attempts
         for report in _within(known, one, attempt)
     ]
-    found += [report for one in timeline.members.values() for report in _starts(one)]
+    if timeline.merged(ClusterEvent):  # Else the logs may lack the lines that a start leads to.
+        found += [report for one in timeline.members.values() for report in _starts(one)]
 
     def time_of(report: StuckReport) -> int:
         return report.from_ns + timeline.members[report.member_id].offset_ns

@@ -34,6 +34,24 @@ def test_a_screen_says_who_led_and_names_lines(command: Command) -> None:
     assert len(out.splitlines()) < 40
 
 
+def test_logs_without_the_clusters_events_say_nothing_about_leaders_or_starts(
+    command: Command, tmp_path: Path
+) -> None:
+    """With the events off, a log has nothing but the starts of its processes."""
+    starts = [
+        f"[{s}.000000000] log started 2026-11-28 03:00:{s}.000+0000" for s in (10, 20, 30, 40)
+    ]
+    for i in range(3):
+        (tmp_path / f"member-{i}.log").write_text("\n".join([*starts, ""]))
+    code, out, _ = command("explain", tmp_path)
+
+    assert code == 0
+    assert out.splitlines()[0] == "3 members, 3 logs, 30.0 s, no line shows who led"
+    assert "without a leader" not in out
+    assert "its process ended" not in out
+    assert "No log has a CLUSTER line: the events are off, or no process has come to one." in out
+
+
 def test_json_has_the_fields_that_scripts_read(command: Command) -> None:
     code, out, _ = command("explain", SAMPLE, "--format", "json")
     found = json.loads(out)

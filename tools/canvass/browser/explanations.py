@@ -20,7 +20,7 @@ from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_n
 from canvass.explanation.leaderships import Leadership
 from canvass.explanation.phases import BallotReport
 from canvass.explanation.reading import read
-from canvass.explanation.report import Explanation, explain
+from canvass.explanation.report import Explanation, explain, time_without_leader
 from canvass.traces.counts import counted
 
 MAX_ROWS: Final = 100
@@ -151,9 +151,7 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
 def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
     """Convert an explanation for the page."""
     rows = _Rows(opened)
-    span, without = (
-        shown_ns(ns) for ns in (found.end_ns - found.begin_ns, found.without_leader_ns)
-    )
+    span = shown_ns(found.end_ns - found.begin_ns)
     terms = counted(len(found.leaderships), "leadership")
     leaderships = tuple(map(rows.leadership, rows.last(found.leaderships)))
     elections = tuple(map(rows.election, rows.last(found.elections)))
@@ -166,7 +164,7 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
         for one in rows.last(found.risks)
     ]
     return api.ExplanationView(
-        summary=f"{terms} in {span}, {without} without a working leader.",
+        summary=f"{terms} in {span}, {time_without_leader(found)}.",
         leaderships=leaderships,
         elections=elections,
         stuck=tuple(stuck),

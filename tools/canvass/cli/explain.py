@@ -112,10 +112,12 @@ def _next_command(source: Path) -> str:
 
 def show(console: Console, found: Explanation) -> None:
     """Print the short answer."""
+    from canvass.explanation.report import time_without_leader
+
     span = shown_ns(found.end_ns - found.begin_ns)
     console.print(
         f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}, {span},"
-        f" {shown_ns(found.without_leader_ns)} without a leader"
+        f" {time_without_leader(found)}"
     )
     _title(console, "Who led when")
     for line in _leaderships(found):
