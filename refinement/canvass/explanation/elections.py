@@ -272,7 +272,7 @@ def _reports(
     ]
     listed.sort(key=lambda one: one[:2])
     left_out = sum(max(0, len(places) - MAX_PHASES) for places in chosen.values())
-    reports = [report_phase(timeline.members[m], p.attempt, p.phase) for _, m, p in listed]
+    reports = [report_phase(timeline, p.attempt, p.phase) for _, m, p in listed]
     return tuple(reports), left_out
 
 
@@ -420,7 +420,7 @@ def _unwon(
     longest = max(every, key=lambda place: place.end_ns - place.begin_ns)
     member_id, took = longest.phase.member_id, shown_ns(longest.end_ns - longest.begin_ns)
     slowest = f"Longest phase: {longest.phase.state} of member {member_id} for at least {took}."
-    report = report_phase(timeline.members[member_id], longest.attempt, longest.phase)
+    report = report_phase(timeline, longest.attempt, longest.phase)
     return ElectionReport(
         number,
         None,

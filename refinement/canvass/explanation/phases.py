@@ -80,8 +80,9 @@ _WORK: Final = {
 """The work whose end also ends a state, for states that no message and no timeout ends."""
 
 
-def report_phase(one: MemberTimeline, attempt: Attempt, phase: Phase) -> PhaseReport:
+def report_phase(timeline: Timeline, attempt: Attempt, phase: Phase) -> PhaseReport:
     """Report how long a phase took, and what ended it."""
+    one = timeline.members[phase.member_id]
     begin = one.evidence(phase.begin)
     # The start of the next process does not show when a killed process ended.
     ended = phase.end < len(one.records) and not isinstance(
@@ -95,7 +96,7 @@ def report_phase(one: MemberTimeline, attempt: Attempt, phase: Phase) -> PhaseRe
     if by is None:
         kind, setting, what, message = "unknown", None, _open_end(one, attempt, phase), None
     else:
-        kind, setting, what, message = _governed(one, attempt, phase)
+        kind, setting, what, message = _governed(timeline, one, attempt, phase)
     if message is not None:
         evidence.insert(1, one.evidence(message))
     took = "" if lasted is None else f" for {shown_ns(lasted)}"
@@ -133,7 +134,9 @@ def _open_end(one: MemberTimeline, attempt: Attempt, phase: Phase) -> str:
 _Governed = tuple[str, str | None, str, int | None]
 
 
-def _governed(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
+def _governed(
+    timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: Phase
+) -> _Governed:
     by = phase.left_by
     assert by is not None
     if by.new_state == "INIT" and phase.state != "INIT":
@@ -143,7 +146,7 @@ def _governed(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
     if phase.state == "NOMINATE" and by.new_state == "CANDIDATE_BALLOT":
         return "timeout", ELECTION, "a random delay of up to half the election timeout", None
     if phase.state == "CANDIDATE_BALLOT":
-        return _ballot(one, phase)
+        return _ballot(timeline, one, phase)
     if phase.state in ("NOMINATE", "FOLLOWER_BALLOT") or by.new_state == "FOLLOWER_BALLOT":
         return _following(one, phase)
     if phase.state in LEADING and phase.state in ("LEADER_LOG_REPLICATION", "LEADER_READY"):
@@ -239,11 +242,32 @@ def _following(one: MemberTimeline, phase: Phase) -> _Governed:
     return "message", None, f"{what} after {_named(one.records[place])}", place
 
 
-def _ballot(one: MemberTimeline, phase: Phase) -> _Governed:
+def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
+    """Whether a candidate won by the votes of all members; else by the election timeout.
+
+    Releases before 1.50 do not print the reason. Then the votes decide; none if there are none.
+    """
+    by = phase.left_by
+    assert by is not None
+    if by.reason:
+        return by.reason != "quorum leader"
+    cast = [
+        record
+        for record in timeline.members[phase.member_id].records[phase.begin : phase.end]
+        if isinstance(record, Vote) and _names(record, phase.member_id, by.candidate_term_id)
+    ]
+    voters = {record.follower_member_id for record in cast if record.vote}
+    return len(voters) == timeline.member_count - 1 if cast else None
+
+
+def _ballot(timeline: Timeline, one: MemberTimeline, phase: Phase) -> _Governed:
     by = phase.left_by
     assert by is not None
     if by.new_state == "LEADER_LOG_REPLICATION":
-        if by.reason == "quorum leader":
+        by_all = all_voted(timeline, phase)
+        if by_all is None:
+            return "unknown", None, "it won; the lines of the votes are not in the log", None
+        if not by_all:
             what = "not all members voted for it, so a majority won only after the election timeout"
             return "timeout", ELECTION, what, None
         place = _cause(one, phase, (records.Vote,))

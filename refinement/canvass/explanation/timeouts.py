@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from canvass.explanation.evidence import Evidence
+from canvass.explanation.phases import all_voted
 from canvass.explanation.timeline import Phase, Timeline, answered
 from canvass.traces.aeron_log.records import CommitPosition, NewElection, NewLeadershipTerm
 from canvass.traces.timeouts import (
@@ -93,17 +94,18 @@ def _ballots(timeline: Timeline) -> Iterator[_Sample]:
         one = timeline.members[attempt.member_id]
         for phase in attempt.phases:
             by = phase.left_by
-            if by is None or not _ballot_timed_out(phase):
+            if by is None or not _ballot_timed_out(timeline, phase):
                 continue
             lasted = one.times[phase.end] - one.times[phase.begin]
             yield lasted, (one.evidence(phase.begin), one.evidence(phase.end))
 
 
-def _ballot_timed_out(phase: Phase) -> bool:
+def _ballot_timed_out(timeline: Timeline, phase: Phase) -> bool:
     by = phase.left_by
     if by is None or phase.state != "CANDIDATE_BALLOT":
         return False
-    return by.new_state == "CANVASS" or by.reason == "quorum leader"
+    won = by.new_state == "LEADER_LOG_REPLICATION"
+    return by.new_state == "CANVASS" or (won and all_voted(timeline, phase) is False)
 
 
 def _canvasses(timeline: Timeline) -> Iterator[_Sample]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from canvass.explanation.reading import read
 from canvass.explanation.report import explain
 from support.aeron_runs import FINDING
@@ -29,6 +31,40 @@ def test_the_last_member_to_answer_ends_a_canvass_though_it_answers_twice(tmp_pa
     assert canvass.governed_by == "message"
     assert "it needed the canvass position (-1, 0) of member 2, which came last" in str(canvass)
     assert [line.line for line in canvass.sentence.evidence] == [3, 5, 7]
+
+
+@pytest.mark.parametrize(
+    ("votes", "reason", "governed_by", "why"),
+    [
+        ({1: True, 2: True}, "", "message", "all members voted for it"),
+        ({1: True}, "", "timeout", "not all members voted for it"),
+        ({1: True, 2: False}, "", "timeout", "not all members voted for it"),
+        ({}, "", "unknown", "it won; the lines of the votes are not in the log"),
+        ({}, "unanimous leader", "message", "all members voted for it"),
+        ({1: True, 2: True}, "quorum leader", "timeout", "not all members voted for it"),
+    ],
+)
+def test_votes_say_how_a_ballot_was_won_if_the_release_prints_no_reason(
+    tmp_path: Path, votes: dict[int, bool], reason: str, governed_by: str, why: str
+) -> None:
+    """Releases before 1.50 print no reason. The last vote of a ballot may come after its end."""
+    log, rest = StoryLog(0), "LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT LEADER_READY CLOSED"
+    log.start(100.0)
+    log.election(100.0, "node started")
+    log.canvassed(100.1, 1, (-1, 0))
+    log.canvassed(100.1, 2, (-1, 0))
+    log.state(100.2, "CANVASS NOMINATE CANDIDATE_BALLOT", candidate=0)
+    for voter, vote in votes.items():
+        log.voted(100.3, voter, 0, (-1, 0), vote=vote)
+    log.state(101.2, "CANDIDATE_BALLOT LEADER_LOG_REPLICATION", leader=0, term=0, reason=reason)
+    log.state(101.2, rest, leader=0, term=0)
+    log.voted(101.3, 2, 0, (-1, 0), vote=True)
+
+    [election] = explain(read(write_story(tmp_path, [log]), infer=False)[0]).elections
+
+    ballot = next(phase for phase in election.phases if phase.state == "CANDIDATE_BALLOT")
+    assert ballot.governed_by == governed_by
+    assert why in ballot.sentence.text
 
 
 def test_reports_sent_before_a_truncation_do_not_restore_the_log() -> None:
