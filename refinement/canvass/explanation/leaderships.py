@@ -29,8 +29,10 @@ from canvass.traces.aeron_log.records import (
     StateChange,
 )
 
-_ALIVE_NS: Final = 1_000_000_000
+ALIVE_NS: Final = 1_000_000_000
 """A leader whose log has heartbeats is paused or cut off if it writes no line for so long."""
+_WAKES_NS: Final = 100_000_000
+"""A leader that is paused for too long ends its leadership within this time after the pause."""
 
 
 class Leadership(msgspec.Struct, frozen=True, rename="camel"):
@@ -248,14 +250,19 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
             continue
         last = min(one.index_at(limit), span.end if span.end > span.begin else len(one.records))
         place = max(last - 1, span.begin)
-        # A leader that wakes from a pause writes its end first: then the line before is its last.
         by_line = span.end < len(one.records) and not isinstance(
             one.records[span.end], ProcessStart
         )
-        if by_line and span.until_ns == limit and limit - one.times[place] <= _ALIVE_NS:
+        # A leader that wakes from a pause writes its end at once, and maybe some lines before it.
+        awake = place
+        while awake > span.begin and limit - one.times[awake] <= _WAKES_NS:
+            awake -= 1
+        if limit - one.times[awake] > ALIVE_NS:
+            place = awake
+        elif by_line and span.until_ns == limit:
             span.working_ns, span.working_by = limit, one.evidence(span.end)
-        else:
-            span.working_ns, span.working_by = one.times[place], one.evidence(place)
+            continue
+        span.working_ns, span.working_by = one.times[place], one.evidence(place)
 
 
 def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:

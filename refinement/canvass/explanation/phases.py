@@ -134,9 +134,7 @@ def _open_end(one: MemberTimeline, attempt: Attempt, phase: Phase) -> str:
 _Governed = tuple[str, str | None, str, int | None]
 
 
-def _governed(
-    timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: Phase
-) -> _Governed:
+def _governed(timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
     by = phase.left_by
     assert by is not None
     if by.new_state == "INIT" and phase.state != "INIT":

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from canvass.explanation.evidence import Evidence
-from canvass.explanation.leaderships import Leadership, sentence_of
+from canvass.explanation.leaderships import ALIVE_NS, Leadership, sentence_of
 from canvass.explanation.report import Explanation, explain
 from canvass.explanation.risks import FEW_DISKS, TRUNCATED, RiskReport
 from canvass.explanation.timeline import CLOSED, make_timeline
@@ -273,6 +273,7 @@ class KeptRecords:
     def __init__(self) -> None:
         self._kept: list[LogRecord] = []
         self._latest: dict[tuple[type, int], LogRecord] = {}
+        self._signs: deque[LogRecord] = deque()
         self.newest_ns = 0
 
     def add(self, records: Iterable[LogRecord]) -> bool:
@@ -281,11 +282,14 @@ class KeptRecords:
         for record in records:
             if isinstance(record, AppendPosition | CanvassPosition):
                 self._latest[type(record), record.follower_member_id] = record
+                self._note(record)
             elif isinstance(record, CommitPosition):
                 self._latest[type(record), record.leader_member_id] = record
+                self._note(record)
             else:
                 self._kept += self._positions()
                 self._latest.clear()
+                self._signs.clear()
                 self._kept.append(record)
                 news = True
             self.newest_ns = record.time_ns or self.newest_ns
@@ -294,8 +298,16 @@ class KeptRecords:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def _note(self, record: LogRecord) -> None:
+        """Keep a few of the latest positions: they show that the member was not paused."""
+        if not self._signs or record.time_ns - self._signs[-1].time_ns >= ALIVE_NS // 4:
+            self._signs.append(record)
+        while self._signs[0].time_ns < record.time_ns - ALIVE_NS:
+            self._signs.popleft()
+
     def _positions(self) -> list[LogRecord]:
-        return sorted(self._latest.values(), key=lambda record: (record.file, record.line))
+        found = {(one.file, one.line): one for one in (*self._latest.values(), *self._signs)}
+        return [found[place] for place in sorted(found)]
 
     def forget(self) -> None:
         """Forget old records, if there are more than `MAX_RECORDS`.

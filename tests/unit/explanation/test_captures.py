@@ -147,6 +147,32 @@ def test_an_end_of_a_leadership_is_where_the_timeline_has_it(path: Path) -> None
         assert within, row
 
 
+@each("timeline.jsonl")
+def test_a_leader_that_is_paused_for_too_long_does_not_lead_from_then_on(path: Path) -> None:
+    """The pauses are those of the harness. The leader's own end comes only when it wakes."""
+    text = truth_at(path, "timeline.jsonl").read_text()
+    steps = [json.loads(line) for line in text.splitlines()]
+    found = explained(path)
+    for step in steps:
+        if step["action"] != "pause (SIGSTOP)" or step.get("seconds", 0) < 1.5:
+            continue
+        if "hosts" in path.name:
+            continue  # The timeline is of another clock than the logs.
+        at = int(step["monotonic"].replace(".", ""))
+        woken = at + round(step["seconds"] * 1e9)
+        if any(
+            row.leader_member_id == step["member"]
+            and row.from_ns is not None
+            and row.until_ns is not None
+            and row.from_ns < at - 500_000_000
+            and woken - 100_000_000 <= row.until_ns <= woken + 500_000_000
+            for row in found.leaderships
+        ):
+            soon = at + 100_000_000
+            gaps = [(gap.from_ns, gap.until_ns) for gap in found.gaps if gap.from_ns is not None]
+            assert any(begin <= soon < end for begin, end in gaps), step
+
+
 @each()
 def test_every_sentence_names_lines_that_are_there(path: Path) -> None:
     found = explained(path)

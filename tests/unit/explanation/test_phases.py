@@ -121,6 +121,29 @@ def test_a_leader_that_leads_on_after_a_later_term_is_open_is_noted(tmp_path: Pa
     assert (stale.severity, stale.sentences[0].text) == ("note", text)
 
 
+@pytest.mark.parametrize("pause", [True, False])
+def test_a_leader_that_was_paused_led_until_the_pause(tmp_path: Path, pause: bool) -> None:
+    """When it wakes, it closes a client's session and changes its role before its own end."""
+    old, new = leader_of(0, 4, 101.0), leader_of(1, 5, 110.0)
+    for k in range(9 if pause else 45):
+        old.appended(101.2 + k * 0.2, 1, 4, 96)
+    fields = "sessionId=1 closeReason=TIMEOUT leadershipTermId=4 timestamp=1 timeUnit=MILLISECONDS"
+    old.event(110.01, "APPEND_SESSION_CLOSE", fields)
+    old.event(110.02, "ROLE_CHANGE", 'LEADER -> FOLLOWER reason=""')
+    old.election(110.02, "inactive follower quorum", (4, 96))
+
+    for shift in (0.0, 0.5):  # The new term may begin before the old leader's end, or after it.
+        folder = tmp_path / str(shift)
+        logs = [old, leader_of(1, 5, 109.98 + shift) if shift else new]
+        gaps = explain(read(write_story(folder, logs), infer=False)[0]).gaps
+
+        after = [gap.from_ns for gap in gaps if gap.leadership_term_id == 5]
+        if pause:
+            assert after == [102_800_000_000]
+        else:
+            assert all(at is not None and at >= 110_000_000_000 for at in after)
+
+
 def test_a_replay_that_ended_early_is_a_near_miss_of_hz6() -> None:
     found = explain(read(FINDING.parent / "aeron-hz6", infer=False)[0])
 
