@@ -19,7 +19,6 @@ from canvass.traces.aeron_log.records import (
     AppendSessionClose,
     AppendSessionOpen,
     ClusterEvent,
-    CommitPosition,
     ElectionStateChange,
     Line,
     NewElection,
@@ -190,22 +189,23 @@ def _has_heartbeats(one: MemberTimeline, begin: int, end: int) -> bool:
 
 
 def _by_others(timeline: Timeline, known: set[int]) -> Iterator[Span]:
-    """Leaderships whose beginning the leader's own log does not show, each by its first sign."""
+    """Leaderships whose beginning the leader's own log does not show, each by its first sign.
+
+    A commit position names no leader: before 1.50, the leader of a later term sends one in the last
+    term of its log.
+    """
     first: dict[int, tuple[int, int, int]] = {}
-    leaders: dict[int, tuple[int, Evidence]] = {}
+    leaders: dict[int, tuple[int, int, int]] = {}
     kinds: tuple[type[Line], ...] = (ReplayNewLeadershipTerm, AppendSessionOpen, AppendSessionClose)
     for time_ns, member_id, index in timeline.merged(ClusterEvent):
         record = timeline.record(member_id, index)
-        if isinstance(record, NewLeadershipTerm | CommitPosition):
-            leader = record.leader_member_id
-            leaders[record.leadership_term_id] = (
-                leader,
-                timeline.members[member_id].evidence(index),
-            )
+        if isinstance(record, NewLeadershipTerm | ElectionStateChange):
+            if record.leader_member_id != NULL_VALUE:
+                leaders[record.leadership_term_id] = (record.leader_member_id, member_id, index)
         elif isinstance(record, kinds):
             term = getattr(record, "leadership_term_id", NULL_VALUE)
             if isinstance(record, AppendSessionOpen | AppendSessionClose):
-                leaders[term] = (member_id, timeline.members[member_id].evidence(index))
+                leaders[term] = (member_id, member_id, index)
             if term not in known and term >= 0:
                 first.setdefault(term, (time_ns, member_id, index))
     for term, (time_ns, member_id, index) in sorted(first.items()):
@@ -217,7 +217,7 @@ def _by_others(timeline: Timeline, known: set[int]) -> Iterator[Span]:
         )
         evidence = [one.evidence(index)]
         if term in leaders:
-            evidence.append(leaders[term][1])
+            evidence.append(timeline.members[leaders[term][1]].evidence(leaders[term][2]))
         row = Leadership(
             term,
             leaders[term][0] if term in leaders else None,

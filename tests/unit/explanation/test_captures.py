@@ -219,7 +219,7 @@ def test_lines_that_are_missing_make_no_leader_that_there_was_not(path: Path) ->
         assert all(sentence.evidence for sentence in sentences_of(found))
 
 
-@pytest.mark.parametrize("path", captures()[:3], ids=lambda path: path.name)
+@each()
 def test_a_leaders_own_line_may_be_missing(path: Path) -> None:
     """The lines of others show who led, and where none is exact the beginning is left open."""
     terms = {(row.leadership_term_id, row.leader_member_id) for row in explained(path).leaderships}
@@ -232,7 +232,9 @@ def test_a_leaders_own_line_may_be_missing(path: Path) -> None:
     }
     found = explain(make_timeline(kept, logs.missing)).leaderships
 
-    assert {(row.leadership_term_id, row.leader_member_id) for row in found} == terms
+    named = {(row.leadership_term_id, row.leader_member_id) for row in found}
+    assert named <= terms  # After a disk was wiped, a term can have two leaders.
+    assert dict(named).keys() == dict(terms).keys()
     assert not any(row.is_exact for row in found)
 
 

@@ -121,6 +121,20 @@ def test_a_leader_that_leads_on_after_a_later_term_is_open_is_noted(tmp_path: Pa
     assert (stale.severity, stale.sentences[0].text) == ("note", text)
 
 
+def test_a_commit_position_does_not_make_its_sender_the_leader_of_its_term(tmp_path: Path) -> None:
+    """Before 1.50 the leader of term 5 commits in term 4 while it waits for copies of its log."""
+    log = StoryLog(0)
+    log.announced(100.0, 1, 4, 3, 96)
+    fields = "isInElection=false leadershipTermId=4 logPosition=192 termBaseLogPosition=96"
+    fields += " appVersion=1 timestamp=1 timeUnit=MILLISECONDS"
+    log.event(100.1, "REPLAY_NEW_LEADERSHIP_TERM", fields)
+    log.committed(110.0, 2, 4, 192)
+
+    [row] = explain(read(write_story(tmp_path, [log]), infer=False)[0]).leaderships
+
+    assert (row.leadership_term_id, row.leader_member_id) == (4, 1)
+
+
 @pytest.mark.parametrize("pause", [True, False])
 def test_a_leader_that_was_paused_led_until_the_pause(tmp_path: Path, pause: bool) -> None:
     """When it wakes, it closes a client's session and changes its role before its own end."""
