@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,7 +20,7 @@ from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.logs import MemberLog, read_cluster
 from canvass.traces.aeron_log.records import LogRecord
-from support.aeron_runs import SAMPLES, lines_of
+from support.aeron_runs import SAMPLES, lines_of, more_captures
 from support.aeron_story import StoryLog, lead, write_story
 
 
@@ -69,6 +71,47 @@ def test_logs_that_grow_give_the_same_leaderships_as_whole_ones(
     assert seen.totals.elections == len(expected.elections) == 3
     assert sum(log.lines for log in logs.members.values()) == sum(
         len(log.records) for log in whole.members.values()
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*SAMPLES, *(pytest.param(path, marks=pytest.mark.night) for path in more_captures())],
+    ids=lambda path: path.name,
+)
+def test_logs_that_grow_second_by_second_have_the_times_without_a_leader_of_whole_ones(
+    path: Path, tmp_path: Path, follow: Follow
+) -> None:
+    """A time that goes on is counted once it has ended: the last one may be shorter at first."""
+    whole = read_cluster([path])
+    lines = {i: lines_of(path, i) for i in whole.members}
+    stamp = re.compile(r"\[(\d+)\.")
+    times = {
+        i: list(accumulate((int(at[1]) for row in rows if (at := stamp.match(row))), max))
+        for i, rows in lines.items()
+    }
+    assert all(len(times[i]) == len(rows) for i, rows in lines.items())
+    if max(one[0] for one in times.values()) - min(one[0] for one in times.values()) > 1000:
+        return  # The hosts have clocks of their own, so no second is the same one everywhere.
+    for i in lines:
+        (tmp_path / f"member-{i}.log").touch()
+    logs, seen = follow(tmp_path), Picture()
+    done = dict.fromkeys(lines, 0)
+    begin, end = (choose(map(choose, times.values())) for choose in (min, max))
+    for second in range(begin, end + 1):
+        for i, rows in lines.items():
+            upto = bisect_right(times[i], second)
+            with (tmp_path / f"member-{i}.log").open("a") as file:
+                file.writelines(f"{row}\n" for row in rows[done[i] : upto])
+            done[i] = upto
+        news_of(logs, seen)
+    expected = explain(make_timeline(whole.members, whole.missing))
+
+    assert seen.explanation is not None
+    found = [(gap.from_ns, gap.until_ns) for gap in seen.explanation.gaps]
+    assert found == [(gap.from_ns, gap.until_ns) for gap in expected.gaps]
+    assert seen.totals.without_leader_ns == pytest.approx(
+        expected.without_leader_ns, rel=0.01, abs=5 * 10**8
     )
 
 
