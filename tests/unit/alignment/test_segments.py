@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from canvass.cluster.messages import Message
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.run_events import RunWriter
+from canvass.traces.alignment.windows import Windows
 from support.aeron_cluster import AeronCluster
 from support.aeron_runs import release_logs, write_logs
 from support.aeron_text import line_of_1_52
@@ -118,3 +120,23 @@ def test_a_false_line_at_the_border_of_segments_is_named(offset: int, tmp_path: 
     named = {(one.member_id, one.line) for one in (*found.false_lines, *found.stopped)}
     assert (1, place + 1) in named
     assert {(one.member_id, one.line) for one in found.false_lines} <= {(1, place + 1)}
+
+
+def test_a_receipt_without_a_place_is_looked_for_in_its_process_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A segment may begin with a mark of an ended process that has no steps in the segment."""
+    asked = 0
+    before = Windows.sends_after
+
+    def counted(self: Windows, t: int, to: int, m: Message) -> bool:
+        nonlocal asked
+        asked += 1
+        return before(self, t, to, m)
+
+    monkeypatch.setattr(Windows, "sends_after", counted)
+    logs = made_up(1, 20, tmp_path, faults=False)
+    aligned(logs, tmp_path / "run", 1500)
+    lines = sum(len(path.read_text().splitlines()) for path in logs.iterdir())
+
+    assert asked < 20 * lines

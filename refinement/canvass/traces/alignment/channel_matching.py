@@ -278,8 +278,7 @@ def _in_process_before(
         return None
     steps = windows.steps_of_process(before)
     start = max(following.get(before, SLOTS * steps.start), receipt.floor)
-    found = windows.first(start, to, receipt.message)
-    return found if found is not None and found < SLOTS * steps.stop else None
+    return windows.first(start, to, receipt.message, steps.stop)
 
 
 def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:

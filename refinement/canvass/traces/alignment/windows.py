@@ -267,10 +267,10 @@ class Windows:
         ends = [-1, *self._ends, len(self.steps)]
         return range(ends[number] + 1, ends[number + 1])
 
-    def first(self, place: int, to: int, m: Message) -> int | None:
-        """The first place at or after ``place`` where a message can have been sent."""
+    def first(self, place: int, to: int, m: Message, stop: int | None = None) -> int | None:
+        """The first place from ``place`` on, before step ``stop``, where it can have been sent."""
         may_send = self._may_send
-        for t in range(place // SLOTS, len(may_send)):
+        for t in range(place // SLOTS, len(may_send) if stop is None else stop):
             if may_send[t] and place < SLOTS * t + AFTER:
                 slot = self.slot(t, to, m)
                 if slot >= 0 and SLOTS * t + slot >= place:
