@@ -106,9 +106,12 @@ def test_a_log_that_begins_midway_is_searched_in_bounds(
     lines = {i: found[len(found) // 10 :] for i, found in captured(SAMPLES[1]).items()}
     looked, first = [0], Windows.first
 
-    def counted(one: Windows, place: int, to: int, m: Message) -> int | None:
-        found = first(one, place, to, m)
-        looked[0] += (len(one.steps) if found is None else found // SLOTS) - place // SLOTS
+    def counted(
+        one: Windows, place: int, to: int, m: Message, stop: int | None = None
+    ) -> int | None:
+        found = first(one, place, to, m, stop)
+        end = len(one.steps) if stop is None else stop
+        looked[0] += max((end if found is None else found // SLOTS) - place // SLOTS, 0)
         return found
 
     monkeypatch.setattr(Windows, "first", counted)

@@ -377,9 +377,11 @@ def test_a_senders_steps_are_looked_through_so_many_times_only(
     looks = []
     look = Windows.first
 
-    def counted(one: Windows, place: int, to: int, m: Message) -> int | None:
+    def counted(
+        one: Windows, place: int, to: int, m: Message, stop: int | None = None
+    ) -> int | None:
         looks.append((to, m))
-        return look(one, place, to, m)
+        return look(one, place, to, m, stop)
 
     monkeypatch.setattr(Windows, "first", counted)
     matching = match(found)

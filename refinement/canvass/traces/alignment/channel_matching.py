@@ -251,34 +251,27 @@ def match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
     place, count = 0, len(windows.steps)
     left = SCANS * (count + len(receipts))
     following: dict[int, int] = {}
+
+    def first(receipt: Receipt, start: int, stop: int) -> int | None:
+        nonlocal left
+        start = max(start, receipt.floor)
+        found = windows.first(start, to, receipt.message, stop)
+        left -= max((stop if found is None else found // SLOTS) - start // SLOTS, 0)
+        return found
+
     for receipt in receipts:
         receipt.earliest = -1
         if left < 0:
             continue
-        start = max(place, receipt.floor)
-        found = windows.first(start, to, receipt.message)
-        left -= (count if found is None else found // SLOTS) - start // SLOTS
-        if found is None and not receipt.is_inferred and place:
-            found = _in_process_before(windows, to, receipt, place, following)
+        found = first(receipt, place, count)
+        before = windows.process_at(place // SLOTS) - 1
+        if found is None and not receipt.is_inferred and before >= 0:
+            steps = windows.steps_of_process(before)
+            found = first(receipt, following.get(before, SLOTS * steps.start), steps.stop)
         if found is not None:
             receipt.earliest = found
             place = max(place, _after(found))
             following[windows.process_at(found // SLOTS)] = _after(found)
-
-
-def _in_process_before(
-    windows: Windows, to: int, receipt: Receipt, place: int, following: Mapping[int, int]
-) -> int | None:
-    """The first place of a receipt in the process before the one of a place, or None.
-
-    ``following`` has for each process the first place after those of the receipts before.
-    """
-    before = windows.process_at(place // SLOTS) - 1
-    if before < 0:
-        return None
-    steps = windows.steps_of_process(before)
-    start = max(following.get(before, SLOTS * steps.start), receipt.floor)
-    return windows.first(start, to, receipt.message, steps.stop)
 
 
 def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:

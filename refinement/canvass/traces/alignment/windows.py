@@ -268,7 +268,10 @@ class Windows:
         return range(ends[number] + 1, ends[number + 1])
 
     def first(self, place: int, to: int, m: Message, stop: int | None = None) -> int | None:
-        """The first place from ``place`` on, before step ``stop``, where it can have been sent."""
+        """The first place at or after ``place`` where a message can have been sent.
+
+        Only steps before ``stop`` are tried, if it is given.
+        """
         may_send = self._may_send
         for t in range(place // SLOTS, len(may_send) if stop is None else stop):
             if may_send[t] and place < SLOTS * t + AFTER:
