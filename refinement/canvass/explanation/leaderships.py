@@ -268,7 +268,7 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
 def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:
     """List the times without a working leader, the one before the first leadership included.
 
-    If nothing in the logs shows a leader or an election, they do not show that a leader is absent.
+    There are none if no line shows a leader or an election: the events may be off.
     """
     if not spans and not timeline.merged(ElectionStateChange):
         return []

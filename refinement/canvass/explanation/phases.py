@@ -243,7 +243,8 @@ def _following(one: MemberTimeline, phase: Phase) -> _Governed:
 def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
     """Whether a candidate won by the votes of all members; else by the election timeout.
 
-    Releases before 1.50 do not print the reason. Then the votes decide; none if there are none.
+    Releases before 1.50 print no reason; then the votes decide. It is None if they are not printed
+    either.
     """
     by = phase.left_by
     assert by is not None

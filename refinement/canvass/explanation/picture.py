@@ -281,11 +281,9 @@ class KeptRecords:
         news = False
         for record in records:
             if isinstance(record, AppendPosition | CanvassPosition):
-                self._latest[type(record), record.follower_member_id] = record
-                self._note(record)
+                self._note(record, record.follower_member_id)
             elif isinstance(record, CommitPosition):
-                self._latest[type(record), record.leader_member_id] = record
-                self._note(record)
+                self._note(record, record.leader_member_id)
             else:
                 self._kept += self._positions()
                 self._latest.clear()
@@ -298,8 +296,11 @@ class KeptRecords:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def _note(self, record: LogRecord) -> None:
-        """Keep a few of the latest positions: they show that the member was not paused."""
+    def _note(self, record: LogRecord, by: int) -> None:
+        """Keep the latest position of each member, and some of the last second: they show that this
+        member was not paused.
+        """
+        self._latest[type(record), by] = record
         if not self._signs or record.time_ns - self._signs[-1].time_ns >= ALIVE_NS // 4:
             self._signs.append(record)
         while self._signs[0].time_ns < record.time_ns - ALIVE_NS:

@@ -205,16 +205,16 @@ def find_missing(timeline: Timeline) -> list[Sentence]:
     """List what is missing, each with a line that shows it."""
     found = list(_members(timeline))
     if not timeline.merged(records.ClusterEvent):
-        text = "No log has a CLUSTER line: the events are off, or no process has come to one."
+        text = "No log has a CLUSTER line: the events may be off, or no process began an election."
         found.append(Sentence(text, tuple(one.evidence(0) for one in timeline.members.values())))
     else:
-        found += _events(timeline)
+        found += _missing_events(timeline)
     for one in timeline.members.values():
         found += _of_member(one)
     return found
 
 
-def _events(timeline: Timeline) -> Iterator[Sentence]:
+def _missing_events(timeline: Timeline) -> Iterator[Sentence]:
     for event, (kind, what) in _NEEDED.items():
         without = [
             one
@@ -264,11 +264,18 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
                 yield Sentence(text, (one.evidence(earlier.begin), one.evidence(later.begin)))
 
 
-def time_without_leader(found: Explanation) -> str:
-    """Say for how long no member led, if the logs show it."""
+def time_without_leader(found: Explanation, total_ns: int | None = None) -> str:
+    """Say for how long no member led, if the logs show it.
+
+    Parameters
+    ----------
+    total_ns
+        The time, if the logs of the explanation are only the end of longer ones.
+    """
     if not found.leaderships and not found.gaps:
         return "no line shows who led"
-    return f"{shown_ns(found.without_leader_ns)} without a leader"
+    without_ns = found.without_leader_ns if total_ns is None else total_ns
+    return f"{shown_ns(without_ns)} without a leader"
 
 
 MAX_ROWS: Final = 200

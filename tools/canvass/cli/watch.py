@@ -504,8 +504,8 @@ def _run(command: str | None, reason: str) -> None:
 
 def _screen(state: Watch) -> str:
     """The picture, short enough for a terminal."""
-    from canvass.explanation.evidence import shown_ns
     from canvass.explanation.leaderships import sentence_of
+    from canvass.explanation.report import time_without_leader
     from canvass.traces.counts import counted
 
     found, totals = state.picture.explanation, state.picture.totals
@@ -513,9 +513,10 @@ def _screen(state: Watch) -> str:
         return f"watching {state.logs.folder}: no line of a cluster yet"
     last = state.picture.leadership
     lines = sum(log.lines for log in state.logs.members.values())
-    elections, without = counted(totals.elections, "election"), shown_ns(totals.without_leader_ns)
+    elections = counted(totals.elections, "election")
+    without = time_without_leader(found, totals.without_leader_ns)
     rows = [
-        f"{state.logs.folder}: {lines:,} lines, {elections}, {without} without a leader",
+        f"{state.logs.folder}: {lines:,} lines, {elections}, {without}",
         "no leader yet" if last is None else str(sentence_of(last)),
     ]
     lags = ", ".join(f"member {k}: {lag:,}" for k, lag in state.picture.lags().items())
