@@ -77,6 +77,7 @@ NoInput ==
      active                 |-> {},         \* members heard of within the heartbeat timeout, before this step
      accepted               |-> {},         \* the members to which a RequestVote could be sent
      position               |-> NULL_POSITION,  \* the log is appended, recorded or consumed to here
+     entryPosition          |-> NULL_POSITION,  \* the last entry consumed begins here, before a bound within it
      leadershipTermId       |-> NULL_VALUE,     \* of the NewLeadershipTermEvent consumed
      termBaseLogPosition    |-> NULL_POSITION,  \* of the NewLeadershipTermEvent consumed
      gracefulClosedLeaderId |-> NULL_VALUE]     \* the leader that ended its log stream in good order

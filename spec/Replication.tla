@@ -67,8 +67,13 @@ RecordLog(i, s, x) ==
 (* A follower stays within its recording and within the commit position of *)
 (* the leader; a replay stays within its bounds.  A closed follower at the *)
 (* termination position processes no more: it terminates.                  *)
+(*                                                                         *)
+(* An entry that begins before the bound is processed whole.  A bound lies *)
+(* within an entry if it is a position of another log, as HZ1 may commit.  *)
+(* Then x.entryPosition is where this entry begins.  In the models entries *)
+(* have length one, and no bound lies within one.                          *)
 (* Source: LogAdapter.poll, ConsensusModuleAgent.consensusWork,            *)
-(* catchupPoll, replayLogPoll.                                             *)
+(* catchupPoll, replayLogPoll; Image.boundedControlledPoll.                *)
 (***************************************************************************)
 IsTerminating(s) ==
     s.terminationPosition # NULL_POSITION /\ s.commitPosition >= s.terminationPosition
@@ -81,9 +86,15 @@ ConsumeBound(s) ==
           [] replays                      -> s.replayStopPosition
           [] OTHER                        -> NULL_POSITION
 
+IsWithinEntry(s, x, bound) ==
+    /\ s.commitPosition <= x.entryPosition /\ x.entryPosition < bound
+    /\ bound < x.position /\ x.position <= s.recordedPosition
+
 ConsumeLog(i, s, x) ==
-    IF x.position <= s.commitPosition \/ x.position > ConsumeBound(s) THEN {}
-    ELSE Outcome([s EXCEPT !.commitPosition = x.position], <<>>)
+    LET bound == ConsumeBound(s)
+    IN  IF \/ x.position <= s.commitPosition
+           \/ x.position > bound /\ ~IsWithinEntry(s, x, bound) THEN {}
+        ELSE Outcome([s EXCEPT !.commitPosition = x.position], <<>>)
 
 (***************************************************************************)
 (* OnReplayNewLeadershipTermEvent(i, s, x): process the first entry of a   *)
@@ -98,8 +109,10 @@ OnReplayNewLeadershipTermEvent(i, s, x) ==
     LET t        == [s EXCEPT !.commitPosition = x.position,
                               !.moduleLeadershipTermId = x.leadershipTermId]
         follower == At(s, "FOLLOWER_REPLAY") \/ At(s, "FOLLOWER_CATCHUP")
+        bound    == ConsumeBound(s)
     IN  IF \/ x.termBaseLogPosition # s.commitPosition
-           \/ x.position <= s.commitPosition \/ x.position > ConsumeBound(s) THEN {}
+           \/ x.position <= s.commitPosition
+           \/ x.position > bound /\ ~IsWithinEntry(s, x, bound) THEN {}
         ELSE IF follower
         THEN Outcome([t EXCEPT !.recordingLog = OpenTerm(s, x.leadershipTermId, x.termBaseLogPosition),
                                !.logLeadershipTermId = IF Hardened("HZ6") THEN Max(@, x.leadershipTermId)

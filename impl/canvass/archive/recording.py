@@ -168,6 +168,11 @@ class Recording:
         """Whether an entry ends at a position, or the log begins there."""
         return position == 0 or self.checksum(position) is not None
 
+    def boundary_from(self, position: int) -> int:
+        """The first boundary from a position on, at most the end of the log."""
+        found = bisect_left(self._ends, position)
+        return self._ends[found] if 0 < position < self.end else min(position, self.end)
+
     def append(self, payload: bytes) -> Frame:
         """Write an entry at the end. The next `sync` makes it durable."""
         position = self.end

@@ -384,10 +384,12 @@ class DutyCycle:
                 break
             left -= part.count
             if part.leadership_term_id == NULL_VALUE:
-                taken = self._take("ConsumeLog", replace(NO_INPUT, position=part.position))
+                x = Input(position=part.position, entry_position=part.entry_position)
+                taken = self._take("ConsumeLog", x)
             else:
                 x = Input(
                     position=part.position,
+                    entry_position=part.entry_position,
                     leadership_term_id=part.leadership_term_id,
                     term_base_log_position=part.term_base_log_position,
                 )

@@ -159,6 +159,8 @@ class Input(Struct, frozen=True, gc=False):
     """The members to which the transport accepted a ballot request."""
     position: int = NULL_VALUE
     """A log position: appended, recorded or consumed up to here."""
+    entry_position: int = NULL_VALUE
+    """Where the last consumed entry begins, if the bound of the step lies within this entry."""
     leadership_term_id: int = NULL_VALUE
     """The term of a consumed NewLeadershipTermEvent."""
     term_base_log_position: int = NULL_VALUE

@@ -84,6 +84,8 @@ class LogPart:
     term_base_log_position: int = NULL_VALUE
     snapshot: bool = False
     """Whether the last entry asks for a snapshot, which must be taken at its end."""
+    entry_position: int = NULL_VALUE
+    """Where the entry begins, if the bound lies within it: then it is a part of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +114,11 @@ class Port(Protocol):
         ...
 
     def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
-        """Read at most ``limit`` entries of the recorded log, from ``position`` up to ``bound``.
+        """Read at most ``limit`` entries of the recorded log, from ``position`` on.
 
-        Return None if no whole entry lies there.
+        The last one begins before ``bound``.
+
+        Return None if no such entry is there.
         """
         ...
 

@@ -167,6 +167,19 @@ def consume_bound(s: Member) -> int:
     return NULL_VALUE
 
 
+def is_within_entry(s: Member, x: Input, bound: int) -> bool:
+    """Whether the last entry that a step processes begins before a bound and ends behind it.
+
+    Notes
+    -----
+    Aeron processes an entry whole if it begins before the bound. A bound lies within an entry if it
+    is a position of another log: hazard HZ1 can commit such a position. Source:
+    ``Image.boundedControlledPoll``.
+    """
+    begins = s.commit_position <= x.entry_position < bound
+    return begins and bound < x.position <= s.recorded_position
+
+
 def consume_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     """Process the log up to ``x.position``, without a NewLeadershipTermEvent on the way, and let
     the services process it too.
@@ -176,7 +189,10 @@ def consume_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     Source: ``LogAdapter.poll``, ``ConsensusModuleAgent.consensusWork``.
     """
     # Refuse.
-    if x.position <= s.commit_position or x.position > consume_bound(s):
+    if x.position <= s.commit_position:
+        return None
+    bound = consume_bound(s)
+    if x.position > bound and not is_within_entry(s, x, bound):
         return None
 
     # Effects.
@@ -196,11 +212,10 @@ def on_replay_new_leadership_term_event(
     ``Election.onReplayNewLeadershipTermEvent``.
     """
     # Refuse.
-    if (
-        x.term_base_log_position != s.commit_position
-        or x.position <= s.commit_position
-        or x.position > consume_bound(s)
-    ):
+    if x.term_base_log_position != s.commit_position or x.position <= s.commit_position:
+        return None
+    bound = consume_bound(s)
+    if x.position > bound and not is_within_entry(s, x, bound):
         return None
 
     # Decide.

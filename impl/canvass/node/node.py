@@ -134,19 +134,23 @@ class MemberPort:
     def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
         """See `canvass.cluster.ports.Port`."""
         end, count = position, 0
-        for frame in self._archive.recording.replay(position, bound):
+        recording = self._archive.recording
+        for frame in recording.replay(position, recording.boundary_from(bound)):
+            is_within = frame.end > bound
+            if count and (is_within or opens_term(frame.payload)):
+                break
+            entry_position = frame.position if is_within else NULL_VALUE
             if opens_term(frame.payload):
-                if count:
-                    break
                 event = LOG_MESSAGES.decode(frame.payload)
                 assert isinstance(event, NewLeadershipTermEvent)
                 base = event.term_base_log_position
-                return LogPart(frame.end, 1, event.leadership_term_id, base)
+                return LogPart(
+                    frame.end, 1, event.leadership_term_id, base, entry_position=entry_position
+                )
             end, count = frame.end, count + 1
-            if requests_snapshot(frame.payload):
-                return LogPart(end, count, snapshot=True)
-            if count == limit:
-                break
+            snapshot = requests_snapshot(frame.payload)
+            if snapshot or is_within or count == limit:
+                return LogPart(end, count, snapshot=snapshot, entry_position=entry_position)
         return LogPart(end, count) if count else None
 
     def log_join_position(self) -> int:

@@ -19,14 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec.structs import replace
+from pyspark.sql.functions import lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.rows import ROW_SCHEMA, VERDICT_COLUMNS, RowKind, malformed_row, to_batch
 from canvass.corpus.source import REVISION, TRUNCATED, plain_schema, row_schema
 from canvass.corpus.task_checker import TaskChecker
-from canvass.traces.arrow import arrow_schema
+from canvass.traces.arrow import ADDED_COLUMN, arrow_schema
 from canvass.traces.errors import TraceError
+from canvass.traces.layout import NONE
 from canvass.traces.limits import MAX_MEMBERS
 from canvass.traces.ndjson import decode_run
 from canvass.traces.parquet import RUNS_KEY, RunEntry
@@ -85,6 +87,8 @@ def verify(
     count = next(
         (n for n in range(MAX_MEMBERS, 0, -1) if _RECORD.format(n - 1) in events.columns), 0
     )
+    if ADDED_COLUMN not in events.columns:
+        events = events.withColumn(ADDED_COLUMN, lit(NONE).cast("long"))
     names = [_RECORD.format(0)]
     if count:
         names = [name for name in arrow_schema(count).names if name != _SOURCE]

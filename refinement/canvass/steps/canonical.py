@@ -41,6 +41,7 @@ from canvass.cluster.rules import Rules
 from canvass.steps.frames import (
     LOG,
     NEWER_TERM_FIELD,
+    OPTIONAL_INPUT,
     Frame,
     Lookup,
     Regime,
@@ -494,7 +495,7 @@ def _key_cells(value: Canonical) -> Iterator[int]:
     yield int(step.barred)
     read = ACTION_INPUTS[step.action].fields
     for name, cell in zip(INPUT_COLUMNS, input_cells(step.input), strict=True):
-        if name in read:
+        if name in read and (name != OPTIONAL_INPUT or cell != NULL_VALUE):
             yield cell
     if step.input.message is not None:
         yield from flat_message(step.input.message)

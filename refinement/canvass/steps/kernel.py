@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
-from canvass.steps.frames import Regime
+from canvass.steps.frames import OPTIONAL_INPUT, Regime
 from canvass.steps.jit import compiled, kernel
 from canvass.steps.kernel_parts import (
     frame_holds,
@@ -80,6 +80,7 @@ _MODULE_TERM: Final = STATE_INDEX["module_leadership_term_id"]
 _LEADER_ID: Final = STATE_INDEX["leader_member_id"]
 _GRACEFUL_ID: Final = STATE_INDEX["graceful_closed_leader_id"]
 _GRACEFUL_INPUT: Final = INPUT_INDEX["graceful_closed_leader_id"]
+_OPTIONAL_INPUT: Final = INPUT_INDEX[OPTIONAL_INPUT]
 _ACTIVE_INPUT: Final = INPUT_INDEX["active"]
 _ACCEPTED_INPUT: Final = INPUT_INDEX["accepted"]
 _PEER: Final = MESSAGE_INDEX["peer"]
@@ -236,6 +237,8 @@ def canonicalise(  # noqa: C901  (see the module)
                 accepted = value
             elif column == _GRACEFUL_INPUT:
                 graceful = value
+            elif column == _OPTIONAL_INPUT and value < 0:
+                continue
             values[n] = value
             kinds[n] = input_kinds[column]
             bad |= impossible(kinds[n], value, -1, members)

@@ -113,9 +113,9 @@ ACTION_INPUTS: Final[Mapping[Action, ActionInput]] = MappingProxyType(
         Action.ELECTION_ERROR: _row("interval", "commit_interval", "timeout", "active", "position"),
         Action.APPEND_ENTRY: _row("position"),
         Action.RECORD_LOG: _row("position"),
-        Action.CONSUME_LOG: _row("position"),
+        Action.CONSUME_LOG: _row("position", "entry_position"),
         Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT: _row(
-            "position", "leadership_term_id", "term_base_log_position"
+            "position", "entry_position", "leadership_term_id", "term_base_log_position"
         ),
         Action.UPDATE_LEADER_POSITION: _row("commit_interval", "active"),
         Action.UPDATE_FOLLOWER_POSITION: _row(),

@@ -63,6 +63,10 @@ class ColumnError(Exception):
         self.reason = reason
 
 
+ADDED_COLUMN: Final = "input_entry_position"
+"""A column that older tables of events lack. No step in them has that input."""
+
+
 def _type(name: str) -> Any:
     if name == "type" or name in STATE_ENUMS:
         return _TEXT
@@ -192,6 +196,8 @@ def sources_of(table: Any) -> list[Source | None]:
 def check_schema(schema: Any) -> int:
     """Check that a schema is that of events; return the member count.
 
+    `ADDED_COLUMN` may be missing.
+
     Raises
     ------
     ColumnError
@@ -205,6 +211,9 @@ def check_schema(schema: Any) -> int:
     if member_count is None:
         raise ColumnError(Code.BAD_SCHEMA, "the metadata lack the member count")
     expected = arrow_schema(member_count)
+    added = expected.get_field_index(ADDED_COLUMN)
+    if ADDED_COLUMN not in schema.names:
+        expected = expected.remove(added)
     if not schema.equals(expected):
         differing = [
             field.name
@@ -214,6 +223,15 @@ def check_schema(schema: Any) -> int:
         what = ", ".join(differing[:5]) or "the order or number of columns"
         raise ColumnError(Code.BAD_SCHEMA, f"not the columns of {EVENTS_SCHEMA}: {what}")
     return member_count
+
+
+def with_added_column(table: Any) -> Any:
+    """Give a table of events all columns; it may have been written before there was the last."""
+    if ADDED_COLUMN in table.schema.names:
+        return table
+    field = arrow_schema(1).field(ADDED_COLUMN)
+    place = arrow_schema(1).get_field_index(ADDED_COLUMN)
+    return table.add_column(place, field, pa.repeat(pa.scalar(NONE, field.type), table.num_rows))
 
 
 def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
@@ -304,7 +322,7 @@ def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
         ``BAD_SCHEMA`` or ``BAD_VALUE``. The contents of events are not checked here.
     """
     member_count = check_schema(table.schema)
-    flat = _Table(table)
+    flat = _Table(with_added_column(table))
     run = flat.column("run")
     runs, indices = _in_order_of_rows(run)
     member, step = (flat.column(name).to_numpy() for name in ("member", "step"))

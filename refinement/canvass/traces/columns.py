@@ -13,7 +13,7 @@ array                 shape      holds
 ``time_ns``           n          the member's clock
 ``action``            n          code: index into ``layout.ACTION_NAMES``
 ``predecessor``       n          row of the member's previous step, -1 if it is not here
-``inputs``            n x 9      ``INPUT_COLUMNS``: flags 0/1, two member masks, numbers
+``inputs``            n x 10     ``INPUT_COLUMNS``: flags 0/1, two member masks, numbers
 ``message``           n x 18     ``MESSAGE_COLUMNS``: the message consumed; type -1 if none
 ``state``             n x 29     ``STATE_COLUMNS``: the state after the step, enums coded
 ``members``           n x N x 6  ``MEMBER_COLUMNS``: ``state.members``, N the member count
@@ -220,6 +220,7 @@ def _input_row(given: Input) -> bytes:
         _MASKS[given.active],
         _MASKS[given.accepted],
         given.position,
+        given.entry_position,
         given.leadership_term_id,
         given.term_base_log_position,
         given.graceful_closed_leader_id,

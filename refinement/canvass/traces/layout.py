@@ -58,6 +58,7 @@ INPUT_COLUMNS: Final = (
     "active",
     "accepted",
     "position",
+    "entry_position",
     "leadership_term_id",
     "term_base_log_position",
     "graceful_closed_leader_id",

@@ -19,7 +19,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES, Vote
-from canvass.traces.arrow import ColumnError, arrow_schema, check_schema, from_table, sources_of
+from canvass.traces.arrow import (
+    ColumnError,
+    arrow_schema,
+    check_schema,
+    from_table,
+    sources_of,
+    with_added_column,
+)
 from canvass.traces.arrow import to_table as columns_to_table
 from canvass.traces.columns import EventColumns, Ints, from_events
 from canvass.traces.errors import Code, TraceError
@@ -399,7 +406,8 @@ class DatasetFile:
             or about.total_byte_size > MAX_ROW_GROUP_BYTES
         ):
             raise self._error(Code.TOO_LARGE, f"row group {row_group} is over the limits")
-        return self._guard(lambda: self._file.read_row_group(row_group, use_threads=False))
+        read = self._guard(lambda: self._file.read_row_group(row_group, use_threads=False))
+        return with_added_column(read)
 
     def groups_of(self, run_id: str) -> list[int]:
         """Return the row groups whose statistics allow events of a run."""

@@ -229,6 +229,7 @@ class Input(_Part, frozen=True):
     active: MemberSet = ()
     accepted: MemberSet = ()
     position: Int64 = NULL_VALUE
+    entry_position: Int64 = NULL_VALUE
     leadership_term_id: Int64 = NULL_VALUE
     term_base_log_position: Int64 = NULL_VALUE
     graceful_closed_leader_id: Int64 = NULL_VALUE
@@ -281,6 +282,7 @@ def to_trace_input(given: member.Input, sender: int = NULL_VALUE, message_id: st
         _ASCENDING[given.active],
         _ASCENDING[given.accepted],
         given.position,
+        given.entry_position,
         given.leadership_term_id,
         given.term_base_log_position,
         given.graceful_closed_leader_id,
@@ -297,6 +299,7 @@ def to_core_input(given: Input) -> member.Input:
         frozenset(given.active),
         frozenset(given.accepted),
         given.position,
+        given.entry_position,
         given.leadership_term_id,
         given.term_base_log_position,
         given.graceful_closed_leader_id,

@@ -5,6 +5,7 @@ docs/findings/captured-*.md quote.
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -103,10 +104,15 @@ def test_a_quoted_line_is_in_the_log(
     assert line.startswith(f"[{time}")
 
 
-def test_a_replay_that_passes_its_bound_within_an_entry_is_not_called_false(tmp_path: Path) -> None:
-    """The log is true and whole. The spec lacks the rule: it counts positions in entries."""
+def test_a_replay_passes_its_bound_within_an_entry(tmp_path: Path) -> None:
+    """Another log ends at the bound, 4864. An entry of the member's own log ends at 4928."""
     summary = import_logs([BOUND_WITHIN], tmp_path / "run")
+    result = checked(tmp_path / "run")
+    text = (tmp_path / "run" / "member-3.ndjson").read_text()
+    inputs = [json.loads(line)["input"] for line in text.splitlines()]
+    (within,) = [one for one in inputs if "entryPosition" in one]
 
-    assert summary.outcome == "INCOMPLETE"
-    assert [text.partition(":")[0] for text in summary.missing] == ["member-3.log.gz"]
-    assert checked(tmp_path / "run").verdict is Verdict.INCOMPLETE
+    assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
+    assert within["entryPosition"] < 4864 < within["position"] == 4928
+    assert result.verdict is Verdict.DIVERGES
+    assert {one.name for one in result.divergences} == {"CommittedIsDurable"}

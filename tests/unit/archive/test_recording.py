@@ -76,6 +76,16 @@ def test_a_replay_keeps_to_its_bounds(storage: Storage) -> None:
     assert list(recording.replay(recording.end, recording.end + 100)) == []
 
 
+def test_an_entry_that_has_a_position_within_it_is_found_by_its_end(storage: Storage) -> None:
+    recording = filled(storage, 20)
+    ends = [0, *(frame.end for frame in recording.replay(0, recording.end))]
+
+    assert [recording.boundary_from(end) for end in ends] == ends
+    assert [recording.boundary_from(end - 1) for end in ends[1:]] == ends[1:]
+    assert [recording.boundary_from(end + 1) for end in ends[:-1]] == ends[1:]
+    assert recording.boundary_from(ends[-1] + 1) == ends[-1]
+
+
 def test_a_truncation_keeps_the_earlier_entries(storage: Storage) -> None:
     recording = filled(storage, 30)
     ends = [0, *(frame.end for frame in recording.replay(0, recording.end))]

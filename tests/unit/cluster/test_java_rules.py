@@ -405,6 +405,40 @@ def test_a_follower_processes_nothing_beyond_its_termination(
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("begins", "end", "takes"),
+    [
+        (-1, 288, False),
+        (96, 288, True),
+        (224, 288, True),
+        (240, 288, False),  # It begins at the bound.
+        (64, 288, False),  # It has been processed.
+        (224, 320, False),  # It has not been recorded.
+        (224, 240, True),  # The bound is its end.
+    ],
+)
+@pytest.mark.parametrize("action", ["ConsumeLog", "OnReplayNewLeadershipTermEvent"])
+def test_an_entry_that_begins_before_the_bound_is_processed_whole(
+    revision: str, action: str, begins: int, end: int, takes: bool
+) -> None:
+    """Source: Image.boundedControlledPoll."""
+    s = closed(
+        Role.FOLLOWER,
+        commit_position=96,
+        recorded_position=288,
+        module_notified_commit_position=240,
+    )
+    x = Input(position=end, entry_position=begins)
+    if action == "OnReplayNewLeadershipTermEvent":
+        x = replace(x, leadership_term_id=1, term_base_log_position=96)
+
+    outcome = core.step(Rules.of(revision), 0, s, action, x)
+
+    assert (outcome is not None) == takes
+    assert outcome is None or outcome.next.commit_position == end
+
+
+@BOTH
 def test_a_leader_obeys_its_own_request_to_terminate_alone(revision: str) -> None:
     """Source: ConsensusModuleAgent.slowTickWork, checkClusterControlToggle."""
     rules = Rules.of(revision)

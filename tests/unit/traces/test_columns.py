@@ -340,6 +340,16 @@ def test_other_columns_are_refused(change: Callable[[Any], Any]) -> None:
     assert caught.value.code is Code.BAD_SCHEMA
 
 
+def test_a_table_from_before_an_input_was_added_is_read_as_if_it_were_never_given() -> None:
+    older = sample().drop_columns(["input_entry_position"])
+    columns, expected = from_table(older), from_table(sample())
+
+    for field in dataclasses.fields(expected):
+        found = getattr(columns, field.name)
+        assert np.array_equal(found, getattr(expected, field.name)), field.name
+    assert (columns.inputs[:, layout.INPUT_INDEX["entry_position"]] == -1).all()
+
+
 def test_a_file_that_is_no_data_set_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(sample(), path)

@@ -93,12 +93,12 @@ DecodeSends(r, k) == DecodeSome(r, k + 1, r[k])
 (***************************************************************************)
 (* An input is its facts and then its message.                             *)
 (***************************************************************************)
-InputWidth == 9
+InputWidth == 10
 
 EncodeInput(x) ==
     <<Bit(x.interval), Bit(x.commitInterval), Bit(x.timeout), MaskCode[x.active],
-      MaskCode[x.accepted], x.position, x.leadershipTermId, x.termBaseLogPosition,
-      x.gracefulClosedLeaderId, EncodeMessage(x.message)>>
+      MaskCode[x.accepted], x.position, x.entryPosition, x.leadershipTermId,
+      x.termBaseLogPosition, x.gracefulClosedLeaderId, EncodeMessage(x.message)>>
 
 DecodeInput(r, k) ==
     [message                |-> DecodeMessage(r, k + InputWidth),
@@ -108,9 +108,10 @@ DecodeInput(r, k) ==
      active                 |-> SetOf(r[k + 3]),
      accepted               |-> SetOf(r[k + 4]),
      position               |-> r[k + 5],
-     leadershipTermId       |-> r[k + 6],
-     termBaseLogPosition    |-> r[k + 7],
-     gracefulClosedLeaderId |-> r[k + 8]]
+     entryPosition          |-> r[k + 6],
+     leadershipTermId       |-> r[k + 7],
+     termBaseLogPosition    |-> r[k + 8],
+     gracefulClosedLeaderId |-> r[k + 9]]
 
 AfterInput(r, k) == AfterMessage(r, k + InputWidth)
 

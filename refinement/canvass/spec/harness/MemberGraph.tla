@@ -71,8 +71,10 @@ FieldsReadBy(action) ==
       [] action = "FollowerLogReplication" -> {"interval", "position"}
       [] action \in {"FollowerReplay", "FollowerCatchup"} -> {"interval"}
       [] action = "EnterElection" -> {"gracefulClosedLeaderId"}
-      [] action \in {"AppendEntry", "RecordLog", "ConsumeLog"} -> {"position"}
-      [] action = "OnReplayNewLeadershipTermEvent" -> {"position", "leadershipTermId", "termBaseLogPosition"}
+      [] action \in {"AppendEntry", "RecordLog"} -> {"position"}
+      [] action = "ConsumeLog" -> {"position", "entryPosition"}
+      [] action = "OnReplayNewLeadershipTermEvent" ->
+             {"position", "entryPosition", "leadershipTermId", "termBaseLogPosition"}
       [] action = "UpdateLeaderPosition" -> {"commitInterval", "active"}
       [] action \in {"OnCanvassPosition", "OnRequestVote"} -> {"active"}
       [] OTHER -> {}
@@ -187,6 +189,7 @@ InputsOf(action) ==
          active : Given("active", ActiveSets(action)),
          accepted : Given("accepted", SUBSET Peers),
          position : Given("position", Positions \cup (IF action \in MayNamePosition THEN {NULL_POSITION} ELSE {})),
+         entryPosition : {NULL_POSITION},  \* Entries have length one: no bound lies within one.
          leadershipTermId : Given("leadershipTermId", Terms),
          termBaseLogPosition : Given("termBaseLogPosition", Positions),
          gracefulClosedLeaderId : Given("gracefulClosedLeaderId", Peers \cup {NULL_VALUE})]

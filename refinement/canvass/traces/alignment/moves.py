@@ -165,7 +165,7 @@ class Moves:
             if place[0] == s.commit_position:
                 found.setdefault(known, place)
         for one, (base, end) in found.items():
-            yield _entry(one, base, end)
+            yield from self._first_entry(s, one, base, end)
 
     def _is_unlogged_start(self, k: int) -> bool:
         """Whether a process starts at a line, in a log that does not print `NewElection`."""
@@ -260,7 +260,14 @@ class Moves:
         """The first entries of terms, in a log that does not print `ReplayNewLeadershipTerm`."""
         for term, base in self._entries(s):
             if base == s.commit_position:
-                yield _entry(term, base, self.facts.entry_end(term, base))
+                yield from self._first_entry(s, term, base, self.facts.entry_end(term, base))
+
+    def _first_entry(self, s: Member, term: int, base: int, end: int) -> Iterator[Move]:
+        """The step that processes the first entry of a term."""
+        x = Input(position=end, leadership_term_id=term, term_base_log_position=base)
+        yield "OnReplayNewLeadershipTermEvent", x
+        if consume_bound(s) < end and self._may_be_within_entry(s):
+            yield "OnReplayNewLeadershipTermEvent", replace(x, entry_position=base)
 
     def _entries(self, s: Member) -> Iterator[tuple[int, int]]:
         """The terms whose first entry a member has still to process, with their bases.
@@ -334,11 +341,28 @@ class Moves:
         if entries:
             # One step does not process the log beyond the first entry of a term.
             commits = {one for one in commits if one <= min(entries)} | {min(entries)}
+        within = not leads and self._may_be_within_entry(s)
         for position in sorted(commits):
             if position > s.commit_position:
                 yield "ConsumeLog", Input(position=position)
+                if within and position > consume_bound(s):
+                    yield "ConsumeLog", Input(position=position, entry_position=s.commit_position)
                 if leads and position <= s.recorded_position:
                     yield ASSUME_COMMIT, Input(position=position)
+
+    def _may_be_within_entry(self, s: Member) -> bool:
+        """Whether the bound up to which a member processes its log may lie within an entry.
+
+        Then it is the end of another log.
+        """
+        bound = consume_bound(s)
+        terms = [e for e in s.recording_log if e.term_base_log_position < bound]
+        own = terms[-1].leadership_term_id if terms else NULL_VALUE
+        return any(
+            m.log_position == bound and m.log_leadership_term_id != own
+            for several in self.facts.canvasses.values()
+            for *_, m in several
+        )
 
     def receipts(
         self,
@@ -477,12 +501,6 @@ def _snapshotted(s: Member) -> int:
     log = s.recording_log
     entry = log[-1].term_base_log_position + TERM_ENTRY_BYTES if log else 0
     return max(s.snapshot_log_position, entry)
-
-
-def _entry(term: int, base: int, end: int) -> Move:
-    """The step that processes the first entry of a term."""
-    entry = Input(position=end, leadership_term_id=term, term_base_log_position=base)
-    return "OnReplayNewLeadershipTermEvent", entry
 
 
 def receive(message: Message, active: frozenset[int] = frozenset()) -> Move:
