@@ -86,15 +86,14 @@ ConsumeBound(s) ==
           [] replays                      -> s.replayStopPosition
           [] OTHER                        -> NULL_POSITION
 
-IsWithinEntry(s, x, bound) ==
-    /\ s.commitPosition <= x.entryPosition /\ x.entryPosition < bound
-    /\ bound < x.position /\ x.position <= s.recordedPosition
+IsBoundWithinEntry(s, x) ==
+    /\ s.commitPosition <= x.entryPosition /\ x.entryPosition < ConsumeBound(s)
+    /\ x.position <= s.recordedPosition
 
 ConsumeLog(i, s, x) ==
-    LET bound == ConsumeBound(s)
-    IN  IF \/ x.position <= s.commitPosition
-           \/ x.position > bound /\ ~IsWithinEntry(s, x, bound) THEN {}
-        ELSE Outcome([s EXCEPT !.commitPosition = x.position], <<>>)
+    IF \/ x.position <= s.commitPosition
+       \/ x.position > ConsumeBound(s) /\ ~IsBoundWithinEntry(s, x) THEN {}
+    ELSE Outcome([s EXCEPT !.commitPosition = x.position], <<>>)
 
 (***************************************************************************)
 (* OnReplayNewLeadershipTermEvent(i, s, x): process the first entry of a   *)
@@ -109,10 +108,9 @@ OnReplayNewLeadershipTermEvent(i, s, x) ==
     LET t        == [s EXCEPT !.commitPosition = x.position,
                               !.moduleLeadershipTermId = x.leadershipTermId]
         follower == At(s, "FOLLOWER_REPLAY") \/ At(s, "FOLLOWER_CATCHUP")
-        bound    == ConsumeBound(s)
     IN  IF \/ x.termBaseLogPosition # s.commitPosition
            \/ x.position <= s.commitPosition
-           \/ x.position > bound /\ ~IsWithinEntry(s, x, bound) THEN {}
+           \/ x.position > ConsumeBound(s) /\ ~IsBoundWithinEntry(s, x) THEN {}
         ELSE IF follower
         THEN Outcome([t EXCEPT !.recordingLog = OpenTerm(s, x.leadershipTermId, x.termBaseLogPosition),
                                !.logLeadershipTermId = IF Hardened("HZ6") THEN Max(@, x.leadershipTermId)

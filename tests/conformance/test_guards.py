@@ -104,7 +104,7 @@ def test_guards_a_report_names_them(tmp_path: Path) -> None:
 
     explanation = explain(load(run, verdict.run_id), first, lookup)
 
-    assert explanation.failing == ("x.position > ConsumeBound(s)",)
+    assert explanation.failing == ("x.position > ConsumeBound(s) /\\ ~IsBoundWithinEntry(s, x)",)
 
 
 @pytest.mark.tlc

@@ -167,8 +167,8 @@ def consume_bound(s: Member) -> int:
     return NULL_VALUE
 
 
-def is_within_entry(s: Member, x: Input, bound: int) -> bool:
-    """Whether the last entry that a step processes begins before a bound and ends behind it.
+def is_bound_within_entry(s: Member, x: Input) -> bool:
+    """Whether the last entry that a step processes begins before `consume_bound`.
 
     Notes
     -----
@@ -176,8 +176,8 @@ def is_within_entry(s: Member, x: Input, bound: int) -> bool:
     is a position of another log: hazard HZ1 can commit such a position. Source:
     ``Image.boundedControlledPoll``.
     """
-    begins = s.commit_position <= x.entry_position < bound
-    return begins and bound < x.position <= s.recorded_position
+    begins = s.commit_position <= x.entry_position < consume_bound(s)
+    return begins and x.position <= s.recorded_position
 
 
 def consume_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
@@ -191,8 +191,7 @@ def consume_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     # Refuse.
     if x.position <= s.commit_position:
         return None
-    bound = consume_bound(s)
-    if x.position > bound and not is_within_entry(s, x, bound):
+    if x.position > consume_bound(s) and not is_bound_within_entry(s, x):
         return None
 
     # Effects.
@@ -214,8 +213,7 @@ def on_replay_new_leadership_term_event(
     # Refuse.
     if x.term_base_log_position != s.commit_position or x.position <= s.commit_position:
         return None
-    bound = consume_bound(s)
-    if x.position > bound and not is_within_entry(s, x, bound):
+    if x.position > consume_bound(s) and not is_bound_within_entry(s, x):
         return None
 
     # Decide.

@@ -115,4 +115,7 @@ def test_a_replay_passes_its_bound_within_an_entry(tmp_path: Path) -> None:
     assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
     assert within["entryPosition"] < 4864 < within["position"] == 4928
     assert result.verdict is Verdict.DIVERGES
-    assert {one.name for one in result.divergences} == {"CommittedIsDurable"}
+    assert [(one.name, one.member) for one in result.divergences] == [
+        ("CommittedIsDurable", 0),
+        ("AppliedWithinCommitted", 3),
+    ]
