@@ -355,17 +355,19 @@ def _slowest(
     longest = max(own, key=lambda phase: phase.duration_ms or 0.0, default=None)
     longest_ns = 0 if longest is None else round((longest.duration_ms or 0) * 1e6)
     wait_ns = one.times[win.attempt.begin] - start_ns
-    if wait_ns > max(longest_ns, detection or 0):
+    by = _first_election(timeline, start_ns)
+    worked = None if old is None else old.working_by
+    noticed_ns = 0
+    if by is not None and worked is not None and by[1].reason == "leader heartbeat timeout":
+        noticed_ns = detection or 0
+    if wait_ns > max(longest_ns, noticed_ns):
         text = f"Slowest part: {shown_ns(wait_ns)} until the winner itself began its election"
         text += f" ({win.attempt.reason or 'no reason logged'})."
         return Sentence(text, (one.evidence(win.attempt.begin),)), None
-    by = _first_election(timeline, start_ns)
-    lines = None if by is None or old is None else (old.working_by, by[0])
-    noticed = by is not None and by[1].reason == "leader heartbeat timeout"
-    if noticed and lines is not None and lines[0] is not None and (detection or 0) > longest_ns:
-        text = f"Slowest part: {shown_ns(detection or 0)} until the leader's end was noticed;"
+    if noticed_ns > longest_ns and by is not None and worked is not None:
+        text = f"Slowest part: {shown_ns(noticed_ns)} until the leader's end was noticed;"
         text += f" {HEARTBEAT_TIMEOUT} bounds it{_value_of(timeouts, HEARTBEAT_TIMEOUT)}."
-        return Sentence(text, (lines[0], lines[1])), HEARTBEAT_TIMEOUT
+        return Sentence(text, (worked, by[0])), HEARTBEAT_TIMEOUT
     if longest is None:
         text = "The lines of the winner's phases are not in the log."
         return Sentence(text, (one.evidence(win.phase.begin),)), None

@@ -250,6 +250,9 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
             continue
         last = min(one.index_at(limit), span.end if span.end > span.begin else len(one.records))
         place = max(last - 1, span.begin)
+        # A leader that hears of no follower writes other lines, such as ends of sessions.
+        while place > span.begin and not is_heartbeat(one.records[place]):
+            place -= 1
         by_line = span.end < len(one.records) and not isinstance(
             one.records[span.end], ProcessStart
         )

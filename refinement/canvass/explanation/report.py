@@ -275,7 +275,8 @@ def time_without_leader(found: Explanation, total_ns: int | None = None) -> str:
     if not found.leaderships and not found.gaps:
         return "no line shows who led"
     without_ns = found.without_leader_ns if total_ns is None else total_ns
-    return f"{shown_ns(without_ns)} without a leader"
+    at_least = "at least " if any(gap.from_ns is None for gap in found.gaps) else ""
+    return f"{at_least}{shown_ns(without_ns)} without a leader"
 
 
 MAX_ROWS: Final = 200

@@ -4,7 +4,7 @@ than a quorum, two leaders, and near misses of the findings.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -381,7 +381,8 @@ def _near_miss(
     before_index: int,
 ) -> tuple[str, Sentence] | None:
     line = one.evidence(index)
-    if (record.reason or "").startswith(_INCOMPLETE):
+    lowered = before is not None and record.log_leadership_term_id < before.log_leadership_term_id
+    if lowered and (record.reason or "").startswith(_INCOMPLETE):
         text = (
             f"The replay of member {one.member_id} ended early: the member canvasses with log term"
             f" {record.log_leadership_term_id} although its log reaches {record.append_position}."
@@ -446,20 +447,19 @@ def _foreign_votes(one: MemberTimeline, bases: dict[int, int]) -> Iterator[RiskR
 
 def _vetoes(timeline: Timeline, ballots: list[BallotReport]) -> Iterator[RiskReport]:
     """Members that refused several ballots only because of their candidate terms."""
-    refused: Counter[int] = Counter()
-    lines: dict[int, list[Evidence]] = defaultdict(list)
+    # A ballot between two leaders is listed under both elections.
+    lines: dict[int, dict[Evidence, None]] = defaultdict(dict)
     for ballot in ballots:
         for vote in ballot.votes:
             if vote.granted is False and vote.decided_by == "candidate term":
-                refused[vote.voter_member_id] += 1
-                lines[vote.voter_member_id].append(vote.sentence.evidence[0])
-    for voter, count in refused.items():
-        if count >= _VETOES:
-            text = f"Member {voter} refused {count} ballots only because its candidate term was"
-            text += " not below the candidate's."
-            first = lines[voter][0]
+                lines[vote.voter_member_id][vote.sentence.evidence[0]] = None
+    for voter, refused in lines.items():
+        if len(refused) >= _VETOES:
+            text = f"Member {voter} refused {len(refused)} ballots only because its candidate term"
+            text += " was not below the candidate's."
+            first = next(iter(refused))
             offset = timeline.members[first.member_id].offset_ns
-            sentence = Sentence(text, tuple(lines[voter]))
+            sentence = Sentence(text, tuple(refused))
             yield RiskReport(
                 NEAR_MISS, "warning", voter, first.time_ns + offset, None, "L-E", (sentence,)
             )

@@ -30,6 +30,8 @@ _ROWS: Final = 12
 """Rows of each table and list in the short answer."""
 _GAPS: Final = 3
 """Times without a leader in the short answer."""
+_SESSIONS: Final = 3
+"""Sentences about sessions in the short answer."""
 
 
 def register(app: typer.Typer) -> None:
@@ -141,9 +143,13 @@ def show(console: Console, found: Explanation) -> None:
     sessions = found.sessions
     closed = ", ".join(f"{count} {reason}" for reason, count in sessions.closed.items())
     if sessions.sentences:
-        console.print(f"  {sessions.opened} opened; closed: {closed or 'none'}")
-        for sentence in sessions.sentences[-3:]:
+        opened = f"{sessions.opened} opened" if sessions.opened else "no line shows one opened"
+        console.print(f"  {opened}; closed: {closed or 'none'}")
+        for sentence in sessions.sentences[-_SESSIONS:]:
             console.print(f"  {sentence}")
+        if len(sessions.sentences) > _SESSIONS:
+            others = len(sessions.sentences) - _SESSIONS
+            console.print(f"  and {counted(others, 'more line')} (--format json)")
     else:
         console.print("  The logs have no line about a session. Aeron logs no requests.")
     if found.missing:
