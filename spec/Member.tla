@@ -8,10 +8,10 @@
 (* well-formed environment) and StepOracle.tla (given steps) all use it.   *)
 (*                                                                         *)
 (* An action has the same name here, in the Python core (in snake case)    *)
-(* and in traces.  This module has the only list of actions, in the order  *)
-(* of their codes.  TLA+ has no operator by name, so Step spells the list  *)
-(* out; and TLC names a step by the operator in Next, so Cluster.tla does  *)
-(* the same.                                                               *)
+(* and in traces.  This module has the spec's only list of actions, in the *)
+(* order of their codes.  TLA+ has no operator by name, so Step spells the *)
+(* list out; and TLC names a step by the operator in Next, so Cluster.tla  *)
+(* does the same.                                                          *)
 (***************************************************************************)
 EXTENDS Replication
 

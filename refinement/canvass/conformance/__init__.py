@@ -7,5 +7,6 @@ divergence, `refused_step` names the outcomes that the spec allows instead. `tim
 `tlc_engine` is an independent second engine, `shrink` makes a run small.
 
 What flows: columns of events in; verdicts, divergences and reports (JUnit, SARIF, HTML) out. The
-package must not know the rules of `cluster`: TLC decides which steps are allowed.
+package must not know the rules of `cluster`: TLC decides which steps are allowed, and the core only
+denies steps that have a known reduced form.
 """

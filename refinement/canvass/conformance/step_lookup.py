@@ -1,7 +1,8 @@
-"""`StepLookup` decides canonical steps by tables of steps, the cache and the oracle, in this order.
+"""`StepLookup` decides canonical steps by tables of steps, the cache, reduced forms and the oracle.
 
-All answers come from TLC. They are kept on disk under the digest of the spec that they rest on. The
-lookup knows no events; it gets examples of steps.
+It asks them in this order. All answers come from TLC; a step with a known reduced form is allowed
+only if the core takes it, too. Answers are kept on disk under the digest of the spec that they rest
+on. The lookup knows no events; it gets examples of steps.
 """
 
 from __future__ import annotations

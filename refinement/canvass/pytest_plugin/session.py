@@ -131,7 +131,7 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="ARTIFACT",
-        help="a state graph: a step cache, and its coverage is measured",
+        help="a state graph: its steps count as known, and its coverage is measured",
     )
     group.addoption(
         "--canvass-cache",

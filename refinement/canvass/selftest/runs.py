@@ -343,7 +343,7 @@ def check_runs(
     seed
         Seed of all runs.
     graphs
-        Folders of state graphs, used as step caches.
+        Folders of state graphs, whose steps count as known.
     oracle
         Confirms the core's answers.
     progress

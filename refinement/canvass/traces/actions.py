@@ -1,6 +1,6 @@
 """The actions: each TLA+ operator that is a step of a member, with the inputs that it reads.
 
-This table is the only list of actions. A trace has the name of the TLA+ operator; the Python
+This table is the list of actions in traces. A trace has the name of the TLA+ operator; the Python
 function has the name of the enum member in lower case (`canvass.cluster.names.action_name`). The
 core says what an action does.
 """

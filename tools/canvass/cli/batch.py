@@ -41,7 +41,7 @@ Master = Annotated[
 Engine = Annotated[
     EngineName, typer.Option(help="On spark, in one process, or on the faster one (auto).")
 ]
-Graph = Annotated[str | None, typer.Option(help="A state graph to use as a step cache.")]
+Graph = Annotated[str | None, typer.Option(help="A state graph whose steps count as known.")]
 Cache = Annotated[str | None, typer.Option(help="Folder of the cache of TLC's answers.")]
 Oracles = Annotated[int, typer.Option(min=1, help="Maximum number of TLC processes at once.")]
 

@@ -23,7 +23,7 @@ Output = Annotated[Format, typer.Option("--format", help="Output format.")]
 Graphs = Annotated[
     list[Path] | None,
     typer.Option(
-        "--graph", metavar="GRAPH", help="A state graph to use as a step cache; repeatable."
+        "--graph", metavar="GRAPH", help="A state graph whose steps count as known; repeatable."
     ),
 ]
 Cache = Annotated[

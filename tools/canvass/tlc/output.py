@@ -1,4 +1,4 @@
-"""Read events from the lines of ``tlc2.TLC -tool``; only this module depends on TLC's wording.
+"""Read events from the lines of ``tlc2.TLC -tool``. `printed` reads the text that TLC saves.
 
 :class:`OutputReader` does no I/O: lines go in, events come out, in the same order. It reads the
 wording of 2.15 and of the newest versions. An unknown message becomes a

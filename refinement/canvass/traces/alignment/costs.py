@@ -1,4 +1,4 @@
-"""The costs of an alignment's moves. They alone decide between missing lines and a false line.
+"""The costs of an alignment's moves. They decide between missing lines and a false line.
 
 A synchronous move and a silent move cost nothing. The cheapest alignment decides the outcome:
 `EXPLAINED` without any of the moves below, `INCOMPLETE` with gaps only, `CONTRADICTED` with a false
