@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 import msgspec
 
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
-from canvass.explanation.timeline import CLOSED, MemberTimeline, Timeline, is_heartbeat
+from canvass.explanation.timeline import ACTIVE, CLOSED, MemberTimeline, Timeline, is_heartbeat
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
     AppendSessionClose,
@@ -160,7 +161,7 @@ def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange
         else:
             until, common = closing.time_ns, one.times[end]
             ended_by = "process closed" if isinstance(closing, StateChange) else "new election"
-            reason = getattr(closing, "reason", "")
+            reason = _why(one, index, end)
     else:
         last = one.last_before(end)
         evidence.append(one.evidence(last))
@@ -179,6 +180,20 @@ def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange
         tuple(evidence),
     )
     return Span(row, one.member_id, index, end, one.times[index], common, None, None)
+
+
+def _why(one: MemberTimeline, begin: int, end: int) -> str:
+    """The reason of the line that ended a leadership.
+
+    A module that closes was in other states before: the reason is that of leaving ACTIVE.
+    """
+    for k in range(end, begin, -1):
+        record = one.records[k]
+        if k == end and not isinstance(record, StateChange):
+            break
+        if isinstance(record, StateChange) and record.old_state == ACTIVE:
+            return record.reason or ""
+    return getattr(one.records[end], "reason", "")
 
 
 def _has_heartbeats(one: MemberTimeline, begin: int, end: int) -> bool:
@@ -266,6 +281,24 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
             span.working_ns, span.working_by = limit, one.evidence(span.end)
             continue
         span.working_ns, span.working_by = one.times[place], one.evidence(place)
+
+
+def find_interruptions(timeline: Timeline, spans: list[Span]) -> Iterator[Sentence]:
+    """Say when a leader's module was in another state than ACTIVE, and why."""
+    for span in spans:
+        one, term = timeline.members[span.member_id], span.row.leadership_term_id
+        places = [k for k in range(span.begin, span.end) if isinstance(one.records[k], StateChange)]
+        for place, following in zip_longest(places, places[1:], fillvalue=span.end):
+            record = one.records[place]
+            if not isinstance(record, StateChange) or record.new_state == ACTIVE:
+                continue
+            text = f"Term {term}: leader {span.member_id} was in {record.new_state}"
+            evidence = [one.evidence(place)]
+            if following < len(one.records) and isinstance(one.records[following], StateChange):
+                text += f" for {shown_ns(one.times[following] - one.times[place])}"
+                evidence.append(one.evidence(following))
+            text += f" ({record.reason})." if record.reason else "."
+            yield Sentence(text, tuple(evidence))
 
 
 def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:

@@ -14,7 +14,14 @@ import msgspec
 from canvass.conformance.html import page, table, text
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.evidence import Evidence, Sentence, States, seconds_of, shown_ns
-from canvass.explanation.leaderships import Gap, Leadership, Span, find_gaps, find_leaderships
+from canvass.explanation.leaderships import (
+    Gap,
+    Leadership,
+    Span,
+    find_gaps,
+    find_interruptions,
+    find_leaderships,
+)
 from canvass.explanation.risks import RiskReport, find_risks
 from canvass.explanation.stuck import StuckReport, find_stuck
 from canvass.explanation.timeline import MemberTimeline, Timeline, is_damaged
@@ -37,6 +44,8 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
         In the order in which they began; each with times by the leader's own clock.
     without_leader_ns
         Sum of the gaps whose beginning is known.
+    interruptions
+        Times in which a leader's module was suspended, took a snapshot or terminated.
     positions
         The last known position of each member; none if the logs have no reports of followers.
     """
@@ -50,6 +59,7 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     leaderships: tuple[Leadership, ...]
     gaps: tuple[Gap, ...]
     without_leader_ns: int
+    interruptions: tuple[Sentence, ...]
     elections: tuple[ElectionReport, ...]
     stuck: tuple[StuckReport, ...]
     positions: tuple[Sentence, ...]
@@ -89,6 +99,7 @@ def explain(
         tuple(span.row for span in spans),
         tuple(gaps),
         sum(gap.until_ns - gap.from_ns for gap in gaps if gap.from_ns is not None),
+        tuple(find_interruptions(timeline, spans)),
         tuple(elections),
         tuple(find_stuck(timeline, timeouts, states)),
         tuple(find_positions(timeline)),
@@ -312,6 +323,7 @@ def sections(found: Explanation) -> Iterator[str]:
     risks = [
         sentence for one in found.risks if one.severity != "note" for sentence in one.sentences
     ]
+    yield from _listed("Interruptions", found.interruptions)
     yield from _listed("Stuck", stuck)
     yield from _listed("Positions", found.positions)
     yield from _listed("At risk", risks)

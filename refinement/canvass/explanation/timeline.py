@@ -29,6 +29,7 @@ from canvass.traces.aeron_log.records import (
     Vote,
 )
 
+ACTIVE: Final = "ACTIVE"
 CLOSED: Final = "CLOSED"
 SEEKING: Final = frozenset({"INIT", "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"})
 """Election states of a member that has no leader yet."""

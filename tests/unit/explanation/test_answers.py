@@ -104,3 +104,28 @@ def test_a_sentence_about_a_risk_counts_no_line_twice(path: Path) -> None:
     for risk in explain(read(path, infer=False)[0]).risks:
         for sentence in risk.sentences:
             assert len(set(sentence.evidence)) == len(sentence.evidence), sentence.text
+
+
+def test_a_leader_that_is_suspended_or_shut_down_is_listed_with_the_operators_command(
+    tmp_path: Path,
+) -> None:
+    log = StoryLog(0)
+    start(log, 100.0)
+    win(log, 4, 101.0)
+    log.module(103.0, "ACTIVE SUSPENDED", "ClusterControl.SUSPEND")
+    log.module(105.5, "SUSPENDED ACTIVE", "ClusterControl.RESUME")
+    log.module(107.0, "ACTIVE SNAPSHOT", "ClusterControl.SHUTDOWN")
+    log.module(107.2, "SNAPSHOT TERMINATING", "null != clusterTermination")
+    log.module(107.3, "TERMINATING CLOSED", "closed")
+
+    found = explained(tmp_path, log)
+
+    assert [str(one) for one in found.interruptions] == [
+        "Term 4: leader 0 was in SUSPENDED for 2,500 ms (ClusterControl.SUSPEND)."
+        " [member-0.log:11, member-0.log:12]",
+        "Term 4: leader 0 was in SNAPSHOT for 200 ms (ClusterControl.SHUTDOWN)."
+        " [member-0.log:13, member-0.log:14]",
+        "Term 4: leader 0 was in TERMINATING for 100 ms (null != clusterTermination)."
+        " [member-0.log:14, member-0.log:15]",
+    ]
+    assert found.leaderships[0].reason == "ClusterControl.SHUTDOWN"

@@ -512,6 +512,7 @@ class ExplanationView(Data, frozen=True):
 
     summary: str
     leaderships: tuple[LeadershipRow, ...]
+    interruptions: tuple[EvidenceLine, ...]
     elections: tuple[ElectionRow, ...]
     stuck: tuple[StuckRow, ...]
     risks: tuple[RiskRow, ...]

@@ -166,6 +166,7 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
     return api.ExplanationView(
         summary=f"{terms} in {span}, {time_without_leader(found)}.",
         leaderships=leaderships,
+        interruptions=rows.sentences(found.interruptions),
         elections=elections,
         stuck=tuple(stuck),
         risks=tuple(risks),

@@ -129,6 +129,10 @@ def show(console: Console, found: Explanation) -> None:
         console.print(f"  {gap.sentence}")
     if others := len(found.gaps) - len(shown):
         console.print(f"  and {counted(others, 'more time')} without a leader (--format json)")
+    if found.interruptions:
+        _title(console, "Interruptions")
+        _sentences(console, found.interruptions[-_ROWS:])
+        _more(console, len(found.interruptions), "earlier interruption", " (--format json)")
     _title(console, "Elections")
     for one in found.elections[-_ROWS:]:
         console.print(f"  {one.sentence}")

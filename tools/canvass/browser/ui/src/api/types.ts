@@ -434,6 +434,7 @@ export interface RiskRow {
 export interface ExplanationView {
   readonly summary: string;
   readonly leaderships: readonly LeadershipRow[];
+  readonly interruptions: readonly EvidenceLine[];
   readonly elections: readonly ElectionRow[];
   readonly stuck: readonly StuckRow[];
   readonly risks: readonly RiskRow[];
