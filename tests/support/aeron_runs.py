@@ -48,6 +48,9 @@ RELEASES = sorted((_ROOT / "tests" / "captures" / "releases").iterdir())
 MOMENTS = sorted((_ROOT / "tests" / "captures" / "moments").iterdir())
 """Parts of captured clusters up to a moment that is hard to explain."""
 
+HOSTS = sorted((_ROOT / "tests" / "captures" / "hosts").iterdir())
+"""The beginnings of captured clusters whose hosts' clocks differ by hours."""
+
 _LOST = _ROOT / "tests" / "captures" / "lost"
 LOST_REPORT = _LOST / "1.51.0-last-report-before-a-kill"
 """The beginning of a capture in which a killed leader's last line is missing."""

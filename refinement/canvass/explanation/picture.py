@@ -1,7 +1,8 @@
 """The picture of a running cluster in bounded memory, and the changes of the picture.
 
 Memory is bounded, as only the lines of the last elections are kept, and the last dangers. Members
-report positions all the time; only the latest reports before each other line are kept.
+report positions all the time; only the latest reports before each other line are kept. Clocks are
+compared by all lines, before any is left out.
 
 Logs are read as they grow: rolled files, truncated files, new members. If a file is rolled, the
 lines read from it have its new name from then on.
@@ -15,14 +16,16 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeAlias
 
 from canvass.explanation.evidence import Evidence
 from canvass.explanation.leaderships import ALIVE_NS, Leadership, sentence_of
 from canvass.explanation.report import Explanation, explain
 from canvass.explanation.risks import FEW_DISKS, TRUNCATED, RiskReport
-from canvass.explanation.timeline import CLOSED, make_timeline
+from canvass.explanation.timeline import CLOSED, HostClock, timeline_of
+from canvass.traces.aeron_log.clocks import ClockBounds, ClockedLog
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.logs import MemberLog, members_named, read_cluster
 from canvass.traces.aeron_log.parser import LogParser
@@ -259,55 +262,54 @@ _DANGERS: Final = 20
 """The last dangers are kept when their lines are forgotten."""
 _MAX_KEYS: Final = 10_000
 """Announcements that are remembered; the oldest are forgotten."""
+_MAX_MESSAGES: Final = 10_000
+"""Messages that are remembered to compare clocks, while one log is read before another."""
+
+_Timed: TypeAlias = tuple[LogRecord, int]
+"""A record, and its time by `HostClock`."""
 
 
 class KeptRecords:
-    """The records of one member that the picture needs.
-
-    Attributes
-    ----------
-    newest_ns
-        The stamp of the last line.
-    """
+    """The records of one member that the picture needs."""
 
     def __init__(self) -> None:
-        self._kept: list[LogRecord] = []
-        self._latest: dict[tuple[type, int], LogRecord] = {}
-        self._signs: deque[LogRecord] = deque()
-        self.newest_ns = 0
+        self._kept: list[_Timed] = []
+        self._latest: dict[tuple[type, int], _Timed] = {}
+        self._signs: deque[_Timed] = deque()
 
-    def add(self, records: Iterable[LogRecord]) -> bool:
+    def add(self, records: Iterable[LogRecord], times: Iterable[int]) -> bool:
         """Add records; say whether one of them is not a report of a position."""
         news = False
-        for record in records:
+        for record, time_ns in zip(records, times, strict=True):
             if isinstance(record, AppendPosition | CanvassPosition):
-                self._note(record, record.follower_member_id)
+                self._note((record, time_ns), record.follower_member_id)
             elif isinstance(record, CommitPosition):
-                self._note(record, record.leader_member_id)
+                self._note((record, time_ns), record.leader_member_id)
             else:
                 self._kept += self._positions()
                 self._latest.clear()
                 self._signs.clear()
-                self._kept.append(record)
+                self._kept.append((record, time_ns))
                 news = True
-            self.newest_ns = record.time_ns or self.newest_ns
         return news
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def _note(self, record: LogRecord, by: int) -> None:
+    def _note(self, line: _Timed, by: int) -> None:
         """Keep the latest position of each member, and some of the last second: they show that this
         member was not paused.
         """
-        self._latest[type(record), by] = record
-        if not self._signs or record.time_ns - self._signs[-1].time_ns >= ALIVE_NS // 4:
-            self._signs.append(record)
-        while self._signs[0].time_ns < record.time_ns - ALIVE_NS:
+        record, time_ns = line
+        self._latest[type(record), by] = line
+        if not self._signs or time_ns - self._signs[-1][1] >= ALIVE_NS // 4:
+            self._signs.append(line)
+        while self._signs[0][1] < time_ns - ALIVE_NS:
             self._signs.popleft()
 
-    def _positions(self) -> list[LogRecord]:
-        found = {(one.file, one.line): one for one in (*self._latest.values(), *self._signs)}
+    def _positions(self) -> list[_Timed]:
+        noted = (*self._latest.values(), *self._signs)
+        found = {(line[0].file, line[0].line): line for line in noted}
         return [found[place] for place in sorted(found)]
 
     def forget(self) -> None:
@@ -319,15 +321,18 @@ class KeptRecords:
         if len(self) <= MAX_RECORDS:
             return
         old = len(self) - MAX_RECORDS // 2
-        starts = (k for k in range(old, len(self)) if isinstance(self._kept[k], NewElection))
+        starts = (k for k in range(old, len(self)) if isinstance(self._kept[k][0], NewElection))
         cut = max(next(starts, old) - _BEFORE, 0)
-        changes = (one for one in reversed(self._kept[:cut]) if _changes_leadership(one))
-        last = next(changes, None)
-        opened = isinstance(last, ElectionStateChange) and last.new_state == CLOSED
-        self._kept = [*([last] if opened and last is not None else []), *self._kept[cut:]]
+        changes = (line for line in reversed(self._kept[:cut]) if _changes_leadership(line[0]))
+        opening = [
+            line
+            for line in islice(changes, 1)
+            if isinstance(line[0], ElectionStateChange) and line[0].new_state == CLOSED
+        ]
+        self._kept = [*opening, *self._kept[cut:]]
 
-    def records(self) -> list[LogRecord]:
-        """The records that are kept, in the order of the lines."""
+    def lines(self) -> list[_Timed]:
+        """The records that are kept with their times, in the order of the lines."""
         return [*self._kept, *self._positions()]
 
 
@@ -397,15 +402,20 @@ class Picture:
         self._has_forgotten = False
         self._settings = dict(settings or {})
         self._members: dict[int, KeptRecords] = {}
+        self._clocks: dict[int, HostClock] = {}
+        self._bounds = ClockBounds(_MAX_MESSAGES)
         self._seen: set[tuple[object, ...]] = set()
         self._order: deque[tuple[object, ...]] = deque()
 
     def add(self, found: Mapping[int, list[LogRecord]]) -> bool:
         """Add records of members; say whether the picture changes."""
         news = False
+        self._bounds.expect(found)
         for member_id, records in found.items():
             kept = self._members.setdefault(member_id, KeptRecords())
-            news |= kept.add(records)
+            times = self._clocks.setdefault(member_id, HostClock()).times(records)
+            self._bounds.add(member_id, records, times)
+            news |= kept.add(records, times)
         return news
 
     @property
@@ -422,7 +432,7 @@ class Picture:
         """For each member how far it is behind the highest position that any line shows."""
         ends: dict[int, int] = {}
         for kept in self._members.values():
-            for record in kept.records()[-64:]:
+            for record, _ in kept.lines()[-64:]:
                 if isinstance(record, AppendPosition):
                     who, position = record.follower_member_id, record.log_position
                 elif isinstance(record, CommitPosition):
@@ -441,14 +451,17 @@ class Picture:
         names
             Of each member's files.
         """
-        logs = {
-            member_id: MemberLog(
-                member_id, tuple(Path(name) for name in names[member_id]), kept.records()
-            )
-            for member_id, kept in self._members.items()
-        }
+        logs, clocked = {}, {}
+        for member_id, kept in self._members.items():
+            lines = kept.lines()
+            records = [record for record, _ in lines]
+            files = tuple(Path(name) for name in names[member_id])
+            logs[member_id] = MemberLog(member_id, files, records)
+            if lines:
+                clocked[member_id] = ClockedLog(records, [time_ns for _, time_ns in lines])
         named = set().union(*(members_named(log.records) for log in logs.values()))
-        timeline = make_timeline(logs, tuple(sorted(named - logs.keys() - {NULL_VALUE})))
+        missing = tuple(sorted(named - logs.keys() - {NULL_VALUE}))
+        timeline = timeline_of(logs, clocked, self._bounds.offsets(), missing)
         if not timeline.members:
             return []
         self.explanation = explain(timeline, None, self._settings)

@@ -9,7 +9,7 @@ from typing import Final
 
 from canvass.cluster.quorum import quorum_size
 from canvass.explanation.evidence import Evidence
-from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks, boot_times
+from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
@@ -226,22 +226,42 @@ def make_timeline(
     timeouts
         The timeouts in a file beside the logs, in ns by property.
     """
-    found = {member_id: list[Line](log.records) for member_id, log in logs.items()}
-    known = {member_id: lines for member_id, lines in found.items() if lines}
     clocked = {
-        member_id: ClockedLog(lines, _times(lines), next(boot_times(lines), 0))
-        for member_id, lines in known.items()
+        member_id: ClockedLog(log.records, HostClock().times(log.records))
+        for member_id, log in logs.items()
+        if log.records
     }
-    offsets = align_clocks(clocked)
+    return timeline_of(logs, clocked, align_clocks(clocked), missing, timeouts)
+
+
+def timeline_of(
+    logs: Mapping[int, MemberLog],
+    clocked: Mapping[int, ClockedLog],
+    offsets: Mapping[int, int],
+    missing: tuple[int, ...] = (),
+    timeouts: Mapping[str, int] | None = None,
+) -> Timeline:
+    """Divide the members' elections into phases, with clocks that have been compared.
+
+    Parameters
+    ----------
+    logs, missing, timeouts
+        As for `make_timeline`.
+    clocked
+        The logs that have a line, each with the times that `HostClock` gives.
+    offsets
+        For each of these what has to be added to its times.
+    """
     members = {}
-    for member_id, lines in known.items():
+    for member_id, log in clocked.items():
+        lines = log.records
         files = tuple(path.name for path in logs[member_id].files)
-        times = [time_ns + offsets[member_id] for time_ns in clocked[member_id].times]
+        times = [time_ns + offsets[member_id] for time_ns in log.times]
         lacks_start = not isinstance(lines[0], ProcessStart)
         timeline = MemberTimeline(member_id, files, lines, times, offsets[member_id], lacks_start)
         timeline.attempts = list(_attempts(timeline))
         members[member_id] = timeline
-    silent = set(logs) - set(known)
+    silent = set(logs) - set(clocked)
     ids = tuple(sorted({*logs, *missing} - {NULL_VALUE}))
     absent = tuple(sorted({*missing, *silent} - {NULL_VALUE}))
     return Timeline(members, ids, absent, timeouts or {})
@@ -254,29 +274,38 @@ def is_stamped(record: Line) -> bool:
     return not isinstance(record, DamagedLine) and record.time_ns != 0
 
 
-def _times(records: Sequence[Line]) -> list[int]:
-    """The stamps in ascending order, on the clock that the host had first.
+class HostClock:
+    """Gives the times of a member's lines as they come, on the clock that its host had first.
 
     After a reboot the host's clock counts from 0 again. The wall clocks of the headers before and
     after the reboot then give the time between them.
     """
-    times: list[int] = []
-    header: tuple[int, int] | None = None
-    shift_ns = 0
-    latest = next((one.time_ns for one in records if is_stamped(one)), 0)
-    for record in records:
+
+    def __init__(self) -> None:
+        self._header: tuple[int, int] | None = None
+        self._shift_ns = 0
+        self._latest: int | None = None
+
+    def times(self, records: Sequence[Line]) -> list[int]:
+        """Give the times of the next lines; they never fall."""
+        if self._latest is None:
+            # Lines without a stamp may come first: they are as old as the first line that has one.
+            self._latest = next((one.time_ns for one in records if is_stamped(one)), None)
+        return [self._time_of(record) for record in records]
+
+    def _time_of(self, record: Line) -> int:
+        latest = self._latest or 0
         if is_stamped(record):
-            time_ns = record.time_ns + shift_ns
+            time_ns = record.time_ns + self._shift_ns
             if isinstance(record, ProcessStart):
-                if header is not None and time_ns < latest:
-                    passed_ns = (record.wall_time_ms - header[1]) * 1_000_000
-                    due_ns = max(latest, header[0] + passed_ns)
-                    shift_ns += due_ns - time_ns
+                if self._header is not None and time_ns < latest:
+                    passed_ns = (record.wall_time_ms - self._header[1]) * 1_000_000
+                    due_ns = max(latest, self._header[0] + passed_ns)
+                    self._shift_ns += due_ns - time_ns
                     time_ns = due_ns
-                header = (time_ns, record.wall_time_ms)
-            latest = max(latest, time_ns)
-        times.append(latest)
-    return times
+                self._header = (time_ns, record.wall_time_ms)
+            latest = self._latest = max(latest, time_ns)
+        return latest
 
 
 class _Parts:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from canvass.explanation.timeline import HostClock
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks, boot_times
+from canvass.traces.aeron_log.clocks import ClockBounds, ClockedLog, align_clocks
+from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import Line
+from support.aeron_runs import HOSTS
 
 MS = 1_000_000
 FAR = 86_400_000 * MS
@@ -25,9 +30,7 @@ def member(member_id: int, *lines: Line) -> Member:
 def offsets(*members: Member) -> dict[int, int]:
     return align_clocks(
         {
-            member_id: ClockedLog(
-                lines, [line.time_ns for line in lines], next(boot_times(lines), 0)
-            )
+            member_id: ClockedLog(lines, [line.time_ns for line in lines])
             for member_id, lines in members
         }
     )
@@ -175,3 +178,54 @@ def test_a_header_of_one_member_only_does_not_make_one_host_of_two() -> None:
     second = member(1, asked(-FAR + 50 * MS, 1, candidate=0))
 
     assert offsets(first, second)[1] == FAR + 51 * MS
+
+
+# Lines that come one after the other.
+
+
+def test_the_order_in_which_logs_are_read_does_not_matter() -> None:
+    """A piece of each log, forth and back, instead of one log after the other."""
+    (folder,) = HOSTS
+    logs = clocked_logs(folder)
+    for order in ((0, 1, 2), (2, 0, 1)):
+        found = ClockBounds()
+        found.expect(logs)
+        for begin in range(0, max(len(log.times) for log in logs.values()), 50):
+            for i in order:
+                piece = slice(begin, begin + 50)
+                found.add(i, logs[i].records[piece], logs[i].times[piece])
+
+        assert found.offsets() == align_clocks(logs)
+
+
+def test_a_report_counts_though_the_log_of_its_sender_is_found_later() -> None:
+    reports = [reported(50 * MS, 0, 128, 1), reported(90 * MS, 0, 160, 1)]
+    _, lines = leader(*reports)
+    _, heard = follower(128)
+    found = ClockBounds()
+    for member_id, piece in ((0, lines[:2]), (1, heard), (0, lines[2:])):
+        found.expect([member_id])
+        found.add(member_id, piece, [line.time_ns for line in piece])
+
+    assert found.offsets() == offsets((0, lines), (1, heard)) == {0: 0, 1: FAR + MS}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+@pytest.mark.parametrize("limit", [1, 10, 100])
+def test_what_is_forgotten_makes_bounds_weaker_only(limit: int, order: tuple[int, ...]) -> None:
+    """One log after the other with a limit that is far too low."""
+    (folder,) = HOSTS
+    logs = clocked_logs(folder)
+    whole, found = ClockBounds(), ClockBounds(limit)
+    for bounds in (whole, found):
+        bounds.expect(logs)
+        for i in order:
+            bounds.add(i, logs[i].records, logs[i].times)
+
+    assert found.bounds.items() != whole.bounds.items()
+    assert all(bound <= whole.bounds[pair] for pair, bound in found.bounds.items())
+
+
+def clocked_logs(folder: Path) -> dict[int, ClockedLog]:
+    found = read_cluster([folder]).members
+    return {i: ClockedLog(log.records, HostClock().times(log.records)) for i, log in found.items()}

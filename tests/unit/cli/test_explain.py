@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cli import explain
-from support.aeron_runs import SAMPLES, release_logs
+from support.aeron_runs import HOSTS, SAMPLES, release_logs
 from support.aeron_story import StoryLog, lead, write_story
 from support.interrupting import heed_interrupts
 
@@ -225,9 +225,12 @@ def test_a_page_has_the_tables_and_escapes_what_logs_say(command: Command, tmp_p
     assert "<script" not in page.read_text()
 
 
-def test_watching_once_shows_what_explain_does(command: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize("logs", [SAMPLE, *HOSTS], ids=lambda path: path.name)
+def test_watching_once_shows_what_explain_does(
+    logs: Path, command: Command, tmp_path: Path
+) -> None:
     for member_id in (0, 1, 2):
-        with gzip.open(SAMPLE / f"member-{member_id}.log.gz") as file:
+        with gzip.open(logs / f"member-{member_id}.log.gz") as file:
             (tmp_path / f"member-{member_id}.log").write_bytes(file.read())
     code, out, _ = command("watch", tmp_path, "--once", "--verify", "0")
     _, whole, _ = command("explain", tmp_path, "--no-infer")

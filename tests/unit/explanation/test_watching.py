@@ -15,16 +15,13 @@ import pytest
 from canvass.explanation import picture as picture_module
 from canvass.explanation.metrics import render
 from canvass.explanation.picture import FollowedLogs, KeptRecords, News, Picture
-from canvass.explanation.report import explain
-from canvass.explanation.timeline import make_timeline
+from canvass.explanation.report import Explanation, explain
+from canvass.explanation.timeline import HostClock, make_timeline
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.logs import MemberLog, read_cluster
 from canvass.traces.aeron_log.records import LogRecord
-from support.aeron_runs import SAMPLES, lines_of, more_captures
+from support.aeron_runs import HOSTS, SAMPLES, lines_of, more_captures
 from support.aeron_story import StoryLog, lead, write_story
-
-ONE_CLOCK = [path for path in more_captures() if "hosts" not in path.name]
-"""Captures whose members have the same clock: a second is the same one everywhere."""
 
 
 @pytest.fixture
@@ -79,21 +76,32 @@ def test_logs_that_grow_give_the_same_leaderships_as_whole_ones(
 
 @pytest.mark.parametrize(
     "path",
-    [*SAMPLES, *(pytest.param(path, marks=pytest.mark.night) for path in ONE_CLOCK)],
+    [
+        *SAMPLES,
+        *HOSTS,
+        *(pytest.param(path, marks=pytest.mark.night) for path in more_captures()),
+    ],
     ids=lambda path: path.name,
 )
-def test_logs_that_grow_second_by_second_have_the_times_without_a_leader_of_whole_ones(
+def test_logs_that_grow_second_by_second_are_explained_as_whole_ones(
     path: Path, tmp_path: Path, follow: Follow
 ) -> None:
     """A time that goes on is counted once it has ended: the last one may be shorter at first."""
     whole = read_cluster([path])
+    expected = explain(make_timeline(whole.members, whole.missing))
     lines = {i: lines_of(path, i) for i in whole.members}
-    stamp = re.compile(r"\[(\d+)\.")
+    stamp = re.compile(r"\[(\d+)\.(\d{9})\]")
     times = {
-        i: list(accumulate((int(at[1]) for row in rows if (at := stamp.match(row))), max))
+        i: [
+            (int(at[1] + at[2]) + expected.clock_offsets_ns.get(i, 0)) // 10**9
+            for row in rows
+            if (at := stamp.match(row))
+        ]
         for i, rows in lines.items()
     }
     assert all(len(times[i]) == len(rows) for i, rows in lines.items())
+    # Lines can be written a little out of order.
+    times = {i: list(accumulate(seconds, max)) for i, seconds in times.items()}
     for i in lines:
         (tmp_path / f"member-{i}.log").touch()
     logs, seen = follow(tmp_path), Picture()
@@ -106,14 +114,27 @@ def test_logs_that_grow_second_by_second_have_the_times_without_a_leader_of_whol
                 file.writelines(f"{row}\n" for row in rows[done[i] : upto])
             done[i] = upto
         news_of(logs, seen)
-    expected = explain(make_timeline(whole.members, whole.missing))
 
-    assert seen.explanation is not None
-    found = [(gap.from_ns, gap.until_ns) for gap in seen.explanation.gaps]
-    assert found == [(gap.from_ns, gap.until_ns) for gap in expected.gaps]
+    found = seen.explanation
+    assert found is not None
+    assert found.clock_offsets_ns == expected.clock_offsets_ns
+    assert [(gap.from_ns, gap.until_ns) for gap in found.gaps] == [
+        (gap.from_ns, gap.until_ns) for gap in expected.gaps
+    ]
+    assert leaders_of(found) == leaders_of(expected)
+    assert {risk.kind for risk in seen.dangers} == {
+        risk.kind for risk in expected.risks if risk.severity == "danger"
+    }
     assert seen.totals.without_leader_ns == pytest.approx(
         expected.without_leader_ns, rel=0.01, abs=5 * 10**8
     )
+
+
+def leaders_of(found: Explanation) -> list[tuple[int, int | None, int | None]]:
+    """Each term with its leader, and the time from which it led."""
+    return [
+        (row.leadership_term_id, row.leader_member_id, row.from_ns) for row in found.leaderships
+    ]
 
 
 def test_a_file_that_is_rolled_is_read_on_under_its_new_name(
@@ -251,16 +272,17 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         log.appended(101.0 + beat / 100, 1, 0, beat)
     once = records_of(tmp_path / "once", log)
     kept = KeptRecords()
-    kept.add(once)
-    assert len(kept.records()) < 20
+    kept.add(once, HostClock().times(once))
+    assert len(kept.lines()) < 20
 
     many = KeptRecords()
     for number in range(60):
         again = StoryLog(0)
         lead(again, (), 200.0 + number, 200.5 + number)
-        many.add(records_of(tmp_path / str(number), again))
+        more = records_of(tmp_path / str(number), again)
+        many.add(more, HostClock().times(more))
         many.forget()
-    assert len(many.records()) < 420
+    assert len(many.lines()) < 420
 
 
 def test_a_leadership_that_lasts_is_not_forgotten(
