@@ -290,6 +290,23 @@ def time_without_leader(found: Explanation, total_ns: int | None = None) -> str:
     return f"{at_least}{shown_ns(without_ns)} without a leader"
 
 
+def clocks_apart(found: Explanation) -> str:
+    """Say which members' clocks differ, to a tenth of a second; empty if none do.
+
+    Messages do not show a smaller difference for certain: they take some time themselves.
+    """
+    (first, base_ns), *others = found.clock_offsets_ns.items()
+    apart = [
+        f"member {member_id} is {abs(ahead_s):,.1f} s {'ahead of' if ahead_s > 0 else 'behind'}"
+        for member_id, offset_ns in others
+        if (ahead_s := round((base_ns - offset_ns) / 1e9, 1))
+    ]
+    if not apart:
+        return ""
+    shown = ", ".join(f"{one} member {first}" for one in apart)
+    return f"Clocks: {shown}; times are each member's own."
+
+
 MAX_ROWS: Final = 200
 """Rows of each table in a page; the last ones are shown."""
 
@@ -307,6 +324,7 @@ def to_html(found: Explanation, source: str) -> str:
     body = [
         f"<h1>{text(source)}: {len(found.leaderships)} leaderships in {text(span)}</h1>",
         f'<p class="note">{members}, {time_without_leader(found)}</p>',
+        *(f'<p class="note">{text(apart)}</p>' for apart in [clocks_apart(found)] if apart),
         *sections(found),
     ]
     return page(f"canvass explain: {source}", body)

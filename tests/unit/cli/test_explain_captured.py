@@ -8,6 +8,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from support.aeron_runs import HOSTS
+
 ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "samples" / "aeron-la"
 PAGE = ROOT / "docs" / "findings" / "L-A.md"
@@ -84,3 +88,23 @@ def test_the_page_quotes_lines_that_are_there() -> None:
     for (member, line), text in expected.items():
         with gzip.open(SAMPLE / f"member-{member}.log.gz", "rt") as log:
             assert text in log.readlines()[int(line) - 1]
+
+
+@pytest.mark.parametrize("words", [(), ("--election", 2)])
+def test_clocks_that_differ_are_named(command: Command, words: tuple[object, ...]) -> None:
+    """The clock of member 2 was 75,033.903 s ahead; the other two had the same one."""
+    (folder,) = HOSTS
+    _, apart, _ = command("explain", folder, "--no-infer", *words)
+    _, one_host, _ = command("explain", SAMPLE, "--no-infer", *words)
+
+    assert [line for line in apart.splitlines() if line.startswith("Clocks")] == [
+        "Clocks: member 2 is 75,033.9 s ahead of member 0; times are each member's own."
+    ]
+    assert "Clocks" not in one_host
+
+
+def test_a_page_names_clocks_that_differ(command: Command, tmp_path: Path) -> None:
+    (folder,) = HOSTS
+    command("explain", folder, "--no-infer", "--html", tmp_path / "page.html")
+
+    assert "member 2 is 75,033.9 s ahead of member 0" in (tmp_path / "page.html").read_text()

@@ -21,7 +21,7 @@ from canvass.cli.watch import Checked, Display, ExitOn, LiveCheck, Watch, poll, 
 from canvass.explanation import picture
 from canvass.explanation.picture import FollowedLogs, Picture
 from canvass.traces.aeron_log.logs import read_cluster
-from support.aeron_runs import lines_of
+from support.aeron_runs import HOSTS, lines_of
 
 ROOT = Path(__file__).parents[3]
 LOSES = ROOT / "samples" / "aeron-hz6"
@@ -211,6 +211,20 @@ def test_once_shows_all_dangers_of_a_long_log(command: Command, tmp_path: Path) 
     assert code == 0
     assert out.count("danger: committed on too few disks") == 3
     assert "begins within a process" not in out
+
+
+def test_clocks_that_differ_are_no_danger(
+    tmp_path: Path, watching: Callable[..., Watching]
+) -> None:
+    """The clock of member 2 was 75,033.903 s ahead, and no disk was lost."""
+    (folder,) = HOSTS
+    Writing(folder, tmp_path / "logs").until(100_000)
+    one = watching()
+    one.poll()
+    screen = watch._screen(one.state)
+
+    assert "danger" not in screen
+    assert "Clocks: member 2 is 75,033.9 s ahead of member 0; times are each" in screen
 
 
 def test_a_danger_stays_in_the_picture_when_its_lines_are_forgotten(

@@ -94,7 +94,7 @@ def explain(
 def _show_part(found: Explanation, election: int | None, member: int | None, source: Path) -> None:
     console = result_console()
     if election is not None:
-        show_election(console, found.elections[election - 1], member)
+        show_election(console, found, found.elections[election - 1], member)
     elif member is not None:
         _show_member(console, found, member)
     else:
@@ -121,6 +121,7 @@ def show(console: Console, found: Explanation) -> None:
         f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}, {span},"
         f" {time_without_leader(found)}"
     )
+    _show_clocks(console, found)
     _title(console, "Who led when")
     for line in _leaderships(found):
         console.print(line)
@@ -160,6 +161,13 @@ def show(console: Console, found: Explanation) -> None:
         _title(console, "Missing")
         _sentences(console, found.missing[:_ROWS])
         _more(console, len(found.missing), "further gap", " (--format json)")
+
+
+def _show_clocks(console: Console, found: Explanation) -> None:
+    from canvass.explanation.report import clocks_apart
+
+    if apart := clocks_apart(found):
+        console.print(apart)
 
 
 def _longest(gaps: Sequence[Gap]) -> list[Gap]:
@@ -239,10 +247,13 @@ def _show_risks(console: Console, found: Explanation, member: int | None) -> Non
             )
 
 
-def show_election(console: Console, one: ElectionReport, member: int | None) -> None:
+def show_election(
+    console: Console, found: Explanation, one: ElectionReport, member: int | None
+) -> None:
     """Print everything about one election, or one member's part of it."""
     console.print(str(one.sentence))
     console.print(str(one.slowest))
+    _show_clocks(console, found)
     _sentences(console, (*one.causes, *one.waits))
     _title(console, "Ballots")
     voters = [(ballot, {vote.voter_member_id for vote in ballot.votes}) for ballot in one.ballots]

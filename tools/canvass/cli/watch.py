@@ -505,7 +505,7 @@ def _run(command: str | None, reason: str) -> None:
 def _screen(state: Watch) -> str:
     """The picture, short enough for a terminal."""
     from canvass.explanation.leaderships import sentence_of
-    from canvass.explanation.report import time_without_leader
+    from canvass.explanation.report import clocks_apart, time_without_leader
     from canvass.traces.counts import counted
 
     found, totals = state.picture.explanation, state.picture.totals
@@ -521,6 +521,8 @@ def _screen(state: Watch) -> str:
     ]
     lags = ", ".join(f"member {k}: {lag:,}" for k, lag in state.picture.lags().items())
     rows.append(f"behind, in bytes: {lags or 'not logged'}")
+    if apart := clocks_apart(found):
+        rows.append(apart)
     if state.checks.count:
         rows.append(_verdict_line(state))
     # A terminal leaves out the last rows if there are too many: dangers come first.
