@@ -14,8 +14,8 @@ STAMP := $(VENV)/canvass.stamp
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 
-# How many tests run at once; each takes up to 3 GiB when it starts Java.
-JOBS ?= 2
+# How many tests run at once: many of them wait. Each takes up to 3 GiB when it starts Java.
+JOBS ?= 3
 
 .PHONY: help help-all setup demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps lock clean java
 

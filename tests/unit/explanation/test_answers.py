@@ -120,12 +120,11 @@ def test_a_leader_that_is_suspended_or_shut_down_is_listed_with_the_operators_co
 
     found = explained(tmp_path, log)
 
-    assert [str(one) for one in found.interruptions] == [
-        "Term 4: leader 0 was in SUSPENDED for 2,500 ms (ClusterControl.SUSPEND)."
-        " [member-0.log:11, member-0.log:12]",
-        "Term 4: leader 0 was in SNAPSHOT for 200 ms (ClusterControl.SHUTDOWN)."
-        " [member-0.log:13, member-0.log:14]",
-        "Term 4: leader 0 was in TERMINATING for 100 ms (null != clusterTermination)."
-        " [member-0.log:14, member-0.log:15]",
+    assert [one.text for one in found.interruptions] == [
+        "Term 4: leader 0 was in SUSPENDED for 2,500 ms (ClusterControl.SUSPEND).",
+        "Term 4: leader 0 was in SNAPSHOT for 200 ms (ClusterControl.SHUTDOWN).",
+        "Term 4: leader 0 was in TERMINATING for 100 ms (null != clusterTermination).",
     ]
+    lines = [[place.line for place in one.evidence] for one in found.interruptions]
+    assert lines == [[11, 12], [13, 14], [14, 15]]
     assert found.leaderships[0].reason == "ClusterControl.SHUTDOWN"
