@@ -140,7 +140,7 @@ def _governed(timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: 
     if by.new_state == "INIT" and phase.state != "INIT":
         return _error(one, phase, by)
     if phase.state == "CANVASS":
-        return _canvass(one, attempt, phase)
+        return _canvass(timeline, one, attempt, phase)
     if phase.state == "NOMINATE" and by.new_state == "CANDIDATE_BALLOT":
         return "timeout", ELECTION, "a random delay of up to half the election timeout", None
     if phase.state == "CANDIDATE_BALLOT":
@@ -192,7 +192,9 @@ def _by_message(
     return "message", None, f"{what}; the last message was {_named(one.records[place])}", place
 
 
-def _canvass(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
+def _canvass(
+    timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: Phase
+) -> _Governed:
     by = phase.left_by
     assert by is not None
     if by.new_state != "NOMINATE":
@@ -201,16 +203,22 @@ def _canvass(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
         p.state == "CANVASS" for p in attempt.phases if p.begin < phase.begin
     )
     setting = STARTUP_CANVASS if first else HEARTBEAT_TIMEOUT
-    first_answers: dict[int, int] = {}
+    answers: dict[int, int] = {}
     for index in range(phase.begin, phase.end):
         record = one.records[index]
-        if isinstance(record, POSITIONS):
-            first_answers.setdefault(record.follower_member_id, index)
-    last = max(first_answers.values(), default=phase.begin)
-    if first_answers and one.times[phase.end] - one.times[last] < _NEAR_NS:
-        # A member may send its position more than once: its first one counts.
-        return "message", None, f"it needed {_named(one.records[last])}, which came last", last
-    known = member_names(sorted(first_answers)) if first_answers else "no member"
+        if isinstance(record, records.CanvassPosition | records.AppendPosition):
+            # A member may send its position more than once: its first one counts.
+            answers.setdefault(record.follower_member_id, index)
+    if len(answers) + 1 < timeline.quorum:
+        # Only a quorum can end a canvass, by answers or by the timeout.
+        what = "its log lacks CANVASS_POSITION lines, so no line shows for whom it waited"
+        return "unknown", None, what, None
+    last = max(answers.values(), default=phase.begin)
+    if answers and one.times[phase.end] - one.times[last] < _NEAR_NS:
+        # The timeout bounds how long a quorum waits for the others, not how long a quorum takes.
+        bound = setting if len(answers) >= timeline.quorum else None
+        return "message", bound, f"it needed {_named(one.records[last])}, which came last", last
+    known = member_names(sorted(answers))
     if one.times[phase.end] - one.times[phase.begin] < _AT_ONCE_NS:
         what = f"its canvass deadline had passed before; {known} had answered in this phase"
         return "message", None, what, None

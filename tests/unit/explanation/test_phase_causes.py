@@ -1,0 +1,77 @@
+"""The cause that ended a phase is one that lines show: none is made up, and none is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from canvass.explanation.phases import PhaseReport
+from canvass.explanation.reading import read
+from canvass.explanation.report import Explanation, explain
+from canvass.traces.timeouts import ELECTION, STARTUP_CANVASS
+from support.aeron_story import StoryLog, write_story
+
+LOG = (0, 96)
+LEADS = "LEADER_REPLAY LEADER_INIT LEADER_READY CLOSED"
+
+
+def explained(folder: Path, *logs: StoryLog) -> Explanation:
+    return explain(read(write_story(folder, logs), infer=False)[0])
+
+
+def started(member_id: int, at: float) -> StoryLog:
+    """The log of a member that starts and canvasses."""
+    log = StoryLog(member_id)
+    log.start(at)
+    log.election(at, "node started", LOG)
+    return log
+
+
+def phases_of(found: Explanation, state: str) -> list[PhaseReport]:
+    return [
+        phase for election in found.elections for phase in election.phases if phase.state == state
+    ]
+
+
+def won(log: StoryLog, at: float) -> None:
+    """The member wins the vote of member 1 and opens term 1."""
+    me = log.member_id
+    log.state(at, "CANVASS NOMINATE CANDIDATE_BALLOT", candidate=1, log=LOG)
+    log.voted(at + 0.1, 1, 1, LOG, vote=True)
+    log.state(at + 1, "CANDIDATE_BALLOT LEADER_LOG_REPLICATION", leader=me, term=1, log=LOG)
+    log.state(at + 1, f"LEADER_LOG_REPLICATION {LEADS}", leader=me, term=1, log=LOG)
+
+
+@pytest.mark.parametrize("has_votes", [False, True])
+def test_a_canvass_without_canvass_positions_has_no_known_cause(
+    tmp_path: Path, has_votes: bool
+) -> None:
+    """A vote is not an answer in a canvass."""
+    log = started(0, 100.0)
+    if has_votes:
+        log.voted(101.0, 1, 0, LOG, vote=True)
+    won(log, 170.0)
+
+    [canvass] = phases_of(explained(tmp_path, log, StoryLog(1), StoryLog(2)), "CANVASS")
+
+    assert (canvass.governed_by, canvass.setting) == ("unknown", None)
+    what = "its log lacks CANVASS_POSITION lines, so no line shows for whom it waited."
+    assert canvass.sentence.text == f"Member 0 was in CANVASS for 70.0 s: {what}"
+
+
+@pytest.mark.parametrize(
+    ("answers", "setting"), [({1: 100.2, 2: 109.9}, STARTUP_CANVASS), ({1: 109.9}, None)]
+)
+def test_a_timeout_bounds_a_canvass_once_a_quorum_is_there(
+    tmp_path: Path, answers: dict[int, float], setting: str | None
+) -> None:
+    log = started(0, 100.0)
+    for by, at in answers.items():
+        log.canvassed(at, by, LOG)
+    won(log, 109.9)
+
+    [canvass] = phases_of(explained(tmp_path, log, StoryLog(1), StoryLog(2)), "CANVASS")
+
+    assert "which came last" in canvass.sentence.text
+    assert (canvass.governed_by, canvass.setting) == ("message", setting)
