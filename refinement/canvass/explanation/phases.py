@@ -268,20 +268,23 @@ def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
 
 
 def _ballot(timeline: Timeline, one: MemberTimeline, phase: Phase) -> _Governed:
+    """Find how a ballot was decided; without that, the election timeout would have ended it."""
     by = phase.left_by
     assert by is not None
     if by.new_state == "LEADER_LOG_REPLICATION":
         by_all = all_voted(timeline, phase)
         if by_all is None:
-            return "unknown", None, "it won; the lines of the votes are not in the log", None
+            what = "it won; the lines of the votes are not in the log"
+            return "unknown", ELECTION, what, None
         if not by_all:
             what = "not all members voted for it, so a majority won only after the election timeout"
             return "timeout", ELECTION, what, None
         place = _cause(one, phase, (records.Vote,))
-        return "message", None, "all members voted for it", place
+        return "message", ELECTION, "all members voted for it", place
     if by.new_state == "CANVASS":
         return "timeout", ELECTION, "the ballot did not win within the election timeout", None
-    return _following(one, phase)
+    kind, _, what, place = _following(one, phase)
+    return kind, ELECTION, what, place
 
 
 def _named(record: Line) -> str:

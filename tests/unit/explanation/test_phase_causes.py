@@ -75,3 +75,19 @@ def test_a_timeout_bounds_a_canvass_once_a_quorum_is_there(
 
     assert "which came last" in canvass.sentence.text
     assert (canvass.governed_by, canvass.setting) == ("message", setting)
+
+
+@pytest.mark.parametrize("voters", [(), (1,), (1, 2)])
+def test_the_election_timeout_bounds_every_ballot(tmp_path: Path, voters: tuple[int, ...]) -> None:
+    log = started(0, 100.0)
+    log.state(100.5, "CANVASS NOMINATE CANDIDATE_BALLOT", candidate=1, log=LOG)
+    for voter in voters:
+        log.voted(101.2, voter, 1, LOG, vote=True)
+    log.state(101.5, "CANDIDATE_BALLOT LEADER_LOG_REPLICATION", leader=0, term=1, log=LOG)
+    log.state(101.5, f"LEADER_LOG_REPLICATION {LEADS}", leader=0, term=1, log=LOG)
+
+    found = explained(tmp_path, log, StoryLog(1), StoryLog(2))
+
+    assert [ballot.setting for ballot in phases_of(found, "CANDIDATE_BALLOT")] == [ELECTION]
+    [election] = found.elections
+    assert f"{ELECTION} bounds it" in election.slowest.text
