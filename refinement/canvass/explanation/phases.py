@@ -123,12 +123,19 @@ def _next_state(one: MemberTimeline, phase: Phase) -> str | None:
 
 
 def _open_end(one: MemberTimeline, attempt: Attempt, phase: Phase) -> str:
+    if _closes(one, phase):
+        return "the member closed"
     last = phase is attempt.phases[-1]
     if last and attempt.outcome == "process ended":
         return "its process ended, and no line shows when"
     if phase.end >= len(one.records):
         return "the log ends here"
     return "the line that ends the phase is missing"
+
+
+def _closes(one: MemberTimeline, phase: Phase) -> bool:
+    """Whether the line that ends a phase says that the member closed."""
+    return phase.end < len(one.records) and isinstance(one.records[phase.end], records.StateChange)
 
 
 _Governed = tuple[str, str | None, str, int | None]
@@ -371,6 +378,8 @@ def report_ballot(timeline: Timeline, phase: Phase) -> BallotReport | None:
         text += f" and failed: {why}."
     elif outcome == "gave way":
         text += " and gave way to another candidate or leader."
+    elif _closes(one, phase):
+        text += "; the member closed before the ballot was decided."
     else:
         text += "; no line shows how the ballot ended."
     return BallotReport(

@@ -91,3 +91,35 @@ def test_the_election_timeout_bounds_every_ballot(tmp_path: Path, voters: tuple[
     assert [ballot.setting for ballot in phases_of(found, "CANDIDATE_BALLOT")] == [ELECTION]
     [election] = found.elections
     assert f"{ELECTION} bounds it" in election.slowest.text
+
+
+def test_a_member_that_closes_ends_its_phase_and_its_ballot(tmp_path: Path) -> None:
+    candidate, voter = started(0, 100.0), started(1, 100.0)
+    candidate.state(101.0, "CANVASS NOMINATE CANDIDATE_BALLOT", candidate=1, log=LOG)
+    candidate.voted(101.1, 1, 1, LOG, vote=True)
+    for log in (candidate, voter):
+        log.module(101.5, "ACTIVE CLOSED", "closed")
+        log.start(110.0)
+
+    [election] = explained(tmp_path, candidate, voter, StoryLog(2)).elections
+
+    texts = [phase.sentence.text for phase in election.phases]
+    assert "Member 0 was in CANDIDATE_BALLOT for 500 ms: the member closed." in texts
+    assert "Member 1 was in CANVASS for 1,500 ms: the member closed." in texts
+    [ballot] = election.ballots
+    assert ballot.sentence.text == (
+        "Member 0 ran for term 1 with log (0, 96); the member closed before the ballot was decided."
+    )
+    assert [line.line for line in ballot.sentence.evidence] == [5, 7]
+
+
+def test_no_line_shows_when_a_killed_process_ended(tmp_path: Path) -> None:
+    log = started(0, 100.0)
+    log.canvassed(101.0, 1, LOG)
+    log.start(110.0)
+
+    [election] = explained(tmp_path, log, StoryLog(1), StoryLog(2)).elections
+
+    assert election.phases[1].sentence.text == (
+        "Member 0 was in CANVASS: its process ended, and no line shows when."
+    )
