@@ -14,7 +14,6 @@ import msgspec
 
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import (
-    LEADING,
     POSITIONS,
     Attempt,
     MemberTimeline,
@@ -154,14 +153,14 @@ def _governed(timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: 
         return _ballot(timeline, one, phase)
     if phase.state in ("NOMINATE", "FOLLOWER_BALLOT") or by.new_state == "FOLLOWER_BALLOT":
         return _following(one, phase)
-    if phase.state in LEADING and phase.state in ("LEADER_LOG_REPLICATION", "LEADER_READY"):
-        kinds: tuple[type[Line], ...] = POSITIONS
-        what = "a quorum had to report"
-        copied = phase.state == "LEADER_LOG_REPLICATION"
-        what += " the end of the leader's log" if copied else " a position of the new term"
-        return _by_message(one, phase, kinds, what)
+    if phase.state in ("LEADER_LOG_REPLICATION", "LEADER_READY"):
+        return _leader_waits(timeline, one, attempt, phase)
     if phase.state == "FOLLOWER_LOG_REPLICATION":
-        kinds = (records.ReplicationEnded, records.CommitPosition, records.NewLeadershipTerm)
+        kinds: tuple[type[Line], ...] = (
+            records.ReplicationEnded,
+            records.CommitPosition,
+            records.NewLeadershipTerm,
+        )
         what = "it copied its leader's log and needed a commit position that covers it"
         return _by_message(one, phase, kinds, what)
     if by.new_state == "CANVASS" and phase.state == "FOLLOWER_REPLAY":
@@ -199,9 +198,53 @@ def _by_message(
     return "message", None, f"{what}; the last message was {_named(one.records[place])}", place
 
 
-def _canvass(
+def _leader_waits(
     timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: Phase
 ) -> _Governed:
+    """Find the message with which the others held what the leader needs.
+
+    A member forgets positions when it canvasses; those of later canvass positions and votes count.
+    """
+    ready = phase.state == "LEADER_READY"
+    end = "a position of the new term" if ready else "the end of the leader's log"
+    needed, own = timeline.quorum - 1, phase.entered_by
+    if not needed:
+        return "work", None, "it is a quorum by itself", None
+    holders: dict[int, int] = {}
+    canvasses = (p.begin for p in attempt.phases if p.state == "CANVASS" and p.begin < phase.begin)
+    for index in range(max(canvasses, default=phase.begin), phase.end):
+        record = one.records[index]
+        if not isinstance(own, ElectionStateChange) or not isinstance(record, POSITIONS):
+            continue
+        if isinstance(record, Vote) and (
+            index > phase.begin or not _names(record, one.member_id, own.candidate_term_id)
+        ):
+            continue  # A vote counts only in the ballot.
+        is_current = not ready or _term_of(record) == own.leadership_term_id
+        if is_current and record.log_position >= own.append_position:
+            holders.setdefault(record.follower_member_id, index)
+        else:
+            holders.pop(record.follower_member_id, None)
+    if len(holders) < needed:
+        what = f"a quorum had to report {end}; the message's line is not in the log"
+        return "message", None, what, None
+    # Before 1.50 the new term needs a position of each member that voted for the leader.
+    place = sorted(holders.values())[-1 if ready else needed - 1]
+    message = _named(one.records[place])
+    if place > phase.begin:
+        what = f"a quorum had to report {end}; the last message was {message}"
+    else:
+        what = f"a quorum had already reported {end}, at last with {message}"
+    return "message", None, what, place
+
+
+def _term_of(record: records.AppendPosition | records.CanvassPosition | Vote) -> int:
+    if isinstance(record, records.AppendPosition):
+        return record.leadership_term_id
+    return record.log_leadership_term_id
+
+
+def _canvass(timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
     by = phase.left_by
     assert by is not None
     if by.new_state != "NOMINATE":

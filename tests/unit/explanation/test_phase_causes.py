@@ -123,3 +123,76 @@ def test_no_line_shows_when_a_killed_process_ended(tmp_path: Path) -> None:
     assert election.phases[1].sentence.text == (
         "Member 0 was in CANVASS: its process ended, and no line shows when."
     )
+
+
+def test_votes_report_the_end_of_the_leaders_log_before_the_leader_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    log = started(0, 100.0)
+    log.state(101.0, "CANVASS NOMINATE CANDIDATE_BALLOT", candidate=1, log=LOG)
+    log.voted(101.1, 1, 1, (0, 32), vote=True)
+    log.voted(101.1, 2, 1, LOG, vote=True)
+    log.state(101.2, "CANDIDATE_BALLOT LEADER_LOG_REPLICATION", leader=0, term=1, log=LOG)
+    log.canvassed(101.2, 1, LOG)
+    log.state(101.2, f"LEADER_LOG_REPLICATION {LEADS}", leader=0, term=1, log=LOG)
+
+    [waits] = phases_of(
+        explained(tmp_path, log, StoryLog(1), StoryLog(2)), "LEADER_LOG_REPLICATION"
+    )
+
+    assert waits.sentence.text.endswith(
+        ": a quorum had already reported the end of the leader's log, at last with the vote of"
+        " member 2."
+    )
+    assert [line.line for line in waits.sentence.evidence] == [8, 7, 10]
+
+
+def test_a_position_from_before_the_canvass_is_none_that_the_leader_knows(tmp_path: Path) -> None:
+    log = started(0, 100.0)
+    log.canvassed(100.5, 1, LOG)
+    log.state(101.0, "CANVASS NOMINATE CANDIDATE_BALLOT CANVASS", candidate=1, log=LOG)
+    won(log, 102.0)
+    log.lines[-6] = log.lines[-6].replace("logPosition=96", "logPosition=32")
+
+    [waits] = phases_of(
+        explained(tmp_path, log, StoryLog(1), StoryLog(2)), "LEADER_LOG_REPLICATION"
+    )
+
+    assert "the message's line is not in the log" in waits.sentence.text
+
+
+@pytest.mark.parametrize(("by", "place"), [("vote", None), ("old position", None), ("new", 10)])
+def test_only_a_position_of_the_new_term_opens_it(
+    tmp_path: Path, by: str, place: int | None
+) -> None:
+    log = started(0, 100.0)
+    log.canvassed(100.5, 1, LOG)
+    log.state(101.0, "CANVASS NOMINATE CANDIDATE_BALLOT LEADER_LOG_REPLICATION", candidate=1)
+    log.state(101.0, "LEADER_LOG_REPLICATION LEADER_READY", leader=0, term=1, log=LOG)
+    log.appended(101.1, 1, 1, 32)
+    if by == "vote":
+        log.voted(101.2, 1, 1, LOG, vote=True)
+    else:
+        log.appended(101.2, 1, 1 if by == "new" else 0, 96)
+    log.state(101.3, "LEADER_READY CLOSED", leader=0, term=1, log=LOG)
+
+    [ready] = phases_of(explained(tmp_path, log, StoryLog(1), StoryLog(2)), "LEADER_READY")
+
+    shown = [line.line for line in ready.sentence.evidence]
+    assert shown == [8, *([] if place is None else [place]), 11]
+    assert ("line is not in the log" in ready.sentence.text) == (place is None)
+
+
+def test_a_single_member_is_a_quorum_by_itself(tmp_path: Path) -> None:
+    log = StoryLog(0)
+    log.start(100.0)
+    log.event(100.0, "NEW_ELECTION", 'leadershipTermId=-1 logPosition=0 appendPosition=0 reason=""')
+    log.state(100.1, "INIT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT LEADER_READY", term=0)
+    log.state(100.1, "LEADER_READY CLOSED", leader=0, term=0)
+    log.module(101.0, "ACTIVE CLOSED", "closed")
+
+    found = explained(tmp_path, log)
+
+    for state in ("LEADER_LOG_REPLICATION", "LEADER_READY"):
+        [waits] = phases_of(found, state)
+        assert waits.sentence.text.endswith("0.0 ms: it is a quorum by itself.")
