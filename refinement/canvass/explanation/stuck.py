@@ -33,6 +33,7 @@ _STARTS: Final = 3
 """Consecutive starts of the process without a line of the cluster that count as failing."""
 _NO_GUARD: Final = UnmetGuard("", "", ())
 _ORDER: Final = {state.value: place for place, state in enumerate(ElectionState)}
+_WON: Final = ("CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION")
 _BALLOTS: Final = frozenset({"NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"})
 
 
@@ -272,7 +273,7 @@ def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport 
     over = [
         (lasted, phase)
         for lasted, phase in stays
-        if _is_over(lasted, _limit(attempt, phase, known.timeouts)[0])
+        if not _is_won(phase) and _is_over(lasted, _limit(attempt, phase, known.timeouts)[0])
     ]
     if not over:
         return None
@@ -285,7 +286,22 @@ def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport 
         (one.evidence(phase.begin), end_line),
     )
     guard = unmet_guard(known.timeline, one, phase, known.states)
-    return _report(one, "phase", phase.state, phase.begin, until, lasted, (sentence,), guard)
+    sentences = (sentence, *(() if guard.condition else _entered(one, phase)))
+    return _report(one, "phase", phase.state, phase.begin, until, lasted, sentences, guard)
+
+
+def _is_won(phase: Phase) -> bool:
+    """Whether a phase is a won ballot: a majority wins only after the election timeout."""
+    by = phase.left_by
+    return by is not None and (by.old_state, by.new_state) == _WON
+
+
+def _entered(one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
+    """The reason with which the member entered a state that waits for no guard."""
+    reason = phase.entered_by.reason if phase.entered_by is not None else None
+    if reason:
+        text = f"It entered {phase.state} with the reason: {reason}."
+        yield Sentence(text, (one.evidence(phase.begin),))
 
 
 def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:

@@ -253,3 +253,40 @@ def test_a_stuck_member_names_its_guard_and_the_values_that_lines_show(
     assert (stuck.guard.partition(" ")[0].strip(":"), stuck.page) == (guard, page)
     said = [sentence.text for sentence in stuck.sentences]
     assert [text for text in texts if text not in said] == []
+
+
+@pytest.mark.parametrize("wins", [True, False])
+def test_a_ballot_that_a_majority_won_is_not_stuck(tmp_path: Path, wins: bool) -> None:
+    """A majority wins only after the election timeout, and members act late on timeouts."""
+    one_second = '{"properties": {"aeron.cluster.election.timeout": "1s"}}'
+    (tmp_path / "config.json").write_text(one_second)
+    log = StoryLog(0)
+    log.start(100.0)
+    log.election(100.0, "node started", LOG)
+    log.state(101.0, "CANVASS NOMINATE CANDIDATE_BALLOT", candidate=1, log=LOG)
+    log.voted(101.1, 1, 1, LOG, vote=wins)
+    then = "LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT LEADER_READY" if wins else "CANVASS"
+    log.state(102.5, f"CANDIDATE_BALLOT {then}", leader=0, term=1, log=LOG)
+
+    stuck = explained(tmp_path, log, StoryLog(1), StoryLog(2)).stuck
+
+    assert [one.state for one in stuck] == ([] if wins else ["CANDIDATE_BALLOT"])
+
+
+def test_a_stuck_member_has_the_reason_of_the_line_with_which_it_entered_its_state(
+    tmp_path: Path,
+) -> None:
+    reason = "WARN - followerLogAwait - joinPosition=192 greater than logPosition=96"
+    log = StoryLog(1)
+    log.start(100.0)
+    log.election(100.0, "node started", LOG)
+    path = "CANVASS FOLLOWER_REPLAY FOLLOWER_LOG_INIT FOLLOWER_LOG_AWAIT"
+    log.state(101.0, path, leader=0, term=1, log=LOG)
+    log.state(101.1, "FOLLOWER_LOG_AWAIT INIT", leader=0, term=1, log=LOG, reason=reason)
+    log.state(125.0, "INIT CANVASS", log=LOG)
+
+    [stuck] = explained(tmp_path, StoryLog(0), log).stuck
+
+    [_, entered] = stuck.sentences
+    assert entered.text == f"It entered INIT with the reason: {reason}."
+    assert [line.line for line in entered.evidence] == [7]
