@@ -285,9 +285,8 @@ def _following(one: MemberTimeline, phase: Phase) -> _Governed:
         what = f"it voted in term {by.candidate_term_id}"
     elif by.new_state == "CANVASS":
         place = _cause(one, phase, (records.NewLeadershipTerm,))
-        lasted = one.times[phase.end] - one.times[phase.begin]
         if place is None or one.times[phase.end] - one.times[place] > 5_000_000:
-            what = f"no leader announced its term within the election timeout ({shown_ns(lasted)})"
+            what = "no leader announced its term within the election timeout"
             return "timeout", ELECTION, what, None
         what = "the leader's log does not continue its own"
     else:

@@ -196,3 +196,18 @@ def test_a_single_member_is_a_quorum_by_itself(tmp_path: Path) -> None:
     for state in ("LEADER_LOG_REPLICATION", "LEADER_READY"):
         [waits] = phases_of(found, state)
         assert waits.sentence.text.endswith("0.0 ms: it is a quorum by itself.")
+
+
+def test_a_vote_without_a_leader_ends_with_the_timeout_and_not_with_a_value_of_it(
+    tmp_path: Path,
+) -> None:
+    """A member acts late on the timeout, so the duration of the phase is not the timeout."""
+    log = started(1, 100.0)
+    log.asked(101.0, 0, 1, LOG)
+    log.state(101.0, "CANVASS FOLLOWER_BALLOT", candidate=1, log=LOG)
+    log.state(102.031, "FOLLOWER_BALLOT CANVASS", candidate=1, log=LOG)
+
+    [ballot] = phases_of(explained(tmp_path, StoryLog(0), log), "FOLLOWER_BALLOT")
+
+    what = "no leader announced its term within the election timeout."
+    assert ballot.sentence.text == f"Member 1 was in FOLLOWER_BALLOT for 1,031 ms: {what}"
