@@ -158,6 +158,9 @@ def _is_silent(one: MemberTimeline, end: int) -> bool:
 def _seeking(places: list[_Place], before_ns: int, at_ns: int) -> tuple[int, int] | None:
     """The first and last index of the consecutive phases without a leader that are current at
     ``at_ns``, or that were the last ones before it; none if there are none after ``before_ns``.
+
+    A follower joins the last leader after that leader's election has closed: such a phase is not
+    one without a leader.
     """
     last = -1
     for position, place in enumerate(places):
@@ -168,12 +171,27 @@ def _seeking(places: list[_Place], before_ns: int, at_ns: int) -> tuple[int, int
     if last < 0:
         return None
     first = last
-    if places[last].phase.state in SEEKING:
-        while first > 0 and places[first - 1].phase.state in SEEKING:
-            if places[first - 1].end_ns <= before_ns or _closed_between(places, first):
-                break
-            first -= 1
+    if places[last].phase.state not in SEEKING:
+        return (first, last) if places[last].end_ns > at_ns else None
+    while first > 0 and places[first - 1].phase.state in SEEKING:
+        if places[first - 1].end_ns <= before_ns or _closed_between(places, first):
+            break
+        first -= 1
     return first, last
+
+
+def _joining(one: MemberTimeline, places: list[_Place], win: _Win, until_ns: int) -> int | None:
+    """Index of the first phase after a member has won; none if it is not of the same election.
+
+    A member may miss the old leader late, and join the new one after it has opened its term. A
+    process that starts after that takes no part in the election.
+    """
+    first = next((k for k, p in enumerate(places) if win.at_ns < p.begin_ns), None)
+    if first is None or places[first].begin_ns <= win.end_ns:
+        return first
+    attempt = places[first].attempt
+    joins = attempt.outcome == "closed" and one.times[attempt.end] <= until_ns
+    return first if joins and not attempt.is_startup else None
 
 
 def _closed_between(places: list[_Place], position: int) -> bool:
@@ -198,8 +216,8 @@ def _won(
     for member_id, listed in places.items():
         found = _seeking(listed, before_ns, win.at_ns)
         if found is None:
-            first = next((k for k, p in enumerate(listed) if win.at_ns < p.begin_ns), None)
-            if first is None or listed[first].begin_ns > win.end_ns:
+            first = _joining(timeline.members[member_id], listed, win, until_ns)
+            if first is None:
                 continue
             found = (first, first)
         kept = [p for p in listed[found[0] :] if p.begin_ns < until_ns or p.phase is win.phase]
