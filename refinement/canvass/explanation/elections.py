@@ -398,7 +398,7 @@ def _slowest(
             text += "; the canvass ends earlier when every member has answered"
         text += "."
     else:
-        text += "; no timeout bounds it."
+        text += "." if longest.governed_by == "unknown" else "; no timeout bounds it."
     return Sentence(text, longest.sentence.evidence), longest.setting
 
 

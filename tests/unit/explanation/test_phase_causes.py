@@ -53,11 +53,15 @@ def test_a_canvass_without_canvass_positions_has_no_known_cause(
         log.voted(101.0, 1, 0, LOG, vote=True)
     won(log, 170.0)
 
-    [canvass] = phases_of(explained(tmp_path, log, StoryLog(1), StoryLog(2)), "CANVASS")
+    found = explained(tmp_path, log, StoryLog(1), StoryLog(2))
+    [canvass] = phases_of(found, "CANVASS")
 
     assert (canvass.governed_by, canvass.setting) == ("unknown", None)
     what = "its log lacks CANVASS_POSITION lines, so no line shows for whom it waited."
     assert canvass.sentence.text == f"Member 0 was in CANVASS for 70.0 s: {what}"
+    # What is not known may be a timeout.
+    slowest = f"Slowest part: CANVASS of member 0 for 70.0 s: {what}"
+    assert found.elections[0].slowest.text == slowest
 
 
 @pytest.mark.parametrize(
