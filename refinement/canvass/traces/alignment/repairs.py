@@ -242,6 +242,9 @@ def _has_gap(steps: list[Step], length: int) -> bool:
     return False
 
 
+_LOST_DISK: Final = "its disk was replaced or restored, or the line is false"
+
+
 def _fallen(s: Member, record: records.ElectionStateChange) -> str:
     """Why a starting member has lost what it had on disk; empty if it has not.
 
@@ -250,9 +253,10 @@ def _fallen(s: Member, record: records.ElectionStateChange) -> str:
     """
     term = s.persisted_candidate_term_id
     if record.candidate_term_id < term:
-        return f"the member starts with candidate term {record.candidate_term_id} after {term}"
+        now = record.candidate_term_id
+        return f"the member starts with candidate term {now} after {term}: {_LOST_DISK}"
     if record.log_leadership_term_id == NULL_VALUE and s.recording_log:
-        return "the member starts with an empty log after it had one"
+        return f"the member starts with an empty log after it had one: {_LOST_DISK}"
     return ""
 
 
