@@ -410,7 +410,6 @@ class Picture:
     def add(self, found: Mapping[int, list[LogRecord]]) -> bool:
         """Add records of members; say whether the picture changes."""
         news = False
-        self._bounds.expect(found)
         for member_id, records in found.items():
             kept = self._members.setdefault(member_id, KeptRecords())
             times = self._clocks.setdefault(member_id, HostClock()).times(records)

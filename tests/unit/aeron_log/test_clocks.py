@@ -117,27 +117,11 @@ def follower(position: int) -> Member:
     return member(1, started(-FAR, wall), committed(-FAR + 50 * MS, 1, position, leader=0))
 
 
-def test_a_commit_position_is_sent_after_the_report_that_makes_a_quorum() -> None:
-    reports = [reported(50 * MS, 0, 128, 1), reported(90 * MS, 0, 160, 1)]
-
-    # 160 was reported at 90 ms, and is heard of at 50 ms after a day.
-    assert offsets(leader(*reports), follower(160)) == {0: 0, 1: FAR + 40 * MS + MS}
-    assert offsets(leader(*reports), follower(128)) == {0: 0, 1: FAR + MS}
-
-
-def test_a_quorum_of_five_takes_two_reports() -> None:
-    """The highest member id gives the number of members."""
-    reports = [reported(70 * MS, 0, 160, 1), reported(90 * MS, 0, 160, 2)]
-    last = member(4, started(0, LATER), stood(100 * MS, 4))
-
-    assert offsets(leader(*reports), follower(160), last)[1] == FAR + 40 * MS + MS
-
-
-@pytest.mark.parametrize("position", [0, 192])
-def test_a_commit_position_that_nobody_reported_bounds_nothing(position: int) -> None:
+def test_a_commit_position_bounds_nothing() -> None:
+    """The report before it may be missing: this one came at 90 ms, the position at 50 ms."""
     reports = [reported(90 * MS, 0, 160, 1)]
 
-    assert offsets(leader(*reports), follower(position)) == {0: 0, 1: FAR - 40 * MS}
+    assert offsets(leader(*reports), follower(160)) == {0: 0, 1: FAR - 40 * MS}
 
 
 # One host.
@@ -189,7 +173,6 @@ def test_the_order_in_which_logs_are_read_does_not_matter() -> None:
     logs = clocked_logs(folder)
     for order in ((0, 1, 2), (2, 0, 1)):
         found = ClockBounds()
-        found.expect(logs)
         for begin in range(0, max(len(log.times) for log in logs.values()), 50):
             for i in order:
                 piece = slice(begin, begin + 50)
@@ -198,27 +181,23 @@ def test_the_order_in_which_logs_are_read_does_not_matter() -> None:
         assert found.offsets() == align_clocks(logs)
 
 
-def test_a_report_counts_though_the_log_of_its_sender_is_found_later() -> None:
-    reports = [reported(50 * MS, 0, 128, 1), reported(90 * MS, 0, 160, 1)]
-    _, lines = leader(*reports)
-    _, heard = follower(128)
-    found = ClockBounds()
-    for member_id, piece in ((0, lines[:2]), (1, heard), (0, lines[2:])):
-        found.expect([member_id])
-        found.add(member_id, piece, [line.time_ns for line in piece])
+def test_the_lines_that_are_kept_of_a_long_log_give_the_same_clocks() -> None:
+    """Most reports are left out of a log that is too long for the memory."""
+    (folder,) = HOSTS
+    whole, kept = align_clocks(clocked_logs(folder)), align_clocks(clocked_logs(folder, 200))
 
-    assert found.offsets() == offsets((0, lines), (1, heard)) == {0: 0, 1: FAR + MS}
+    assert whole.keys() == kept.keys()
+    assert all(abs(whole[i] - kept[i]) < 5 * MS for i in whole)
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-@pytest.mark.parametrize("limit", [1, 10, 100])
+@pytest.mark.parametrize("limit", [1, 10])
 def test_what_is_forgotten_makes_bounds_weaker_only(limit: int, order: tuple[int, ...]) -> None:
     """One log after the other with a limit that is far too low."""
     (folder,) = HOSTS
     logs = clocked_logs(folder)
     whole, found = ClockBounds(), ClockBounds(limit)
     for bounds in (whole, found):
-        bounds.expect(logs)
         for i in order:
             bounds.add(i, logs[i].records, logs[i].times)
 
@@ -226,6 +205,6 @@ def test_what_is_forgotten_makes_bounds_weaker_only(limit: int, order: tuple[int
     assert all(bound <= whole.bounds[pair] for pair, bound in found.bounds.items())
 
 
-def clocked_logs(folder: Path) -> dict[int, ClockedLog]:
-    found = read_cluster([folder]).members
+def clocked_logs(folder: Path, kept: int = 1_000_000) -> dict[int, ClockedLog]:
+    found = read_cluster([folder], kept=kept).members
     return {i: ClockedLog(log.records, HostClock().times(log.records)) for i, log in found.items()}

@@ -2,26 +2,22 @@
 
 Each host has a monotonic clock of its own. A message is received after it was sent. Some lines of
 the sender's log bound the time of the send from below: a candidate requests votes after its ballot
-was opened, a voter votes after the request, a leader sends a commit position after the reports of a
-quorum. Messages in both directions between two members give an interval for the difference of their
-clocks. Where a direction has no message, the wall clocks in the headers of the logs are used.
+was opened, a voter votes after the request. Messages in both directions between two members give an
+interval for the difference of their clocks. Where a direction has no message, the wall clocks in
+the headers of the logs are used.
 
-The bounds hold only if every line is compared: where a report is missing, a later one is taken for
-the cause of a message, which then seems to be received before it was sent.
+Commit positions are left out. They make the interval some milliseconds narrower, but where a line
+is missing, a later report is taken for the cause of a commit position, and the bound is false.
 """
 
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from itertools import chain
 from typing import Final, TypeAlias
 
-from canvass.cluster.quorum import quorum_size
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
 
@@ -75,7 +71,6 @@ def _are_near(host_starts: Collection[int]) -> bool:
 def align_clocks(members: Mapping[int, ClockedLog]) -> dict[int, int]:
     """Give for each member the nanoseconds to add to its times, so that all have one clock."""
     found = ClockBounds()
-    found.expect(members)
     for member_id, log in members.items():
         found.add(member_id, log.records, log.times)
     return found.offsets()
@@ -91,8 +86,8 @@ class _Message:
 
 
 @dataclass(slots=True)
-class _Member:
-    """The clock of one member, and the messages that it has sent, as far as lines show them.
+class _Clock:
+    """The clock of one member.
 
     Attributes
     ----------
@@ -102,24 +97,12 @@ class _Member:
         The least and the greatest wall time at which a clock of its host was 0.
     wall_offset_ns
         Wall clock minus this clock, as the first header says; 0 if there is no header.
-    positions, times
-        Rising positions that with this member a quorum has reported, and the times of the reports.
-    forgotten
-        The highest of these positions that is no longer known.
-    awaited
-        By receiver a heap of commit positions of this member that no quorum has reported so far,
-        each with the time of its receipt.
     """
 
-    begin_ns: int | None = None
-    end_ns: int = 0
+    begin_ns: int
+    end_ns: int
     host_starts: tuple[int, ...] = ()
     wall_offset_ns: int = 0
-    reported: dict[int, int] = field(default_factory=dict)
-    positions: list[int] = field(default_factory=list)
-    times: list[int] = field(default_factory=list)
-    forgotten: int = 0
-    awaited: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
 
 class ClockBounds:
@@ -142,50 +125,38 @@ class ClockBounds:
     def __init__(self, limit: int = sys.maxsize) -> None:
         self._limit = limit
         self.bounds: Bounds = {}
-        self._members: defaultdict[int, _Member] = defaultdict(_Member)
+        self._clocks: dict[int, _Clock] = {}
         self._messages: dict[tuple[object, ...], _Message] = {}
-        self._count = 0
-
-    def expect(self, members: Iterable[int]) -> None:
-        """Note which members the cluster has: their number says what a quorum is."""
-        self._count = max([self._count, *(member_id + 1 for member_id in members)])
 
     def add(self, member_id: int, lines: Iterable[Line], times: Iterable[int]) -> None:
         """Add lines of one member, with times that never fall."""
-        member = self._members[member_id]
         for record, time_ns in zip(lines, times, strict=True):
-            if member.begin_ns is None:
-                member.begin_ns = time_ns
-            member.end_ns = time_ns
+            clock = self._clocks.setdefault(member_id, _Clock(time_ns, time_ns))
+            clock.end_ns = time_ns
             if isinstance(record, records.ProcessStart):
-                self._start(member, record, time_ns)
-            elif isinstance(record, records.CommitPosition):
-                self._receive_commit(member_id, record, time_ns)
-            else:
-                if (key := _sent_key(record)) is not None:
-                    self._send(member_id, key, time_ns)
-                if (message := _received_key(record)) is not None:
-                    self._receive(*message, member_id, time_ns)
-                if isinstance(record, _REPORTS):
-                    self._report(member_id, record, time_ns)
+                self._start(clock, record, time_ns)
+            if (key := _sent_key(record)) is not None:
+                self._send(member_id, key, time_ns)
+            if (message := _received_key(record)) is not None:
+                self._receive(*message, member_id, time_ns)
 
     def offsets(self) -> dict[int, int]:
         """Give for each member the nanoseconds to add to its times, so that all have one clock.
 
         Nothing is added if the members ran on one host, or if no message contradicts their times.
         """
-        known = {k: one for k, one in sorted(self._members.items()) if one.begin_ns is not None}
+        known = dict(sorted(self._clocks.items()))
         if not _share_host(known.values()):
             contradicted = any(bound > 0 for bound in self.bounds.values())
             if contradicted or not _overlap(known.values()):
                 return _offsets(known, self.bounds)
         return dict.fromkeys(known, 0)
 
-    def _start(self, member: _Member, header: records.ProcessStart, time_ns: int) -> None:
-        if not member.host_starts:
-            member.wall_offset_ns = header.wall_time_ms * 1_000_000 - time_ns
-        starts = (*member.host_starts, *boot_times([header]))
-        member.host_starts = (min(starts), max(starts))
+    def _start(self, clock: _Clock, header: records.ProcessStart, time_ns: int) -> None:
+        if not clock.host_starts:
+            clock.wall_offset_ns = header.wall_time_ms * 1_000_000 - time_ns
+        starts = (*clock.host_starts, *boot_times([header]))
+        clock.host_starts = (min(starts), max(starts))
 
     def _bound(self, sender: int, receiver: int, least: int) -> None:
         if sender != receiver:
@@ -193,7 +164,7 @@ class ClockBounds:
             self.bounds[sender, receiver] = max(known, least)
 
     def _message(self, sender: int, key: tuple[object, ...]) -> _Message:
-        """The messages with a key; those that no line named for long are forgotten."""
+        """The messages with a key. If there are too many, the least recently used are forgotten."""
         found = self._messages.pop((sender, *key), None) or _Message()
         self._messages[sender, *key] = found
         if len(self._messages) > self._limit:
@@ -216,44 +187,8 @@ class ClockBounds:
         else:
             message.received_ns.setdefault(receiver, time_ns)
 
-    def _report(self, leader: int, record: _Report, time_ns: int) -> None:
-        """Note a report. A leader sends a commit position after the reports of a quorum, of
-        whatever terms they are.
-        """
-        member = self._members[leader]
-        member.reported[record.follower_member_id] = record.log_position
-        # Members that are not known yet can only raise the number.
-        needed = max(quorum_size(self._count) - 1, 1)
-        if len(member.reported) < needed:
-            return
-        position = sorted(member.reported.values(), reverse=True)[needed - 1]
-        if position <= (member.positions[-1] if member.positions else member.forgotten):
-            return
-        member.positions.append(position)
-        member.times.append(time_ns)
-        if len(member.positions) > 2 * self._limit:
-            member.forgotten = member.positions[self._limit - 1]
-            del member.positions[: self._limit], member.times[: self._limit]
-        for receiver, waiting in member.awaited.items():
-            while waiting and waiting[0][0] <= position:
-                self._bound(leader, receiver, time_ns - heappop(waiting)[1])
 
-    def _receive_commit(self, receiver: int, record: records.CommitPosition, time_ns: int) -> None:
-        leader = self._members[record.leader_member_id]
-        position = record.log_position
-        if position <= leader.forgotten:
-            return
-        place = bisect_left(leader.positions, position)
-        if place < len(leader.positions):
-            self._bound(record.leader_member_id, receiver, leader.times[place] - time_ns)
-            return
-        waiting = leader.awaited.setdefault(receiver, [])
-        heappush(waiting, (position, time_ns))
-        if len(waiting) > self._limit:
-            heappop(waiting)
-
-
-def _share_host(members: Collection[_Member]) -> bool:
+def _share_host(members: Collection[_Clock]) -> bool:
     """Whether the headers show one host; where headers are missing the times have to overlap."""
     host_starts = [one.host_starts for one in members]
     if any(host_starts) and not _are_near(list(chain.from_iterable(host_starts))):
@@ -261,13 +196,13 @@ def _share_host(members: Collection[_Member]) -> bool:
     return all(host_starts) or _overlap(members)
 
 
-def _overlap(members: Collection[_Member]) -> bool:
+def _overlap(members: Collection[_Clock]) -> bool:
     """Whether there is a time at which all logs have begun and none has ended."""
-    begin = max((one.begin_ns or 0 for one in members), default=0)
+    begin = max((one.begin_ns for one in members), default=0)
     return begin <= min((one.end_ns for one in members), default=0)
 
 
-def _offsets(members: Mapping[int, _Member], bounds: Bounds) -> dict[int, int]:
+def _offsets(members: Mapping[int, _Clock], bounds: Bounds) -> dict[int, int]:
     """Place the clocks one after the other, next always the one with the narrowest interval."""
     waiting = list(members)
     offsets = {waiting[0]: 0}
@@ -345,8 +280,3 @@ def _reports_in(record: records.ElectionStateChange) -> bool:
     if record.new_state == "FOLLOWER_REPLAY":
         return record.log_position < record.append_position
     return record.new_state in ("FOLLOWER_LOG_REPLICATION", "FOLLOWER_READY")
-
-
-_Report: TypeAlias = records.AppendPosition | records.CanvassPosition | records.Vote
-_REPORTS: Final = (records.AppendPosition, records.CanvassPosition, records.Vote)
-"""Messages whose receiver learns how far a follower's log reaches."""
