@@ -187,13 +187,13 @@ def _why(one: MemberTimeline, begin: int, end: int) -> str:
 
     A module that closes was in other states before: the reason is that of leaving ACTIVE.
     """
-    for k in range(end, begin, -1):
-        record = one.records[k]
-        if k == end and not isinstance(record, StateChange):
-            break
-        if isinstance(record, StateChange) and record.old_state == ACTIVE:
-            return record.reason or ""
-    return getattr(one.records[end], "reason", "")
+    closing = one.records[end]
+    if isinstance(closing, StateChange):
+        changes = (one.records[k] for k in range(end, begin, -1))
+        closing = next(
+            (r for r in changes if isinstance(r, StateChange) and r.old_state == ACTIVE), closing
+        )
+    return getattr(closing, "reason", "") or ""
 
 
 def _has_heartbeats(one: MemberTimeline, begin: int, end: int) -> bool:

@@ -21,9 +21,9 @@ from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
 
 LOG: Final = "recording_log"
+"""The one field of a state that is a list of entries."""
 OPTIONAL_INPUT: Final = "entry_position"
 """An input that few steps have. It is part of a step's key only if it is given."""
-"""The one field of a state that is a list of entries."""
 
 
 class Regime(IntEnum):

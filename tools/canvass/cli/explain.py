@@ -125,7 +125,7 @@ def show(console: Console, found: Explanation) -> None:
     _title(console, "Who led when")
     for line in _leaderships(found):
         console.print(line)
-    _more(console, len(found.leaderships), "earlier leadership", " (--format json)")
+    _more(console, len(found.leaderships) - _ROWS, "earlier leadership", " (--format json)")
     for gap in (shown := _longest(found.gaps)):
         console.print(f"  {gap.sentence}")
     if others := len(found.gaps) - len(shown):
@@ -133,12 +133,12 @@ def show(console: Console, found: Explanation) -> None:
     if found.interruptions:
         _title(console, "Interruptions")
         _sentences(console, found.interruptions[-_ROWS:])
-        _more(console, len(found.interruptions), "earlier interruption", " (--format json)")
+        _more(console, len(found.interruptions) - _ROWS, "earlier interruption", " (--format json)")
     _title(console, "Elections")
     for one in found.elections[-_ROWS:]:
         console.print(f"  {one.sentence}")
         console.print(f"      {one.slowest}")
-    _more(console, len(found.elections), "earlier election", "; --election N shows each")
+    _more(console, len(found.elections) - _ROWS, "earlier election", "; --election N shows each")
     _show_stuck(console, found, None)
     if found.positions:
         _title(console, "Positions")
@@ -152,15 +152,13 @@ def show(console: Console, found: Explanation) -> None:
         console.print(f"  {opened}; closed: {closed or 'none'}")
         for sentence in sessions.sentences[-_SESSIONS:]:
             console.print(f"  {sentence}")
-        if len(sessions.sentences) > _SESSIONS:
-            others = len(sessions.sentences) - _SESSIONS
-            console.print(f"  and {counted(others, 'more line')} (--format json)")
+        _more(console, len(sessions.sentences) - _SESSIONS, "earlier line", " (--format json)")
     else:
         console.print("  The logs have no line about a session. Aeron logs no requests.")
     if found.missing:
         _title(console, "Missing")
         _sentences(console, found.missing[:_ROWS])
-        _more(console, len(found.missing), "further gap", " (--format json)")
+        _more(console, len(found.missing) - _ROWS, "further gap", " (--format json)")
 
 
 def _show_clocks(console: Console, found: Explanation) -> None:
@@ -182,9 +180,9 @@ def _title(console: Console, text: str) -> None:
     console.print(text, style="bold")
 
 
-def _more(console: Console, count: int, noun: str, where: str) -> None:
-    if count > _ROWS:
-        console.print(f"  and {counted(count - _ROWS, noun)}{where}")
+def _more(console: Console, left: int, noun: str, where: str) -> None:
+    if left > 0:
+        console.print(f"  and {counted(left, noun)}{where}")
 
 
 def _sentences(console: Console, sentences: Iterable[Sentence], indent: str = "  ") -> None:
@@ -224,7 +222,7 @@ def _show_stuck(console: Console, found: Explanation, member: int | None) -> Non
             console.print(f"      {one.waits_for}")
         _sentences(console, shown[1:], "      ")
     if member is None:
-        _more(console, len(stuck), "earlier case", "; --member M shows each")
+        _more(console, len(stuck) - _ROWS, "earlier case", "; --member M shows each")
 
 
 def _show_risks(console: Console, found: Explanation, member: int | None) -> None:
@@ -238,7 +236,7 @@ def _show_risks(console: Console, found: Explanation, member: int | None) -> Non
         console.print(f"  {one.severity}: {one.title}")
         _sentences(console, one.sentences, "      ")
     if member is None:
-        _more(console, len(shown), "earlier risk", " (--format json)")
+        _more(console, len(shown) - _ROWS, "earlier risk", " (--format json)")
         notes = len(risks) - len(shown)
         if notes:
             console.print(

@@ -44,6 +44,8 @@ class ClusterFacts:
         election lines, in order, each with the wall time of the line.
     votes
         For each candidate and term, and for each voter: the granted vote and its wall time.
+    log_ends
+        For each position the terms in which logs ended there when their members canvassed.
     module_terms
         For each leader and term the term of the leader's consensus module when it was elected.
     """
@@ -54,6 +56,7 @@ class ClusterFacts:
     announcements: dict[int, list[NewLeadershipTerm]] = field(default_factory=dict)
     followers: dict[tuple[int, int], dict[int, list[tuple[int, int]]]] = field(default_factory=dict)
     votes: dict[tuple[int, int], dict[int, tuple[int, Vote]]] = field(default_factory=dict)
+    log_ends: dict[int, set[int]] = field(default_factory=dict)
     module_terms: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def likely_reporters(self, leader: int, term: int, position: int) -> list[int]:
@@ -142,6 +145,7 @@ def _note_change(
     _end_canvass(facts.canvasses[i], time_ns)
     if record.new_state == "CANVASS":
         m = CanvassPosition(*log, record.leadership_term_id, i)
+        facts.log_ends.setdefault(m.log_position, set()).add(m.log_leadership_term_id)
         facts.canvasses[i].append((time_ns, FOREVER, m))
     elif record.new_state == "CANDIDATE_BALLOT":
         ballot = RequestVote(*log, record.candidate_term_id, i)

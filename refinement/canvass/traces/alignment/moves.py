@@ -356,13 +356,12 @@ class Moves:
         Then it is the end of another log.
         """
         bound = consume_bound(s)
+        ends = self.facts.log_ends.get(bound)
+        if ends is None:
+            return False
         terms = [e for e in s.recording_log if e.term_base_log_position < bound]
         own = terms[-1].leadership_term_id if terms else NULL_VALUE
-        return any(
-            m.log_position == bound and m.log_leadership_term_id != own
-            for several in self.facts.canvasses.values()
-            for *_, m in several
-        )
+        return bool(ends - {own})
 
     def receipts(
         self,
