@@ -21,9 +21,9 @@ from canvass.traces.schema import Source
 
 Flags = NDArray[np.bool_]
 
-NEVER_NS: Final = -(1 << 62)
+NEVER_NS: Final = -(1 << 61)
 """Before every time: for an event that this process has not had."""
-_ANY_NS: Final = 1 << 62
+_ANY_NS: Final = 1 << 61
 """After every time: the end of an unknown interval."""
 _MS: Final = 1_000_000
 

@@ -87,6 +87,10 @@ class Exposure(NamedTuple):
     without: int
 
 
+class UnknownState(Exception):
+    """The state of a member is not known at a moment."""
+
+
 class RunMoments:
     """The moments of one run.
 
@@ -94,6 +98,11 @@ class RunMoments:
     ----------
     path
         A run folder.
+
+    Attributes
+    ----------
+    begins
+        The members that the run has from the first step on, or that took none.
 
     Raises
     ------
@@ -114,6 +123,9 @@ class RunMoments:
         self._cells: list[list[int]] = columns[: len(self.loaded.columns)][:, wanted].tolist()
         self._received: list[int] = self.loaded.columns.message[:, _ID].tolist()
         self._arrives = {one for one in self._received if one != NONE}
+        events, begins = self.loaded.columns, self.loaded.run.initial == "empty"
+        self.begins = set(events.member[events.step == 0].tolist()) if begins else set()
+        self.begins |= set(self.loaded.run.without_steps)
 
     @property
     def total(self) -> int:
@@ -151,7 +163,13 @@ class RunMoments:
         return int(self.loaded.columns.time_ns[self.lanes.rows[place]])
 
     def moments(self, places: Iterable[int]) -> Iterator[Moment]:
-        """Give the moment after each of the events at these places, which must ascend."""
+        """Give the moment after each of the events at these places, which must ascend.
+
+        Raises
+        ------
+        UnknownState
+            If a member has no event before the moment, and the run does not begin with it.
+        """
         replay = _Replay(self)
         done = -1
         for place in places:
@@ -258,6 +276,9 @@ class _Replay:
     def moment(self, place: int) -> Moment:
         """Give the moment after an event."""
         run = self._run
+        for i, row in enumerate(self._last):
+            if row is None and i not in run.begins:
+                raise UnknownState(f"the run does not have the first steps of member {i}")
         members = tuple(
             persistent_member(run.rules) if row is None else run.state(row) for row in self._last
         )

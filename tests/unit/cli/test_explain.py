@@ -102,13 +102,13 @@ def test_what_is_said_of_one_member_is_not_said_of_all(command: Command) -> None
 
 
 def test_the_next_command_is_one_that_can_be_typed(command: Command, tmp_path: Path) -> None:
-    run = tmp_path / "run"
+    run = tmp_path / "my first run"
     _, of_logs, _ = command("explain", SAMPLE, "--no-infer")
     assert command("import", "aeron", SAMPLE, "--out", run)[0] == 0
     _, of_run, _ = command("explain", run)
 
     assert f"canvass import aeron {SAMPLE} --out my-run, then canvass verify my-run" in of_logs
-    assert of_run.rstrip().endswith(f"canvass verify {run}")
+    assert of_run.rstrip().endswith(f"canvass verify '{run}'")
 
 
 def test_a_member_is_shown_alone(command: Command) -> None:

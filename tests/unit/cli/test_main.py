@@ -135,6 +135,14 @@ def test_the_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixtur
     assert [name for name in listed if name in main.COMMAND_MODULES] == [*main.COMMAND_MODULES]
 
 
+def test_a_closed_stdout_changes_no_exit_code() -> None:
+    command = [sys.executable, "-m", "canvass.cli.main", "check", "--list"]
+    shell = ["sh", "-c", '"$@" >&-', "sh", *command]
+    done = subprocess.run(shell, stderr=subprocess.PIPE, check=False)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("words", [["--help"], ["check", "--list"]])
 def test_a_reader_that_has_gone_is_not_complained_of(words: list[str]) -> None:
     """As with `| head`: neither here nor when Python ends, and not as if a check had failed."""

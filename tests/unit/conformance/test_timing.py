@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -247,6 +248,17 @@ def test_a_captured_cluster_has_no_warning(imported: Path) -> None:
     choices = {choice.name: choice for choice in verdict.choices}
     assert choices["active sets"].inferred > 100
     assert choices["timeouts"].shown
+
+
+def test_streams_without_their_first_steps_have_no_warning_of_what_was_before(
+    imported: Path, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(imported, tmp_path / "run")
+    for stream in copy.glob("member-*.ndjson"):
+        lines = stream.read_text().splitlines(keepends=True)
+        stream.write_text("".join(lines[120:]))
+
+    assert [warning.text for warning in timed(copy).timing] == []
 
 
 def test_defaults_that_the_cluster_did_not_have_are_seen(imported: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import AppendPosition, RequestVote
-from canvass.distance.moments import RunMoments, moment_of_disks
+from canvass.distance.moments import RunMoments, UnknownState, moment_of_disks
 from canvass.simulation.log_contents import Log, length
 from support.aeron_disks import Term, disk_of, write_disks
 from support.moments import captured_loss, first_loss, is_durable
@@ -35,6 +36,21 @@ def test_the_committed_log_is_durable_until_a_member_truncates_it(run: Path) -> 
     assert [length(log) for log in before.logs] == [73_408, 56_832, 73_408]
     assert [length(log) for log in after.logs] == [56_832, 56_832, 73_408]
     assert lengths(after.logs[2])[-1] == (4, 56_832, 73_408)
+
+
+@pytest.mark.parametrize("lacks", ["stream", "events", "first steps"])
+def test_a_member_without_its_first_steps_is_not_taken_for_one_with_an_empty_disk(
+    run: Path, tmp_path: Path, lacks: str
+) -> None:
+    copy = shutil.copytree(run, tmp_path / "run")
+    stream = copy / "member-1.ndjson"
+    lines = stream.read_text().splitlines(keepends=True)
+    stream.write_text("".join(lines[-1:] if lacks == "first steps" else []))
+    if lacks == "stream":
+        stream.unlink()
+
+    with pytest.raises(UnknownState, match="does not have the first steps of member 1"):
+        list(RunMoments(copy).moments([200]))
 
 
 def test_ranks_keep_the_order_of_positions_and_of_entries(run: Path) -> None:

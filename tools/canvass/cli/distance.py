@@ -108,7 +108,7 @@ def _parted(source: str) -> tuple[Path, str]:
 
 
 def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
-    from canvass.distance.moments import RunMoments
+    from canvass.distance.moments import RunMoments, UnknownState
 
     try:
         run = RunMoments(folder)
@@ -120,8 +120,11 @@ def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
     too_far = {place: exposed.counted_too_far for place, exposed in chosen}
     places = list(too_far) or [_place(run, which)]
     begun = run.time_ns(0)
-    for place, moment in zip(places, run.moments(places), strict=True):
-        yield _At(moment, place, run.time_ns(place) - begun, too_far.get(place))
+    try:
+        for place, moment in zip(places, run.moments(places), strict=True):
+            yield _At(moment, place, run.time_ns(place) - begun, too_far.get(place))
+    except UnknownState as error:
+        raise CommandError(f"{folder}: {error}, so its state is not known") from None
 
 
 def _place(run: RunMoments, which: str) -> int:

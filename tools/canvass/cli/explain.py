@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -108,8 +109,9 @@ def _next_command(source: Path) -> str:
     from canvass.traces.run import RUN_FILE
 
     if (source / RUN_FILE).is_file():
-        return f"canvass verify {source}"
-    return f"canvass import aeron {source} --out my-run, then canvass verify my-run"
+        return f"canvass verify {quote(str(source))}"
+    logs = quote(str(source))
+    return f"canvass import aeron {logs} --out my-run, then canvass verify my-run"
 
 
 def show(console: Console, found: Explanation) -> None:

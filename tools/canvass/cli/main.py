@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -118,6 +119,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code. No exception of a command leaves this function.
     """
+    if sys.stdout is None:  # The shell closed it, as `>&-` does.
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     words = sys.argv[1:] if arguments is None else arguments
     if any(not word or (word.startswith("--") and word.endswith("=")) for word in words):
         # As a path, an empty argument is the current folder: another run could be checked.
