@@ -47,7 +47,7 @@ Settings = Annotated[
         "--set",
         metavar="PROPERTY=TIME",
         help="Timeout of the cluster, by the name of Aeron's property. Default: run.json or"
-        " config.json, else measured in the logs, else Aeron's default.",
+        " config.json; `explain` and `watch` then measure it in the logs; else Aeron's default.",
     ),
 ]
 
