@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
+from canvass.explanation.reading import read
+from canvass.explanation.report import Explanation, explain
+
 _HEADER = "2026-01-31 10:20:{:06.3f}+0000, enabled loggers: {{CLUSTER: version=1.52.2 commit=0}}"
 
 
@@ -19,6 +22,11 @@ class StoryLog:
     def start(self, at: float) -> None:
         """The process starts."""
         self.lines.append(f"{_stamp(at)} log started {_HEADER.format(at % 60)}")
+
+    def begin(self, at: float, log: tuple[int, int] = (-1, 0)) -> None:
+        """The process starts, and the member canvasses."""
+        self.start(at)
+        self.election(at, "node started", log)
 
     def event(self, at: float, name: str, fields: str) -> None:
         """Any line of the cluster."""
@@ -143,3 +151,8 @@ def write_story(folder: Path, logs: Iterable[StoryLog]) -> Path:
 def _stamp(at: float) -> str:
     nanos = round(at * 1_000_000_000)
     return f"[{nanos // 1_000_000_000}.{nanos % 1_000_000_000:09d}]"
+
+
+def explained(folder: Path, *logs: StoryLog) -> Explanation:
+    """Write logs to a folder, and explain them."""
+    return explain(read(write_story(folder, list(logs)), infer=False)[0])

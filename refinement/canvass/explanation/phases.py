@@ -317,7 +317,7 @@ def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
 
 
 def _ballot(timeline: Timeline, one: MemberTimeline, phase: Phase) -> _Governed:
-    """Find how a ballot was decided; without that, the election timeout would have ended it."""
+    """Find what decided a ballot. If nothing does, the election timeout ends it."""
     by = phase.left_by
     assert by is not None
     if by.new_state == "LEADER_LOG_REPLICATION":

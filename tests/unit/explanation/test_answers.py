@@ -7,21 +7,12 @@ from pathlib import Path
 import pytest
 
 from canvass.explanation.reading import read
-from canvass.explanation.report import Explanation, explain, time_without_leader
+from canvass.explanation.report import explain, time_without_leader
 from support.aeron_runs import BOUND_WITHIN, SAMPLES, more_captures
-from support.aeron_story import StoryLog, write_story
+from support.aeron_story import StoryLog, explained
 
 WON = "CANDIDATE_BALLOT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT LEADER_READY CLOSED"
 SESSION_END = "sessionId=1 closeReason=TIMEOUT leadershipTermId=4 timestamp=1 timeUnit=MILLISECONDS"
-
-
-def explained(folder: Path, *logs: StoryLog) -> Explanation:
-    return explain(read(write_story(folder, list(logs)), infer=False)[0])
-
-
-def start(log: StoryLog, at: float) -> None:
-    log.start(at)
-    log.election(at, "node started")
 
 
 def win(log: StoryLog, term: int, at: float) -> None:
@@ -34,12 +25,12 @@ def test_the_winners_own_late_start_is_the_slowest_part_though_nobody_was_there_
 ) -> None:
     """All members are down from 105 s to 120 s; the winner of term 5 starts at 127 s."""
     one, two = StoryLog(0), StoryLog(1)
-    start(one, 100.0)
+    one.begin(100.0)
     win(one, 4, 101.0)
     for k in range(20):
         one.appended(101.2 + k * 0.2, 1, 4, 96)
-    start(two, 120.0)
-    start(one, 127.0)
+    two.begin(120.0)
+    one.begin(127.0)
     win(one, 5, 128.0)
 
     election = explained(tmp_path, one, two).elections[-1]
@@ -55,12 +46,12 @@ def test_the_time_without_a_leader_is_a_bound_if_no_line_shows_when_one_stopped(
 ) -> None:
     """A log without the reports of followers does not show when a killed leader stopped."""
     one, two = StoryLog(0), StoryLog(1)
-    start(one, 100.0)
+    one.begin(100.0)
     win(one, 4, 101.0)
     for k in range(20 if reports else 0):
         one.appended(101.2 + k * 0.2, 1, 4, 96)
-    start(one, 110.0)
-    start(two, 100.0)
+    one.begin(110.0)
+    two.begin(100.0)
     two.election(107.0, "leader heartbeat timeout")
     win(two, 5, 108.0)
 
@@ -73,13 +64,13 @@ def test_the_time_without_a_leader_is_a_bound_if_no_line_shows_when_one_stopped(
 def test_a_leader_that_hears_of_no_follower_does_not_work(tmp_path: Path) -> None:
     """It is cut off at 105 s, ends a session at 106.5 s, and gives up at 107.1 s."""
     one, two = StoryLog(0), StoryLog(1)
-    start(one, 100.0)
+    one.begin(100.0)
     win(one, 4, 101.0)
     for k in range(20):
         one.appended(101.2 + k * 0.2, 1, 4, 96)
     one.event(106.5, "APPEND_SESSION_CLOSE", SESSION_END)
     one.election(107.1, "inactive follower quorum", (4, 96))
-    start(two, 100.0)
+    two.begin(100.0)
     two.election(107.0, "leader heartbeat timeout")
     win(two, 5, 108.0)
 
@@ -110,7 +101,7 @@ def test_a_leader_that_is_suspended_or_shut_down_is_listed_with_the_operators_co
     tmp_path: Path,
 ) -> None:
     log = StoryLog(0)
-    start(log, 100.0)
+    log.begin(100.0)
     win(log, 4, 101.0)
     log.module(103.0, "ACTIVE SUSPENDED", "ClusterControl.SUSPEND")
     log.module(105.5, "SUSPENDED ACTIVE", "ClusterControl.RESUME")

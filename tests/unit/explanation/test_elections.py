@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from canvass.explanation.elections import ElectionReport
-from canvass.explanation.reading import read
-from canvass.explanation.report import explain
-from support.aeron_story import StoryLog, write_story
+from support.aeron_story import StoryLog, explained
 
 LOG = (0, 96)
 WINS = "CANVASS NOMINATE CANDIDATE_BALLOT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT"
@@ -43,8 +41,7 @@ def test_a_follower_that_joins_after_the_leader_has_closed_is_not_in_the_next_el
     """
     leader, follower = StoryLog(0), StoryLog(2)
     for log in (leader, follower):
-        log.start(100.0)
-        log.election(100.0, "node started", LOG)
+        log.begin(100.0, LOG)
     won(leader, 1, 101.0)
     followed(follower, 1, 101.09)
     leader.election(120.0, "inactive follower quorum", LOG)
@@ -54,8 +51,7 @@ def test_a_follower_that_joins_after_the_leader_has_closed_is_not_in_the_next_el
     leader.election(140.0, "inactive follower quorum", LOG)
     won(leader, 3, 141.0)
 
-    folder = write_story(tmp_path, [leader, StoryLog(1), follower])
-    elections = explain(read(folder, infer=False)[0]).elections
+    elections = explained(tmp_path, leader, StoryLog(1), follower).elections
 
     assert [of_member(election, 2) for election in elections] == [
         [("INIT", 100.0), ("FOLLOWER_READY", 101.09)],
@@ -68,15 +64,12 @@ def test_a_process_that_starts_when_a_leader_leads_took_no_part_in_the_election(
     tmp_path: Path,
 ) -> None:
     leader, other = StoryLog(0), StoryLog(2)
-    leader.start(100.0)
-    leader.election(100.0, "node started", LOG)
+    leader.begin(100.0, LOG)
     won(leader, 1, 101.0)
-    other.start(110.0)
-    other.election(110.0, "node started", LOG)
+    other.begin(110.0, LOG)
     followed(other, 1, 111.0)
 
-    folder = write_story(tmp_path, [leader, StoryLog(1), other])
-    [election] = explain(read(folder, infer=False)[0]).elections
+    [election] = explained(tmp_path, leader, StoryLog(1), other).elections
 
     assert of_member(election, 2) == []
 
@@ -85,18 +78,15 @@ def test_a_member_that_starts_in_the_next_election_is_not_in_the_one_before(
     tmp_path: Path,
 ) -> None:
     leader, other = StoryLog(0), StoryLog(2)
-    leader.start(100.0)
-    leader.election(100.0, "node started", LOG)
+    leader.begin(100.0, LOG)
     won(leader, 1, 101.0)
     leader.election(120.0, "inactive follower quorum", LOG)
-    other.start(120.5)
-    other.election(120.5, "node started", LOG)
+    other.begin(120.5, LOG)
     won(leader, 2, 121.0)
     followed(other, 2, 121.05)
     leader.appended(130.0, 2, 2, 96)
 
-    folder = write_story(tmp_path, [leader, StoryLog(1), other])
-    elections = explain(read(folder, infer=False)[0]).elections
+    elections = explained(tmp_path, leader, StoryLog(1), other).elections
 
     joined = [("INIT", 120.5), ("FOLLOWER_READY", 121.05)]
     assert [of_member(election, 2) for election in elections] == [[], joined]

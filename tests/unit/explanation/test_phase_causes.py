@@ -7,24 +7,18 @@ from pathlib import Path
 import pytest
 
 from canvass.explanation.phases import PhaseReport
-from canvass.explanation.reading import read
-from canvass.explanation.report import Explanation, explain
+from canvass.explanation.report import Explanation
 from canvass.traces.timeouts import ELECTION, STARTUP_CANVASS
-from support.aeron_story import StoryLog, write_story
+from support.aeron_story import StoryLog, explained
 
 LOG = (0, 96)
 LEADS = "LEADER_REPLAY LEADER_INIT LEADER_READY CLOSED"
 
 
-def explained(folder: Path, *logs: StoryLog) -> Explanation:
-    return explain(read(write_story(folder, logs), infer=False)[0])
-
-
 def started(member_id: int, at: float) -> StoryLog:
     """The log of a member that starts and canvasses."""
     log = StoryLog(member_id)
-    log.start(at)
-    log.election(at, "node started", LOG)
+    log.begin(at, LOG)
     return log
 
 
