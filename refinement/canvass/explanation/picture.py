@@ -4,8 +4,8 @@ Memory is bounded, as only the lines of the last elections are kept, and the las
 report positions all the time; only the latest reports before each other line are kept. Clocks are
 compared by all lines, before any is left out.
 
-Logs are read as they grow: rolled files, truncated files, new members. If a file is rolled, the
-lines read from it have its new name from then on.
+Logs are read as they grow: rolled files, truncated files, new members. If a file is rolled, or
+copied and truncated, the lines read from it have its new name from then on.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ from canvass.traces.aeron_log.source import LogSource
 
 _CURRENT: Final = re.compile(r"member-([0-9]{1,9})\.log")
 _ROLLED: Final = re.compile(r"member-([0-9]{1,9})\.log\.[0-9]{1,9}(?:\.gz|\.zst)?")
+_HEAD_BYTES: Final = 4096
+"""The beginning of a file, by which a copy of it is known: its header, or the first stamps."""
 CHUNK_BYTES: Final = 1 << 20
 """Bytes read of one file at once, so that a busy member does not delay the others."""
 
@@ -79,6 +81,7 @@ class FollowedLog:
         self._file: BinaryIO | None = None
         self._inode = 0
         self._inodes: set[int] = set()
+        self._head = b""
 
     def read(self) -> tuple[list[LogRecord], bool]:
         """Read lines written since the last call: at most a piece of one file.
@@ -103,12 +106,16 @@ class FollowedLog:
         if self._file is None and not self._open():
             return [], True
         assert self._file is not None
-        data = self._file.read(CHUNK_BYTES)
+        data = b"" if self._is_rewritten(self._file) else self._file.read(CHUNK_BYTES)
         self.read_bytes += len(data)
+        self._head += data[: _HEAD_BYTES - len(self._head)]
         found = list(self._parser.feed(data))
         at_end = len(data) < CHUNK_BYTES
         if at_end and self._has_changed():
-            rest = self._file.read()
+            if self._is_rewritten(self._file):
+                rest = self._rest_of_copy(self._file.tell())
+            else:
+                rest = self._file.read()
             self.read_bytes += len(rest)
             found += self._parser.feed(rest)
             self.close()
@@ -149,18 +156,24 @@ class FollowedLog:
             raise AeronLogError(str(self.path), 0, 0, LogCode.UNREADABLE, reason) from None
         self._inode = os.fstat(self._file.fileno()).st_ino
         self._inodes.add(self._inode)
+        self._head = b""
         self._parser.begin_file(str(self.path))
         self.names.append(self.path.name)
         return True
 
     def _has_changed(self) -> bool:
-        """Whether the file has been rolled or truncated since it was opened."""
+        """Whether the file has been rolled or rewritten since it was opened."""
         assert self._file is not None
         try:
             there = self.path.stat()
         except FileNotFoundError:
             return False
-        return there.st_ino != self._inode or there.st_size < self._file.tell()
+        return there.st_ino != self._inode or self._is_rewritten(self._file)
+
+    def _is_rewritten(self, file: BinaryIO) -> bool:
+        """Whether the open file has been truncated, and perhaps written again."""
+        is_shorter = os.fstat(file.fileno()).st_size < file.tell()
+        return is_shorter or os.pread(file.fileno(), len(self._head), 0) != self._head
 
     def close(self) -> None:
         """Close the file."""
@@ -168,19 +181,33 @@ class FollowedLog:
             self._file.close()
             self._file = None
 
+    def _rest_of_copy(self, offset: int) -> bytes:
+        """Bytes from ``offset`` on in the copy of a file that was copied and then truncated."""
+        for path in self._unread():
+            with path.open("rb") as copy:
+                if self._head and copy.read(len(self._head)) == self._head:
+                    self.names[-1] = path.name
+                    self._inodes.add(path.stat().st_ino)
+                    copy.seek(offset)
+                    return copy.read()
+        return b""
+
     def _find_rolled(self) -> None:
         """Find the name that the file was given when it was rolled, and files that were written
         and rolled since then.
         """
-        unread = []
         for path in self.path.parent.glob(f"{self.path.name}.*"):
-            inode = path.stat().st_ino
-            if inode == self._inode:
+            if path.stat().st_ino == self._inode:
                 self.names[-1] = path.name
-            # A packed file is a copy of one that was read.
-            elif inode not in self._inodes and re.fullmatch(r"\.[0-9]{1,9}", path.suffix):
-                unread.append(path)
-        self._rolled = _in_order(unread)
+        self._rolled = _in_order(self._unread())
+
+    def _unread(self) -> list[Path]:
+        """The rolled files that were not read. A packed file is a copy of one that was."""
+        return [
+            path
+            for path in self.path.parent.glob(f"{self.path.name}.*")
+            if re.fullmatch(r"\.[0-9]{1,9}", path.suffix) and path.stat().st_ino not in self._inodes
+        ]
 
 
 class FollowedLogs:

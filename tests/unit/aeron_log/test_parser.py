@@ -368,8 +368,61 @@ def test_every_line_is_accounted_for(data: bytes) -> None:
     assert events == sum(isinstance(record, ClusterEvent) for record in records)
 
 
+def stamp(line: str) -> float:
+    return float(line[1 : line.index("]")])
+
+
+def test_a_line_that_is_older_than_the_one_before_it_is_damage() -> None:
+    """One thread writes the cluster's lines, so they stand in the order of their stamps."""
+    lines = [commit(64, 102), commit(96, 103), commit(128, 104), commit(160, 105)]
+    moved, parser = read(text(HEADER, STARTED, *lines[1:3], lines[0], lines[3]))
+    later = lines[1].replace("[103.", "[903.")
+    false_stamp, _ = read(text(HEADER, STARTED, lines[0], later, *lines[2:]))
+    equal, _ = read(text(HEADER, STARTED, lines[0], lines[0], lines[1]))
+
+    start, commits = ["ProcessStart", "NewElection"], ["CommitPosition"] * 4
+    assert kinds(moved) == [*start, *commits[:2], "DamagedLine", commits[2]]
+    assert isinstance(moved[4], DamagedLine)
+    assert (moved[4].code, moved[4].text) == (LogCode.OUT_OF_ORDER.value, lines[0])
+    assert (parser.counts.lines, parser.counts.unreadable) == (6, 1)
+    assert kinds(false_stamp) == [*start, *commits[:2], "DamagedLine", commits[2]]
+    assert kinds(equal) == [*start, *commits[:3]]
+
+
+def test_a_block_that_is_there_twice_is_damage() -> None:
+    block = [STARTED, *(commit(64, at) for at in range(102, 200))]
+    after = [commit(128, 300)]
+    for first, again in ((text(HEADER, *block), block[40:]), (text(*block), block)):
+        records, parser = read(first, text(*again, *after))
+        damaged = [one for one in records if isinstance(one, DamagedLine)]
+
+        # The last line of the block is not older than the one before the block.
+        assert [one.line for one in damaged] == list(range(1, len(again)))
+        assert {one.code for one in damaged} == {LogCode.OUT_OF_ORDER.value}
+        assert kinds(records)[-1] == "CommitPosition"
+        assert parser.counts.lines == first.count(b"\n") + len(again) + 1
+
+
+def test_a_header_that_is_there_twice_is_refused() -> None:
+    log = text(HEADER, STARTED, commit(64))
+    for files in ((log, log), (log + log,), (log, text(NEXT_HEADER, STARTED) + log)):
+        with pytest.raises(AeronLogError) as caught:
+            read(*files)
+
+        assert caught.value.code is LogCode.DUPLICATE_LOG
+
+
+@pytest.mark.parametrize("header", [[], [NEXT_HEADER.replace("[200.", "[1.")]])
+def test_a_host_that_booted_counts_from_the_beginning(header: list[str]) -> None:
+    started = STARTED.replace("[101.", "[2.")
+    records, _ = read(text(HEADER, STARTED, commit(64), *header, started, commit(64, 3)))
+
+    assert kinds(records)[-2:] == ["NewElection", "CommitPosition"]
+    assert not any(isinstance(one, DamagedLine) for one in records)
+
+
 def test_every_prefix_of_a_log_loses_at_most_its_last_line() -> None:
-    data = text(HEADER, STARTED, *(line for line in CAPTURED if "] CLUSTER:" in line))
+    data = text(HEADER, *sorted([STARTED, *LAST_LINES], key=stamp))
     whole, _ = read(data)
     for end in random.Random(1).sample(range(200, len(data)), 200):
         records, _ = read(data[:end])
@@ -409,7 +462,7 @@ def test_hostile_lines_take_linear_time(line: str) -> None:
 
 
 def test_records_carry_file_and_line() -> None:
-    records, _ = read(text(HEADER, STARTED), text(HEADER, "", commit(64)))
+    records, _ = read(text(HEADER, STARTED), text(NEXT_HEADER, "", commit(64)))
     last = records[-1]
 
     assert isinstance(records[1], NewElection)

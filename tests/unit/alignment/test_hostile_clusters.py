@@ -101,7 +101,7 @@ def test_a_search_that_meets_its_bound_accuses_nobody(
 
 
 @pytest.mark.parametrize("kept", [importer.KEPT_LINES, 50], ids=["in memory", "read twice"])
-@pytest.mark.parametrize("member_id", [-30, 96])
+@pytest.mark.parametrize("member_id", [-30, 8, 96])
 def test_an_id_that_no_member_has_is_refused_where_it_is_named(
     member_id: int, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,3 +114,18 @@ def test_an_id_that_no_member_has_is_refused_where_it_is_named(
 
     with pytest.raises(ImportFault, match=rf":{found[-1] + 1}: member {member_id} is named"):
         import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+
+
+def test_a_cluster_whose_ids_begin_with_1_is_refused(tmp_path: Path) -> None:
+    """Read as a cluster of four, one of whose members never ran, it would need another quorum."""
+    ids = re.compile(r"([mM]emberId|leaderId|candidateId|voterId)=(\d)")
+    logs = {
+        i + 1: [ids.sub(lambda m: f"{m[1]}={int(m[2]) + 1}", line) for line in lines_of(CALM, i)]
+        for i in range(3)
+    }
+    folder = write_logs(tmp_path / "logs", logs)
+
+    with pytest.raises(ImportFault, match=r"member 1 is named, and no line names member 0: "):
+        import_logs([folder], tmp_path / "run")
+    (folder / "member-0.log").touch()
+    assert import_logs([folder], tmp_path / "run").member_count == 4

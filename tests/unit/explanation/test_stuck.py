@@ -165,7 +165,7 @@ def test_a_stuck_catch_up_says_whether_its_leader_has_stopped_it(
         log.committed(100.0 + second, 0, 0, 640)
         leader.appended(100.1 + second, 1, 0, 96)
     if stops:
-        log.event(150.0, "STOP_CATCHUP", "leadershipTermId=0 followerMemberId=1")
+        log.event(190.0, "STOP_CATCHUP", "leadershipTermId=0 followerMemberId=1")
 
     stuck = next(one for one in explained(tmp_path, leader, log).stuck if one.member_id == 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -137,9 +138,11 @@ def leaders_of(found: Explanation) -> list[tuple[int, int | None, int | None]]:
     ]
 
 
+@pytest.mark.parametrize("copied", [False, True])
 def test_a_file_that_is_rolled_is_read_on_under_its_new_name(
-    tmp_path: Path, follow: Follow
+    tmp_path: Path, follow: Follow, copied: bool
 ) -> None:
+    """A tool that rotates logs may copy a file and truncate it; each line is read once."""
     sample = SAMPLES[-1]
     lines = {member_id: lines_of(sample, member_id) for member_id in (0, 1, 2)}
     logs: FollowedLogs | None = None
@@ -148,12 +151,24 @@ def test_a_file_that_is_rolled_is_read_on_under_its_new_name(
         for member_id, text in lines.items():
             size = len(text) // 4 + 1
             path = tmp_path / f"member-{member_id}.log"
+            later, rolled = part * size + 10, tmp_path / f"member-{member_id}.log.{part}"
             if part:
-                path.rename(tmp_path / f"member-{member_id}.log.{part}")
-            path.write_text("\n".join(text[part * size : (part + 1) * size]) + "\n")
+                # The last lines were not read before the file was rolled.
+                with path.open("a") as file:
+                    file.writelines(line + "\n" for line in text[part * size : later])
+                if copied:
+                    shutil.copy(path, rolled)
+                else:
+                    path.rename(rolled)
+            begin = later if part else 0
+            path.write_text("\n".join(text[begin : (part + 1) * size]) + "\n")
         logs = logs or follow(tmp_path)
         news_of(logs, seen)
     assert logs is not None
+    whole = read_cluster([tmp_path]).members
+    assert {i: log.lines for i, log in logs.members.items()} == {
+        i: len(log.records) for i, log in whole.items()
+    }
     assert seen.explanation is not None
     rows = seen.explanation.leaderships
     named = set(chain.from_iterable(row.evidence for row in rows))

@@ -31,6 +31,7 @@ class LogCode(str, Enum):
     TORN = "TORN"
     BAD_HEADER = "BAD_HEADER"
     BAD_STAMP = "BAD_STAMP"
+    OUT_OF_ORDER = "OUT_OF_ORDER"
     NO_EVENT = "NO_EVENT"
     BAD_TOKEN = "BAD_TOKEN"
     OPEN_QUOTE = "OPEN_QUOTE"

@@ -4,14 +4,18 @@ The next line decides what some lines are, so they are kept back. A line that is
 by a crash (`TruncatedLine`) if a process starts after it, or nothing follows; else it is damaged
 (`DamagedLine`). A header at the beginning of a later file is written by a process that starts, or
 by an agent that rolls its file; the next event decides.
+
+One thread of a process writes its cluster events, so their stamps never fall. A line that is older
+than the line before it counts as damaged. A header that is there twice shows that the log is there
+twice.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from canvass.traces.aeron_log.errors import LineProblem
+from canvass.traces.aeron_log.errors import LineProblem, LogCode
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -67,6 +71,10 @@ class LineCounts:
         return named + self.other_components + self.unreadable + self.foreign + self.headers
 
 
+_EARLIEST: Final = -(1 << 63)
+"""No stamp is older."""
+
+
 class Broken(NamedTuple):
     """A line that cannot be read. The line after it decides which record it becomes."""
 
@@ -93,17 +101,34 @@ class IncarnationStream:
         self._out: list[LogRecord] = []
         self._header: ProcessStart | None = None
         self._wall_time_ms: int | None = None
+        self._headers: set[tuple[int, int]] = set()
+        self._starts: set[int] = set()
+        self._stamps = (_EARLIEST, _EARLIEST)
 
     def take(self) -> list[LogRecord]:
         """The records that are complete and have not been taken yet."""
         out, self._out = self._out, []
         return out
 
-    def event(self, name: str, record: ClusterEvent) -> None:
+    def event(self, name: str, record: ClusterEvent, line: str) -> None:
         """Add a line of the cluster component."""
         if self.broken is not None or self._header is not None:
             self._decide(starts=starts_process(record))
             self._settle(DamagedLine)
+        before, latest = self._stamps
+        if record.time_ns < latest and not self._starts_after_reboot(record):
+            if record.time_ns >= before:
+                latest = record.time_ns  # The stamp of the line before it is the false one.
+            self._stamps = before, latest
+            reason = (
+                "older than the line before it: lines were copied or moved, or a stamp is false"
+            )
+            problem = LineProblem(LogCode.OUT_OF_ORDER, 1, reason)
+            self.break_off(Broken(record.file, record.line, line, problem))
+            return
+        self._stamps = latest, record.time_ns
+        if starts_process(record):
+            self._starts.add(record.time_ns)
         counts = self.counts
         if record.member_id not in counts.members:
             counts.members[record.member_id] = (record.file, record.line)
@@ -131,14 +156,32 @@ class IncarnationStream:
         self._settle(DamagedLine)
         self.broken = broken
 
-    def header(self, header: ProcessStart) -> None:
-        """Add the header of a new process, or of a file that the agent has rolled."""
+    def _starts_after_reboot(self, record: ClusterEvent) -> bool:
+        """Whether a line that is older than the one before it begins the log of a new process.
+
+        After a reboot the host's clock counts from 0 again.
+        """
+        return starts_process(record) and record.time_ns not in self._starts
+
+    def header(self, header: ProcessStart) -> bool:
+        """Add the header of a new process, or of a file that the agent has rolled.
+
+        Returns
+        -------
+        bool
+            Whether the header is new. A header that was there already is not added.
+        """
+        key = header.wall_time_ms, header.time_ns
+        if key in self._headers:
+            return False
+        self._headers.add(key)
         self._decide(starts=True)
         self._header = header
         if header.wall_time_ms == self._wall_time_ms:
             self._decide(starts=False)
         elif header.file == 0 or header.line > 1:
             self._decide(starts=True)
+        return True
 
     def close(self) -> None:
         """Complete the records at the end of the log."""
@@ -167,6 +210,7 @@ class IncarnationStream:
         self._header = None
         if starts:
             self._settle(TruncatedLine)
+            self._stamps = (_EARLIEST, _EARLIEST)
             self._wall_time_ms = header.wall_time_ms
             self._out.append(header)
         else:

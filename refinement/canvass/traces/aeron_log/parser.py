@@ -155,7 +155,7 @@ class LogParser:
                 parser = parsers.get(head[2])
                 record = parser.match(file, number, line) if parser else None
                 if record is not None:
-                    event(head[2], record)
+                    event(head[2], record, line)
                     self._is_log = True
                     continue
             self._line = number
@@ -204,7 +204,10 @@ class LogParser:
             self._break(line[at:], problem)
         else:
             self._release = release_of(header) or OLDEST
-            self._stream.header(header)
+            if not self._stream.header(header):
+                reason = "this header is there already: the log, or a part of it, is there twice"
+                place = (self._name, self._line, 0)
+                raise AeronLogError(*place, LogCode.DUPLICATE_LOG, reason)
 
     def _cluster(self, event: str, line: str) -> None:
         """Read a line of the cluster component by the names of its fields."""
@@ -217,7 +220,7 @@ class LogParser:
         except LineProblem as problem:
             self._break(line, problem)
         else:
-            self._stream.event(event, record)
+            self._stream.event(event, record, line)
 
     def _unstamped(self, line: str) -> None:
         """Read a line without a stamp: the rest of an event, a damaged line, or a foreign line."""
@@ -254,7 +257,7 @@ class LogParser:
             except LineProblem:
                 return True
             self._stream.broken = None
-            self._stream.event(event[2], record)
+            self._stream.event(event[2], record, text)
         return True
 
     def _break(self, text: str, problem: LineProblem) -> None:

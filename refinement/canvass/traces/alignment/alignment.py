@@ -330,21 +330,33 @@ def _shows_steps(log: MemberLog) -> bool:
 
 
 def _highest_member(logs: ClusterLogs) -> int:
-    """The highest member id in a line, or in the name of a file without a line of the cluster."""
+    """The highest member id in a line, or in the name of a file without a line of the cluster.
+
+    Raises
+    ------
+    ImportFault
+        If there is no line of a member, or the ids do not go from 0 to the highest one.
+    """
     known = [member_id for member_id in logs.members if member_id >= 0]
     records = (one for i in known for one in logs.members[i].records)
     if not any(isinstance(one, ClusterEvent) for one in records):
         file = next(iter(logs.members.values())).files[0]
         raise ImportFault(f"{file}: no line of the logs is an event of a cluster's member")
-    highest = max([*known, *logs.missing])
-    wrong = next((i for i in logs.missing if i < 0), highest)
-    if 0 <= wrong < MAX_MEMBERS:
-        return highest
-    place = next(
+    named = {*known, *logs.missing}
+    absent = next(i for i in range(MAX_MEMBERS + 1) if i not in named)
+    wrong = next((i for i in sorted(named) if not 0 <= i < min(absent, MAX_MEMBERS)), None)
+    if wrong is None:
+        return absent - 1
+    places = (
         f"{log.files[record.file]}:{record.line}"
         for log in logs.members.values()
         for record in log.every_record()
-        if wrong in members_named([record])
+        if wrong in members_named([record]) or getattr(record, "member_id", None) == wrong
     )
     reason = f"member {wrong} is named; members are numbered from 0 to {MAX_MEMBERS - 1}"
-    raise ImportFault(f"{place}: {reason}")
+    if absent < wrong < MAX_MEMBERS:
+        reason = (
+            f"member {wrong} is named, and no line names member {absent}: members are numbered "
+            f"from 0. If member {absent} exists and never ran, add an empty member-{absent}.log"
+        )
+    raise ImportFault(f"{next(places)}: {reason}")
