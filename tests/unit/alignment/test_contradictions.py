@@ -104,3 +104,13 @@ def test_a_false_line_to_which_no_member_can_be_driven(tmp_path: Path) -> None:
     logs[2][early] = re.sub(r"logPosition=\d+", greater, logs[2][early])
 
     assert contradicted_at(logs, tmp_path) == (2, early + 1)
+
+
+@pytest.mark.parametrize("offset", [-64, 0, 32])
+def test_the_first_entry_of_a_term_ends_elsewhere(offset: int, tmp_path: Path) -> None:
+    logs = logs_of(SAMPLES[1])
+    at = place(logs[1], "CLUSTER: REPLAY_NEW_LEADERSHIP_TERM")
+    base = int(re.search(r"termBaseLogPosition=(\d+)", logs[1][at])[1])  # type: ignore[index]
+    logs[1][at] = re.sub(r" logPosition=\d+", f" logPosition={base + offset}", logs[1][at])
+
+    assert contradicted_at(logs, tmp_path) == (1, at + 1)

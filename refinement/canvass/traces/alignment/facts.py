@@ -102,8 +102,7 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
                 module_term = NULL_VALUE
                 _end_canvass(facts.canvasses[i], time_ns)
             elif isinstance(record, records.ReplayNewLeadershipTerm):
-                place = (record.term_base_log_position, record.log_position)
-                entries[record.leadership_term_id][place] += 1
+                _note_entry(entries, record)
                 module_term = record.leadership_term_id
             elif isinstance(record, records.ElectionStateChange):
                 if record.new_state == "CLOSED":
@@ -129,6 +128,15 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
     }
     facts.announcements = {term: list(several) for term, several in announced.items()}
     return facts
+
+
+def _note_entry(
+    entries: Mapping[int, Counter[tuple[int, int]]], record: records.ReplayNewLeadershipTerm
+) -> None:
+    """Note the begin and the end of a term's first entry. A line is false if it has no length."""
+    place = (record.term_base_log_position, record.log_position)
+    if place[0] < place[1]:
+        entries[record.leadership_term_id][place] += 1
 
 
 def _note_change(

@@ -303,8 +303,10 @@ class Moves:
             if kind in _CHANGES:
                 commits.add(record.log_position)  # type: ignore[attr-defined]
                 positions.add(record.log_position)  # type: ignore[attr-defined]
-            if kind is records.ReplayNewLeadershipTerm:
-                commits.add(record.term_base_log_position)  # type: ignore[attr-defined]
+            if isinstance(record, records.ReplayNewLeadershipTerm):
+                base = record.term_base_log_position
+                commits.add(base)
+                positions.add(self.facts.entry_end(record.leadership_term_id, base))
         positions.add(s.replication_stop_position)
         if s.election_state is ElectionState.CLOSED:
             positions.add(s.termination_position)
