@@ -211,6 +211,7 @@ class IncarnationStream:
         if starts:
             self._settle(TruncatedLine)
             self._stamps = (_EARLIEST, _EARLIEST)
+            self._starts.clear()
             self._wall_time_ms = header.wall_time_ms
             self._out.append(header)
         else:
