@@ -134,6 +134,9 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
             *(f"{number:,}" for number in (member.sends, member.received_sends)),
         )
     console.print(table)
+    console.print(str(summary.releases))
+    for remark in summary.remarks:
+        console.print(f"note: {remark}")
     for what, counts in (
         ("unknown event", summary.unknown_events),
         ("unknown field", summary.unknown_fields),

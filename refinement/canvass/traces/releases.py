@@ -1,0 +1,170 @@
+"""The releases of Aeron that wrote the logs of a cluster, and the revision that is chosen for them.
+
+The core and the spec have one revision for a whole cluster. ``source.releases`` of ``run.json`` has
+the releases of an imported run. No verdict depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from itertools import chain
+from typing import Annotated, Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from canvass.cluster.names import wire_name
+from canvass.traces.aeron_log.event_types import NEWEST, OLDEST, Release, parse_release, release_of
+from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
+from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.counts import member_names
+from canvass.traces.schema import MemberId, Run
+
+RELEASES: Final = "releases"
+"""The key of the releases in ``source`` of ``run.json``."""
+MAX_NAMED: Final = 16
+"""The most releases that are kept of one log, the first ones. A log that names more was altered."""
+
+ReleaseText: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}$(?!\n)")]
+
+
+class RevisionChoice(str, Enum):
+    """How the revision of the spec was chosen."""
+
+    RELEASE = "RELEASE"
+    """It is that of the newest release that a log names."""
+    LINES = "LINES"
+    """No log names a release: it is that of the newest release that prints such lines."""
+    OPTION = "OPTION"
+    """The user chose it (``--revision``)."""
+
+
+class LogReleases(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
+    """The releases of Aeron that wrote the logs of a cluster, and the revision of the spec.
+
+    Parameters
+    ----------
+    members
+        For each member with a log the releases that the log names, in the order of its lines. It is
+        empty if the log names none.
+    choice
+        How the revision was chosen.
+    revision
+        The revision that the logs are aligned with.
+    """
+
+    members: dict[MemberId, Annotated[tuple[ReleaseText, ...], Meta(max_length=MAX_NAMED)]]
+    choice: RevisionChoice
+    revision: str
+
+    def __str__(self) -> str:
+        """Say which release wrote the logs, which revision is used, and why."""
+        several = len({*chain(*self.members.values())}) > 1
+        how = {
+            RevisionChoice.RELEASE: f"chosen by the {'newest ' if several else ''}release",
+            RevisionChoice.LINES: "assumed from the fields of the lines",
+            RevisionChoice.OPTION: "chosen by --revision",
+        }
+        return f"{self._writers()}; revision {self.revision} of the spec, {how[self.choice]}"
+
+    def _writers(self) -> str:
+        """The releases, each with the members that ran it."""
+        by_release: dict[tuple[str, ...], list[int]] = {}
+        for member_id, named in sorted(self.members.items()):
+            by_release.setdefault(named, []).append(member_id)
+        unknown = by_release.pop((), [])
+        parts = [
+            f"{', then '.join(named)} ({member_names(ids)})" for named, ids in by_release.items()
+        ]
+        shown = f"Aeron {', '.join(parts)}" if parts else ""
+        if unknown:
+            of = f"release unknown ({member_names(unknown)})"
+            shown = f"{shown}, {of}" if shown else f"Aeron, {of}"
+        return shown
+
+    def remarks(self) -> Iterator[str]:
+        """Give the limits of the choice, one text for each, without a full stop."""
+        by_release = {
+            release: {i for i, named in self.members.items() if str(release) in named}
+            for release in sorted(filter(None, map(parse_release, chain(*self.members.values()))))
+        }
+        for release, members in by_release.items():
+            if not OLDEST[:2] <= release[:2] <= NEWEST[:2]:
+                yield (
+                    f"release {release} ({member_names(members)}) has not been tried, only"
+                    f" {_line(OLDEST)} to {_line(NEWEST)}; revision {self.revision} is used for it:"
+                    " read the verdict with this in mind"
+                )
+        unknown = [i for i, named in self.members.items() if not named]
+        if unknown and not by_release:
+            yield (
+                f"no log names its release; if that has other rules than revision {self.revision},"
+                " correct steps can be refused: select its revision with"
+                " `canvass import aeron --revision`"
+            )
+        elif unknown:
+            yield f"the release of {member_names(unknown)} is taken to be that of the other members"
+        others = [one for one in by_release if one.revision != self.revision]
+        for release in others:
+            yield (
+                f"release {release} ({member_names(by_release[release])}) has the rules of revision"
+                f" {release.revision}; its steps are checked by those of revision {self.revision},"
+                " and correct ones can be refused"
+            )
+        if len({release[:2] for release in by_release}) > 1:
+            newest = max(by_release)
+            yield (
+                "the cluster ran several releases, and a run has one revision; lines that only"
+                f" {newest} prints can count as missing from the logs of the others"
+            )
+
+
+def _line(release: Release) -> str:
+    return f"{release.major}.{release.minor}"
+
+
+def names_of(records: Iterable[LogRecord]) -> tuple[str, ...]:
+    """The releases that records name, each once, in the order of the records."""
+    named = dict.fromkeys(filter(None, map(release_of, records)))
+    return tuple(map(str, named))[:MAX_NAMED]
+
+
+def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
+    """The releases that the logs of a cluster name, and the revision for them.
+
+    Parameters
+    ----------
+    logs
+        The logs.
+    revision
+        The revision that the user chose; empty if the releases decide.
+    """
+    members = {i: names_of(log.records) for i, log in sorted(logs.members.items()) if i >= 0}
+    if revision:
+        return LogReleases(members, RevisionChoice.OPTION, revision)
+    choice = RevisionChoice.RELEASE if any(members.values()) else RevisionChoice.LINES
+    return LogReleases(members, choice, log_vocabulary(logs).release.revision)
+
+
+def releases_of_run(run: Run) -> LogReleases | None:
+    """The releases that wrote the logs of an imported run; None if ``run.json`` has none.
+
+    The revision is that of the run. A value of another form counts as none.
+    """
+    found: Any = run.source.get(RELEASES)
+    if not isinstance(found, dict):
+        return None
+    given = {**found, "revision": run.revision}
+    try:
+        return msgspec.convert(given, LogReleases, str_keys=True)
+    except msgspec.ValidationError:
+        return None
+
+
+def noted_releases(releases: LogReleases) -> dict[str, object]:
+    """Return releases as ``run.json`` has them: without the revision, which the run has itself."""
+    noted: dict[str, object] = msgspec.to_builtins(releases, str_keys=True)
+    del noted["revision"]
+    return noted
