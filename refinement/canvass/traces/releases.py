@@ -6,7 +6,7 @@ the releases of an imported run. No verdict depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import chain
 from typing import Annotated, Any, Final, TypeAlias
@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log.event_types import NEWEST, OLDEST, Release, parse_release, release_of
 from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
-from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.counts import member_names
 from canvass.traces.schema import MemberId, Run
@@ -125,10 +125,37 @@ def _line(release: Release) -> str:
     return f"{release.major}.{release.minor}"
 
 
-def names_of(records: Iterable[LogRecord]) -> tuple[str, ...]:
-    """The releases that records name, each once, in the order of the records."""
-    named = dict.fromkeys(filter(None, map(release_of, records)))
-    return tuple(map(str, named))[:MAX_NAMED]
+class GrowingReleases:
+    """The releases that growing logs name. They stay known when the lines are forgotten."""
+
+    def __init__(self) -> None:
+        self._named: dict[int, dict[Release, None]] = {}
+
+    def add(self, member_id: int, records: Iterable[LogRecord]) -> None:
+        """Note the releases that the next records of a member name, up to `MAX_NAMED`."""
+        named = self._named.setdefault(member_id, {})
+        for release in filter(None, map(release_of, records)):
+            if len(named) < MAX_NAMED:
+                named[release] = None
+
+    def of(self, logs: Mapping[int, MemberLog], revision: str = "") -> LogReleases:
+        """The releases, and the revision for them.
+
+        Parameters
+        ----------
+        logs
+            The records that are still known, by member.
+        revision
+            The revision that the user chose; empty if the releases decide.
+        """
+        members = {i: tuple(map(str, named)) for i, named in sorted(self._named.items()) if i >= 0}
+        if revision:
+            return LogReleases(members, RevisionChoice.OPTION, revision)
+        newest = max(chain.from_iterable(self._named.values()), default=None)
+        if newest is not None:
+            return LogReleases(members, RevisionChoice.RELEASE, newest.revision)
+        fitting = log_vocabulary(ClusterLogs(dict(logs), (), ())).release
+        return LogReleases(members, RevisionChoice.LINES, fitting.revision)
 
 
 def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
@@ -139,13 +166,12 @@ def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
     logs
         The logs.
     revision
-        The revision that the user chose; empty if the releases decide.
+        As for `GrowingReleases.of`.
     """
-    members = {i: names_of(log.records) for i, log in sorted(logs.members.items()) if i >= 0}
-    if revision:
-        return LogReleases(members, RevisionChoice.OPTION, revision)
-    choice = RevisionChoice.RELEASE if any(members.values()) else RevisionChoice.LINES
-    return LogReleases(members, choice, log_vocabulary(logs).release.revision)
+    found = GrowingReleases()
+    for member_id, log in logs.members.items():
+        found.add(member_id, log.records)
+    return found.of(logs.members, revision)
 
 
 def releases_of_run(run: Run) -> LogReleases | None:
