@@ -52,8 +52,6 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     releases
         The releases that wrote the logs, and the revision of the spec for them; None for a run that
         was not imported.
-    remarks
-        The limits of the choice of the revision, one text for each.
     """
 
     member_count: int
@@ -73,7 +71,6 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     sessions: SessionsReport
     missing: tuple[Sentence, ...]
     releases: LogReleases | None = None
-    remarks: tuple[str, ...] = ()
 
 
 def explain(
@@ -115,7 +112,6 @@ def explain(
         find_sessions(timeline),
         (*find_missing(timeline), *_unseen(spans)),
         timeline.releases,
-        () if timeline.releases is None else tuple(timeline.releases.remarks()),
     )
 
 
@@ -319,9 +315,7 @@ def clocks_apart(found: Explanation) -> str:
 
 def written_by(found: Explanation) -> list[str]:
     """Say which releases wrote the logs, which revision is used for them, and what limits it."""
-    if found.releases is None:
-        return []
-    return [str(found.releases), *(f"note: {remark}" for remark in found.remarks)]
+    return [] if found.releases is None else found.releases.lines()
 
 
 MAX_ROWS: Final = 200

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import chain
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -27,7 +27,9 @@ RELEASES: Final = "releases"
 MAX_NAMED: Final = 16
 """The most releases that are kept of one log, the first ones. A log that names more was altered."""
 
-ReleaseText: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}$(?!\n)")]
+ReleaseText: TypeAlias = Annotated[
+    str, Meta(pattern=r"^(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}$(?!\n)")
+]
 
 
 class RevisionChoice(str, Enum):
@@ -41,8 +43,8 @@ class RevisionChoice(str, Enum):
     """The user chose it (``--revision``)."""
 
 
-class LogReleases(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
-    """The releases of Aeron that wrote the logs of a cluster, and the revision of the spec.
+class NotedReleases(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
+    """The releases of Aeron that wrote the logs of a cluster, as ``run.json`` has them.
 
     Parameters
     ----------
@@ -51,13 +53,31 @@ class LogReleases(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_n
         empty if the log names none.
     choice
         How the revision was chosen.
-    revision
-        The revision that the logs are aligned with.
     """
 
     members: dict[MemberId, Annotated[tuple[ReleaseText, ...], Meta(max_length=MAX_NAMED)]]
     choice: RevisionChoice
+
+
+class LogReleases(NotedReleases, frozen=True):
+    """The releases of Aeron that wrote the logs of a cluster, and the revision of the spec.
+
+    Parameters
+    ----------
+    revision
+        The revision that the logs are aligned with.
+    remarks
+        The limits of the choice, one text for each, without a full stop.
+    """
+
     revision: str
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, noted: NotedReleases, revision: str) -> LogReleases:
+        """Add the revision, and the limits of its choice."""
+        remarks = tuple(_remarks(noted.members, revision))
+        return cls(noted.members, noted.choice, revision, remarks)
 
     def __str__(self) -> str:
         """Say which release wrote the logs, which revision is used, and why."""
@@ -78,47 +98,49 @@ class LogReleases(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_n
         parts = [
             f"{', then '.join(named)} ({member_names(ids)})" for named, ids in by_release.items()
         ]
-        shown = f"Aeron {', '.join(parts)}" if parts else ""
-        if unknown:
-            of = f"release unknown ({member_names(unknown)})"
-            shown = f"{shown}, {of}" if shown else f"Aeron, {of}"
-        return shown
+        known = f"Aeron {', '.join(parts)}" if parts else "Aeron"
+        return f"{known}, release unknown ({member_names(unknown)})" if unknown else known
 
-    def remarks(self) -> Iterator[str]:
-        """Give the limits of the choice, one text for each, without a full stop."""
-        by_release = {
-            release: {i for i, named in self.members.items() if str(release) in named}
-            for release in sorted(filter(None, map(parse_release, chain(*self.members.values()))))
-        }
-        for release, members in by_release.items():
-            if not OLDEST[:2] <= release[:2] <= NEWEST[:2]:
-                yield (
-                    f"release {release} ({member_names(members)}) has not been tried, only"
-                    f" {_line(OLDEST)} to {_line(NEWEST)}; revision {self.revision} is used for it:"
-                    " read the verdict with this in mind"
-                )
-        unknown = [i for i, named in self.members.items() if not named]
-        if unknown and not by_release:
+    def lines(self) -> list[str]:
+        """Give what a command prints: the text, and a note for each remark."""
+        return [str(self), *(f"note: {remark}" for remark in self.remarks)]
+
+
+def _remarks(members: Mapping[int, tuple[str, ...]], revision: str) -> Iterator[str]:
+    """The limits of the choice of a revision."""
+    by_release = {
+        release: {i for i, named in members.items() if str(release) in named}
+        for release in sorted(filter(None, map(parse_release, chain(*members.values()))))
+    }
+    for release, ids in by_release.items():
+        if not OLDEST[:2] <= release[:2] <= NEWEST[:2]:
             yield (
-                f"no log names its release; if that has other rules than revision {self.revision},"
-                " correct steps can be refused: select its revision with"
-                " `canvass import aeron --revision`"
+                f"release {release} ({member_names(ids)}) has not been tried, only"
+                f" {_line(OLDEST)} to {_line(NEWEST)}; revision {revision} is used for it:"
+                " read the verdict with this in mind"
             )
-        elif unknown:
-            yield f"the release of {member_names(unknown)} is taken to be that of the other members"
-        others = [one for one in by_release if one.revision != self.revision]
-        for release in others:
-            yield (
-                f"release {release} ({member_names(by_release[release])}) has the rules of revision"
-                f" {release.revision}; its steps are checked by those of revision {self.revision},"
-                " and correct ones can be refused"
-            )
-        if len({release[:2] for release in by_release}) > 1:
-            newest = max(by_release)
-            yield (
-                "the cluster ran several releases, and a run has one revision; lines that only"
-                f" {newest} prints can count as missing from the logs of the others"
-            )
+    unknown = [i for i, named in members.items() if not named]
+    if unknown and not by_release:
+        yield (
+            f"no log names its release; if that has other rules than revision {revision},"
+            " correct steps can be refused: select its revision with"
+            " `canvass import aeron --revision`"
+        )
+    elif unknown:
+        yield f"the release of {member_names(unknown)} is taken to be that of the other members"
+    others = [one for one in by_release if one.revision != revision]
+    for release in others:
+        yield (
+            f"release {release} ({member_names(by_release[release])}) has the rules of revision"
+            f" {release.revision}; its steps are checked by those of revision {revision},"
+            " and correct ones can be refused"
+        )
+    if len({release[:2] for release in by_release}) > 1:
+        newest = max(by_release)
+        yield (
+            "the cluster ran several releases, and a run has one revision; lines that only"
+            f" {newest} prints can count as missing from the logs of the others"
+        )
 
 
 def _line(release: Release) -> str:
@@ -149,13 +171,14 @@ class GrowingReleases:
             The revision that the user chose; empty if the releases decide.
         """
         members = {i: tuple(map(str, named)) for i, named in sorted(self._named.items()) if i >= 0}
-        if revision:
-            return LogReleases(members, RevisionChoice.OPTION, revision)
         newest = max(chain.from_iterable(self._named.values()), default=None)
-        if newest is not None:
-            return LogReleases(members, RevisionChoice.RELEASE, newest.revision)
-        fitting = log_vocabulary(ClusterLogs(dict(logs), (), ())).release
-        return LogReleases(members, RevisionChoice.LINES, fitting.revision)
+        choice = RevisionChoice.RELEASE if newest is not None else RevisionChoice.LINES
+        if revision:
+            choice = RevisionChoice.OPTION
+        else:
+            fitting = newest or log_vocabulary(ClusterLogs(dict(logs), (), ())).release
+            revision = fitting.revision
+        return LogReleases.of(NotedReleases(members, choice), revision)
 
 
 def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
@@ -179,18 +202,13 @@ def releases_of_run(run: Run) -> LogReleases | None:
 
     The revision is that of the run. A value of another form counts as none.
     """
-    found: Any = run.source.get(RELEASES)
-    if not isinstance(found, dict):
-        return None
-    given = {**found, "revision": run.revision}
     try:
-        return msgspec.convert(given, LogReleases, str_keys=True)
+        noted = msgspec.convert(run.source.get(RELEASES), NotedReleases, str_keys=True)
     except msgspec.ValidationError:
         return None
+    return LogReleases.of(noted, run.revision)
 
 
-def noted_releases(releases: LogReleases) -> dict[str, object]:
-    """Return releases as ``run.json`` has them: without the revision, which the run has itself."""
-    noted: dict[str, object] = msgspec.to_builtins(releases, str_keys=True)
-    del noted["revision"]
-    return noted
+def noted_releases(releases: LogReleases) -> NotedReleases:
+    """Return releases as ``run.json`` has them: it has the revision itself."""
+    return NotedReleases(releases.members, releases.choice)

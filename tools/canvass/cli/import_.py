@@ -134,9 +134,8 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
             *(f"{number:,}" for number in (member.sends, member.received_sends)),
         )
     console.print(table)
-    console.print(str(summary.releases))
-    for remark in summary.remarks:
-        console.print(f"note: {remark}")
+    for line in summary.releases.lines():
+        console.print(line)
     for what, counts in (
         ("unknown event", summary.unknown_events),
         ("unknown field", summary.unknown_fields),

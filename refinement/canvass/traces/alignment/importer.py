@@ -156,8 +156,6 @@ class ImportSummary(Struct, rename=wire_name):
     member_count: int
     releases: LogReleases
     """The releases that wrote the logs, and the revision of the spec."""
-    remarks: list[str]
-    """Limits of the choice of the revision, one text for each."""
     members: list[MemberSummary]
     events: dict[str, int]
     """Lines for each event of the cluster component."""
@@ -209,7 +207,6 @@ def summarise(
         run_id,
         found.rules.member_count,
         releases,
-        list(releases.remarks()),
         members,
         dict(sorted(events.items())),
         dict(sorted(unknown.items())),
