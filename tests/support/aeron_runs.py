@@ -28,6 +28,7 @@ from canvass.traces.alignment.driven_member import LOST, DrivenMember
 from canvass.traces.alignment.importer import ImportSummary, summarise
 from canvass.traces.alignment.member_lines import PRINTED_STEPS
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
+from canvass.traces.releases import releases_of
 
 ALL_EVENTS = LogVocabulary(NEWEST, PRINTED_STEPS | RECEIPTS)
 """The vocabulary of a log of the newest release with all events."""
@@ -142,14 +143,14 @@ def import_records(logs: ClusterLogs, out: Path) -> ImportSummary:
     """Write the run of logs that are in memory, and say what became of them."""
     with closing(RunWriter(out)) as run:
         found = align(logs, run.write)
-        revision, count = found.rules.revision, found.rules.member_count
+        releases = releases_of(logs)
         run.finish(
             run_id="records",
-            revision=revision,
-            member_count=count,
+            releases=releases,
+            member_count=found.rules.member_count,
             without_steps=found.without_steps,
         )
-    return summarise(found, "records", 1)
+    return summarise(found, releases, "records", 1)
 
 
 def times_of(live: DrivenMember) -> list[int]:

@@ -27,6 +27,7 @@ from canvass.conformance.report import (
     limits,
     meaning,
     natural,
+    revision_lines,
     run_names,
     summary,
     timing_lines,
@@ -236,7 +237,7 @@ def _headline(found: CorpusVerdict) -> str:
 
 
 def _figures(found: CorpusVerdict) -> str:
-    said = filter(None, (meaning(found.runs), *limits(found.runs)))
+    said = filter(None, (*revision_lines(found.runs), meaning(found.runs), *limits(found.runs)))
     shown = "".join(f'<p class="note">{text(each)}</p>' for each in said)
     return f'{shown}<p class="note">{text(summary(found.counts))}</p>'
 

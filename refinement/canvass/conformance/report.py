@@ -202,6 +202,27 @@ def limits(runs: Sequence[RunVerdict]) -> list[str]:
     ]
 
 
+def revision_lines(runs: Sequence[RunVerdict]) -> list[str]:
+    """Give the revisions of runs, and the releases that wrote the logs of those that were imported.
+
+    Of several runs the lines begin with the number of runs that they are about. If a run was not
+    imported and does not diverge, `meaning` has its revision.
+    """
+    found = []
+    for (first, *notes), count in Counter(filter(None, map(_revision_lines, runs))).items():
+        subject = f"{count} of {len(runs)} runs: " if len(runs) > 1 else ""
+        found += [f"{subject}{first}", *notes]
+    return found
+
+
+def _revision_lines(run: RunVerdict) -> tuple[str, ...]:
+    if run.releases is not None:
+        return tuple(run.releases.lines())
+    if run.verdict is Verdict.DIVERGES and run.revision:
+        return (f"revision {run.revision} of the spec, which the run names",)
+    return ()
+
+
 def show_command(path: str, divergence: Divergence) -> str:
     """Give the command that shows what led to a divergence."""
     return f"canvass trace show {quote(path)} --around {divergence.member}:{divergence.step}"

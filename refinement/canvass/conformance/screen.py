@@ -38,6 +38,7 @@ from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.parquet import DatasetFile, FactFinder
+from canvass.traces.releases import releases_of_run
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Fact, FactKind, Run
 
@@ -366,7 +367,11 @@ def check_whole(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> WholeR
 
 
 def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
-    """Add to a verdict the names of the safety properties that were not checked in full."""
+    """Add to a verdict what limits it.
+
+    These are the names of the safety properties that were not checked in full, and the releases
+    that wrote the logs of an imported run.
+    """
     if run is None:
         return found
     unknown, whole = run.initial != "empty", all(complete_members(run, found.facts))
@@ -374,6 +379,7 @@ def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
         found,
         not_asked=not_asked(revision=run.revision, unknown=unknown, whole=whole),
         asked_in_part=asked_in_part(revision=run.revision, unknown=unknown, whole=whole),
+        releases=releases_of_run(run),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from canvass.cluster.names import wire_name
+from canvass.traces.releases import LogReleases
 from canvass.traces.schema import Fact
 
 VERDICT_SCHEMA: Final = "canvass.verdict/1"
@@ -173,6 +174,8 @@ class RunVerdict(Record, frozen=True):
     """
     asked_in_part: tuple[str, ...] = ()
     """Safety properties that were checked only on the known parts of the logs."""
+    releases: LogReleases | None = None
+    """The releases that wrote the logs of an imported run, and how its revision was chosen."""
 
     @property
     def exit_code(self) -> int:

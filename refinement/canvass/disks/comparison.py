@@ -54,6 +54,8 @@ class MemberLog(msgspec.Struct, frozen=True, rename="camel"):
     log_leadership_term_id: int
     snapshot_position: int
     candidate_term_id: int
+    schema_version: int
+    """The version of schema 111 of the last entry, or -1."""
     beyond_common: list[Tail]
 
 
@@ -136,6 +138,7 @@ def member_logs(disks: Sequence[MemberDisk], comparison: Comparison) -> list[Mem
             disk.log_term,
             disk.snapshot_position,
             disk.candidate_term_id,
+            NULL_VALUE if disk.log is None else disk.log.schema_version,
             [_tail(run, common) for run in disk.log.terms if run.end > common] if disk.log else [],
         )
         for disk in disks

@@ -219,6 +219,11 @@ RELEASES: Final = {12: "1.44-1.47", 13: "1.48", 14: "1.49", 15: "1.50", 16: "1.5
 """The releases that write each version of schema 111."""
 
 
+def revision_of(schema_version: int) -> str:
+    """The revision of the spec for entries of a version of schema 111, or of no known version."""
+    return "1.49" if NULL_VALUE < schema_version < FIRST_150_SCHEMA else "1.50"
+
+
 def align(length: int, alignment: int) -> int:
     """The length, rounded up to a multiple of an alignment."""
     return -(-length // alignment) * alignment

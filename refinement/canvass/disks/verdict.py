@@ -24,6 +24,7 @@ from canvass.disks.comparison import (
 from canvass.disks.disk import MemberDisk, load
 from canvass.disks.files import CATALOG, find_members, read_bytes
 from canvass.disks.findings import (
+    ALL_MEMBERS,
     INCOMPLETE,
     SOUND,
     DiskError,
@@ -32,7 +33,7 @@ from canvass.disks.findings import (
     member_names,
     verdict_of,
 )
-from canvass.disks.layouts import FIRST_150_SCHEMA, NULL_VALUE, RELEASES
+from canvass.disks.layouts import NULL_VALUE, RELEASES, revision_of
 from canvass.disks.outlook import Leadership, Outlook, explore
 from canvass.disks.soundness import check, reason_not_to_start
 
@@ -251,8 +252,12 @@ class Verdict(msgspec.Struct, frozen=True, rename="camel"):
     without_disk: list[int]
     member_count: int
     revision: str
+    is_revision_given: bool
+    """Whether the user chose the revision."""
     schema_version: int
+    """The newest version of schema 111 with which a log ends, or -1."""
     releases: str
+    """The releases that write this version."""
     findings: list[Finding]
     logs: list[MemberLog]
     common_position: int
@@ -334,7 +339,9 @@ def assess(
         given = read_acknowledgements(client)
         found += check_acknowledgements(given, comparison, len(member_ids), len(disks))
     version = max((log.schema_version for log in comparison.logs.values()), default=NULL_VALUE)
-    rules = revision or ("1.49" if NULL_VALUE < version < FIRST_150_SCHEMA else "1.50")
+    rules = revision or revision_of(version)
+    logs = member_logs(disks, comparison)
+    found += _several_releases(disks, logs, rules)
     reasons = {disk.member_id: reason_not_to_start(disk, checked[disk.member_id]) for disk in disks}
     cannot_start = {i: why for i, why in reasons.items() if why}
     outlook = explore(disks, comparison, member_ids, rules, cannot_start)
@@ -347,10 +354,11 @@ def assess(
         without_disk=[i for i in member_ids if i not in {disk.member_id for disk in disks}],
         member_count=len(member_ids),
         revision=rules,
+        is_revision_given=revision is not None,
         schema_version=version,
         releases=RELEASES.get(version, "unknown"),
         findings=found,
-        logs=member_logs(disks, comparison),
+        logs=logs,
         common_position=common_position(comparison),
         committed=comparison.floor,
         outlook=outlook,
@@ -401,6 +409,35 @@ def _absent(
         for i in member_ids
         if i not in there and i not in lost
     ]
+
+
+def _several_releases(
+    disks: Sequence[MemberDisk], logs: Sequence[MemberLog], revision: str
+) -> Iterator[Finding]:
+    """Logs whose last entries have several schema versions, as in a rolling upgrade."""
+    by_version: dict[int, list[int]] = {}
+    for log in sorted(logs, key=lambda one: one.schema_version):
+        if log.schema_version != NULL_VALUE:
+            by_version.setdefault(log.schema_version, []).append(log.member_id)
+    if len(by_version) < 2:
+        return
+    ends = [
+        f"release {RELEASES.get(version, 'unknown')} (schema version {version}) on"
+        f" {member_names(ids)}"
+        for version, ids in by_version.items()
+    ]
+    text = f"the logs end with entries of {', '.join(ends)}"
+    others = [
+        i for version, ids in by_version.items() for i in ids if revision_of(version) != revision
+    ]
+    consequence = "the protocol of these releases is the same"
+    if others:
+        consequence = (
+            f"all elections are simulated by protocol {revision}; {member_names(sorted(others))}"
+            " may decide otherwise if the release is still the old one"
+        )
+    place = str(disks[0].files.folder.parent)
+    yield Finding(Kind.NOTE, ALL_MEMBERS, place, -1, text, consequence)
 
 
 def _copies(disks: Sequence[MemberDisk]) -> Iterator[Finding]:

@@ -41,6 +41,7 @@ from canvass.traces.aeron_log.records import (
     StateChange,
 )
 from canvass.traces.aeron_log.source import LogSource
+from canvass.traces.releases import GrowingReleases
 
 _CURRENT: Final = re.compile(r"member-([0-9]{1,9})\.log")
 _ROLLED: Final = re.compile(r"member-([0-9]{1,9})\.log\.[0-9]{1,9}(?:\.gz|\.zst)?")
@@ -431,6 +432,7 @@ class Picture:
         self._members: dict[int, KeptRecords] = {}
         self._clocks: dict[int, HostClock] = {}
         self._bounds = ClockBounds(_MAX_MESSAGES)
+        self._releases = GrowingReleases()
         self._seen: set[tuple[object, ...]] = set()
         self._order: deque[tuple[object, ...]] = deque()
 
@@ -441,6 +443,7 @@ class Picture:
             kept = self._members.setdefault(member_id, KeptRecords())
             times = self._clocks.setdefault(member_id, HostClock()).times(records)
             self._bounds.add(member_id, records, times)
+            self._releases.add(member_id, records)
             news |= kept.add(records, times)
         return news
 
@@ -490,6 +493,7 @@ class Picture:
         timeline = timeline_of(logs, clocked, self._bounds.offsets(), missing)
         if not timeline.members:
             return []
+        timeline.releases = self._releases.of(logs)
         self.explanation = explain(timeline, None, self._settings)
         self._see_leadership(self.explanation.leaderships)
         news = list(self._news(self.explanation))

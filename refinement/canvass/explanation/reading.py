@@ -33,6 +33,7 @@ from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.errors import Code, TraceError
+from canvass.traces.releases import releases_of, releases_of_run
 from canvass.traces.run import RUN_FILE, LoadedRun, RunFolder
 from canvass.traces.schema import Closing, Event
 from canvass.traces.timeouts import SettingFault, beside, timeouts_of
@@ -72,11 +73,13 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
         except (SettingFault, ValidationError) as fault:
             raise TraceError(Code.BAD_VALUE, str(path / RUN_FILE), 0, 0, str(fault)) from None
         timeline = make_timeline(logs_of_run(run, names, closings), absent, timeouts)
+        timeline.releases = releases_of_run(run.run)
         offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
         return timeline, states_of_run(run, offsets), ""
     logs = read_cluster([path])
     timeouts = beside(path if path.is_dir() else path.parent)
     timeline = make_timeline(logs.members, logs.missing, timeouts)
+    timeline.releases = releases_of(logs)
     if not infer:
         return timeline, None, "the logs were not imported"
     states, why = infer_states(logs, timeline)

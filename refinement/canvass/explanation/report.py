@@ -29,6 +29,7 @@ from canvass.explanation.timeouts import Timeout, find_timeouts
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import AppendSessionClose, AppendSessionOpen, Line
 from canvass.traces.counts import counted
+from canvass.traces.releases import LogReleases
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel"):
@@ -48,6 +49,9 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
         Times in which a leader's module was suspended, took a snapshot or terminated.
     positions
         The last known position of each member; none if the logs have no reports of followers.
+    releases
+        The releases that wrote the logs, and the revision of the spec for them; None for a run that
+        was not imported.
     """
 
     member_count: int
@@ -66,6 +70,7 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     risks: tuple[RiskReport, ...]
     sessions: SessionsReport
     missing: tuple[Sentence, ...]
+    releases: LogReleases | None = None
 
 
 def explain(
@@ -106,6 +111,7 @@ def explain(
         tuple(find_risks(timeline, spans, ballots)),
         find_sessions(timeline),
         (*find_missing(timeline), *_unseen(spans)),
+        timeline.releases,
     )
 
 
@@ -307,6 +313,11 @@ def clocks_apart(found: Explanation) -> str:
     return f"Clocks: {shown}; times are each member's own."
 
 
+def written_by(found: Explanation) -> list[str]:
+    """Say which releases wrote the logs, which revision is used for them, and what limits it."""
+    return [] if found.releases is None else found.releases.lines()
+
+
 MAX_ROWS: Final = 200
 """Rows of each table in a page; the last ones are shown."""
 
@@ -324,7 +335,11 @@ def to_html(found: Explanation, source: str) -> str:
     body = [
         f"<h1>{text(source)}: {len(found.leaderships)} leaderships in {text(span)}</h1>",
         f'<p class="note">{members}, {time_without_leader(found)}</p>',
-        *(f'<p class="note">{text(apart)}</p>' for apart in [clocks_apart(found)] if apart),
+        *(
+            f'<p class="note">{text(said)}</p>'
+            for said in (*written_by(found), clocks_apart(found))
+            if said
+        ),
         *sections(found),
     ]
     return page(f"canvass explain: {source}", body)

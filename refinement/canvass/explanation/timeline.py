@@ -28,6 +28,7 @@ from canvass.traces.aeron_log.records import (
     TruncateLogEntry,
     Vote,
 )
+from canvass.traces.releases import LogReleases
 
 ACTIVE: Final = "ACTIVE"
 CLOSED: Final = "CLOSED"
@@ -154,12 +155,15 @@ class Timeline:
         Members without a log.
     timeouts
         The timeouts in the files of the logs or the run, in ns by property.
+    releases
+        The releases that wrote the logs, and the revision for them; None if a run does not say.
     """
 
     members: dict[int, MemberTimeline]
     ids: tuple[int, ...]
     missing: tuple[int, ...]
     timeouts: Mapping[str, int] = field(default_factory=dict)
+    releases: LogReleases | None = None
     _merged: dict[tuple[type[Line], ...], list[tuple[int, int, int]]] = field(
         default_factory=dict, repr=False
     )

@@ -113,7 +113,8 @@ class Run(_Part, frozen=True):
     source: dict[str, Any] = {}
     """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. No verdict depends on
     it. ``timeouts`` in it are the cluster's, for timing warnings (`canvass.traces.timeouts`).
-    ``closed`` are the closings of an imported run, by member.
+    ``closed`` are the closings of an imported run, by member, and ``releases`` the releases of
+    Aeron that wrote its logs (`canvass.traces.releases`).
     """
 
     def __post_init__(self) -> None:

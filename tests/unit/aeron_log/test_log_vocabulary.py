@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,7 @@ from canvass.traces.aeron_log.log_vocabulary import (
     events_named,
     log_vocabulary,
 )
-from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
-from support.aeron_lines import read, text
+from support.aeron_lines import header, logs_of
 
 ELECTED = (
     "[102.000000000] CLUSTER: ELECTION_STATE_CHANGE [9/9]: memberId=0 INIT -> CANVASS leaderId=-1 "
@@ -43,21 +41,6 @@ OPENED = (
     "[106.000000000] CLUSTER: APPEND_SESSION_OPEN [9/9]: memberId=0 sessionId=1 "
     "leadershipTermId=0 logPosition=256 timestamp=1 timeUnit=MILLISECONDS"
 )
-
-
-def header(release: str = "") -> str:
-    """The first line of a log; older agents and the built-in logger name no release."""
-    loggers = f", enabled loggers: {{CLUSTER: version={release} commit=5b62f21d91}}"
-    return f"[100.000000000] log started 2026-01-31 10:20:30.123+0000{loggers if release else ''}"
-
-
-def logs_of(*members: tuple[str, ...]) -> ClusterLogs:
-    """The logs of a cluster by the lines of its members."""
-    found = {}
-    for member_id, lines in enumerate(members):
-        records, parser = read(text(*lines))
-        found[member_id] = MemberLog(member_id, (Path("log"),), records, parser.counts, {})
-    return ClusterLogs(found, (), ())
 
 
 def vocabulary(*lines: str, events: str = "") -> LogVocabulary:
@@ -134,7 +117,7 @@ def test_a_log_that_begins_in_the_middle_is_of_the_release_that_others_name() ->
 
 
 def test_an_upgrade_in_the_middle_of_a_log_gives_the_vocabulary_of_the_newer_release() -> None:
-    upgraded = header("1.50.0").replace("10:20", "10:30")
+    upgraded = header("1.50.0", 200)
     lines = (header("1.49.3"), REQUEST, ROLE, upgraded, REQUEST, VOTE, ROLE + ' reason=""')
     found = vocabulary(*lines)
 

@@ -30,6 +30,38 @@ def test_an_explained_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     )
 
 
+def test_the_release_and_the_revision_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["import", "aeron", str(CAPTURE), "--out", str(tmp_path / "run")])
+
+    shown = capsys.readouterr().out
+    said = "Aeron 1.52.2 (members 0, 1, 2); revision 1.50 of the spec, chosen by the release\n"
+    assert code == 0
+    assert said in shown
+    assert "note:" not in shown
+
+
+def test_a_rolling_upgrade_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs = {i: list(lines_of(CAPTURE, i)) for i in range(3)}
+    logs[0] = [
+        line.replace("CLUSTER: version=1.52.2", "CLUSTER: version=1.49.3") for line in logs[0]
+    ]
+    words = ["import", "aeron", str(write_logs(tmp_path / "logs", logs)), "--out"]
+
+    assert run([*words, str(tmp_path / "a")]) == 0
+    shown = capsys.readouterr().out
+    assert "Aeron 1.49.3 (member 0), 1.52.2 (members 1, 2); revision 1.50 of the spec" in shown
+    assert "note: release 1.49.3 (member 0) has the rules of revision 1.49;" in shown
+
+    assert run([*words, str(tmp_path / "b"), "--format", "json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    releases = summary["releases"]
+    assert releases["members"] == {"0": ["1.49.3"], "1": ["1.52.2"], "2": ["1.52.2"]}
+    assert (releases["choice"], releases["revision"]) == ("RELEASE", "1.50")
+    assert len(releases["remarks"]) == 2
+
+
 def test_a_missing_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_logs(tmp_path / "logs", {0: list(lines_of(CAPTURE, 0))})
     code = run(["import", "aeron", str(folder), "--out", str(tmp_path / "run")])

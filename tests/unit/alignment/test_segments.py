@@ -12,6 +12,7 @@ from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.run_events import RunWriter
 from canvass.traces.alignment.windows import Windows
+from canvass.traces.releases import releases_of
 from support.aeron_cluster import AeronCluster
 from support.aeron_runs import release_logs, write_logs
 from support.aeron_text import line_of_1_52
@@ -31,8 +32,8 @@ def aligned(logs: Path, run: Path, lines: int) -> tuple[Alignment, str]:
     cluster = read_cluster([logs], kept=lines)
     with closing(RunWriter(run)) as writer:
         found = align(cluster, writer.write, segment_lines=lines)
-        rules = found.rules
-        writer.finish(run_id="run", revision=rules.revision, member_count=rules.member_count)
+        count = found.rules.member_count
+        writer.finish(run_id="run", releases=releases_of(cluster), member_count=count)
     return found, checked(run).verdict.value
 
 

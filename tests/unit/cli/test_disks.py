@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from support import aeron_disks
 from support.aeron_disk_captures import COMMITTED
-from support.aeron_disks import Term, disk_of, write_disk, write_disks
+from support.aeron_disks import (
+    Term,
+    disk_of,
+    write_disk,
+    write_disks,
+    write_log,
+)
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -29,6 +36,67 @@ def test_lost_entries_end_with_1_and_name_file_and_offset(command: Command) -> N
     assert "raw-0/recording.log.gz:256" in out
     assert "member 0 can never join" in out
     assert "* Start members 1 and 2:" in out
+
+
+def upgraded(folder: Path, before: int, after: int, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Disks of a cluster whose member 0 missed the term after an upgrade, by schema versions."""
+    monkeypatch.setattr(aeron_disks, "SCHEMA_VERSION", before)
+    first, second = Term(0, 0, (b"a",)), Term(1, 1, (b"b",))
+    old = write_log([first])
+    monkeypatch.setattr(aeron_disks, "SCHEMA_VERSION", after)
+    log = write_log([second], old)
+    late = disk_of(0, [first], log=old)
+    disks = [late, *(disk_of(i, [first, second], log=log) for i in (1, 2))]
+    return write_disks(folder, disks)
+
+
+def test_logs_of_several_releases_are_named(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rolling upgrade: the simulated elections follow the rules of the newest release."""
+    folders = upgraded(tmp_path, 14, 15, monkeypatch)
+    code, out, _ = command("disks", *folders)
+    said = " ".join(out.split())
+
+    assert code == 0
+    assert out.splitlines()[1] == (
+        "the logs were written by the newest of several releases, 1.50 (schema version 15);"
+        " protocol 1.50, chosen by the newest release"
+    )
+    assert (
+        "the logs end with entries of release 1.49 (schema version 14) on member 0, release 1.50"
+        " (schema version 15) on members 1 and 2 then: all elections are simulated by protocol"
+        " 1.50; member 0 may decide otherwise if the release is still the old one"
+    ) in said
+
+    _, out, _ = command("disks", *folders, "--revision", "1.49", "--format", "json")
+    found = json.loads(out)
+    assert (found["revision"], found["isRevisionGiven"]) == ("1.49", True)
+    assert [log["schemaVersion"] for log in found["logs"]] == [14, 15, 15]
+    (note,) = [one for one in found["findings"] if "the logs end with" in one["text"]]
+    assert (note["kind"], note["memberId"]) == ("NOTE", -1)
+    assert "protocol 1.49; members 1 and 2 may decide otherwise" in note["consequence"]
+
+
+def test_releases_with_the_same_protocol_are_named(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = command("disks", *upgraded(tmp_path, 15, 16, monkeypatch))
+
+    assert code == 0
+    assert "then: the protocol of these releases is the same" in out
+
+
+def test_the_choice_of_the_protocol_is_said(command: Command) -> None:
+    disks = COMMITTED / "1.53-tight-242"
+    release = "the logs were written by release 1.53 (schema version 17); protocol"
+
+    _, out, _ = command("disks", disks)
+    assert f"\n{release} 1.50, chosen by the release\n" in out
+    assert "the logs end with entries" not in out
+
+    _, out, _ = command("disks", disks, "--revision", "1.49")
+    assert f"\n{release} 1.49, chosen by --revision\n" in out
 
 
 def test_a_file_of_another_format_ends_with_2(command: Command, tmp_path: Path) -> None:

@@ -54,6 +54,55 @@ def test_logs_without_the_clusters_events_say_nothing_about_leaders_or_starts(
     )
 
 
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        (["1.52.2", "1.52.2"], ["Aeron 1.52.2 (members 0, 1); revision 1.50 of the spec, chosen"]),
+        (
+            ["1.49.3", "1.52.2"],
+            [
+                "Aeron 1.49.3 (member 0), 1.52.2 (member 1); revision 1.50 of the spec, chosen by",
+                "note: release 1.49.3 (member 0) has the rules of revision 1.49;",
+                "note: the cluster ran several releases, and a run has one revision;",
+            ],
+        ),
+        (
+            ["1.60.0", "1.60.0"],
+            ["Aeron 1.60.0 (members 0, 1)", "note: release 1.60.0 (members 0, 1) has not been"],
+        ),
+        (["", ""], ["Aeron, release unknown (members 0, 1); revision", "note: no log names its"]),
+    ],
+    ids=["one", "two", "newer", "none"],
+)
+def test_the_releases_are_named(
+    headers: list[str], said: list[str], command: Command, tmp_path: Path
+) -> None:
+    """By `explain` of logs, and of the run that is imported from them; on its page; by `watch`."""
+    stories = [StoryLog(0), StoryLog(1)]
+    lead(stories[0], stories[1:], 100.0, 103.0)
+    for story, release in zip(stories, headers, strict=True):
+        lines = [line.replace("version=1.52.2", f"version={release}") for line in story.lines]
+        story.lines = [line for line in lines if release or "log started" not in line]
+    logs, page = write_story(tmp_path / "logs", stories), tmp_path / "page.html"
+    command("import", "aeron", logs, "--out", tmp_path / "run")
+
+    for source in (logs, tmp_path / "run"):
+        _, out, _ = command("explain", source, "--html", page)
+        shown = out.splitlines()[1 : 1 + len(said)]
+        assert all(line.startswith(words) for line, words in zip(shown, said, strict=True))
+        assert all(f'<p class="note">{words}' in page.read_text() for words in said)
+    _, out, _ = command("watch", logs, "--once", "--verify", "0")
+    assert out.splitlines()[1 : 1 + len(said)] == shown
+
+
+def test_a_run_that_was_not_imported_names_no_release(command: Command, tmp_path: Path) -> None:
+    command("simulate", "--seeds", "1", "--steps", "600", "--out", tmp_path / "corpus")
+    [run] = (tmp_path / "corpus").iterdir()
+
+    assert "Aeron" not in command("explain", run)[1].partition("Who led when")[0]
+    assert json.loads(command("explain", run, "--format", "json")[1])["releases"] is None
+
+
 def test_json_has_the_fields_that_scripts_read(command: Command) -> None:
     code, out, _ = command("explain", SAMPLE, "--format", "json")
     found = json.loads(out)
@@ -297,14 +346,15 @@ def test_a_watch_writes_what_is_new_and_serves_metrics(
 ) -> None:
     process, address = watched
     assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(2)]
+    lines = [process.stdout.readline() for _ in range(3)]
     text = ""
     while 'canvass_risks{severity="danger"} 1' not in text:
         with urllib.request.urlopen(address) as answer:
             text = answer.read().decode()
     process.send_signal(signal.SIGINT)
 
-    assert lines[0].startswith("note: Election 1: member 0 won term 0")
-    assert lines[1].startswith("danger: ")
+    assert lines[0].startswith("Aeron 1.52.2 (members 0, 1); revision 1.50 of the spec")
+    assert lines[1].startswith("note: Election 1: member 0 won term 0")
+    assert lines[2].startswith("danger: ")
     assert "127.0.0.1" in address
     assert process.wait() == 130

@@ -19,6 +19,15 @@ from support.guide_examples import ROOT, absent, block
 SAMPLE: Final = ROOT / "samples" / "aeron" / "b-leader-killed"
 
 
+def test_the_release_of_the_guide_is_that_of_the_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["import", "aeron", str(SAMPLE), "--out", str(tmp_path / "run")]) == 0
+
+    printed = capsys.readouterr().out.splitlines()
+    assert list(absent(block("import.md", "Aeron 1.52.2"), printed)) == []
+
+
 @pytest.fixture(scope="module")
 def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run that the guide on traces makes of the sample."""

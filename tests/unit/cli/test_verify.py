@@ -52,6 +52,50 @@ def test_verify_a_divergence_exits_with_1_and_is_explained(
     assert ".tla:" in shown
 
 
+def written_by(release: str, good: Path, folder: Path) -> Path:
+    """A copy of a run that names the release of imported logs."""
+    shutil.copytree(good, folder)
+    file = folder / "run.json"
+    named = json.loads(file.read_text())
+    named["source"] = {"releases": {"members": {"0": [release]}, "choice": "RELEASE"}}
+    file.write_text(json.dumps(named))
+    return folder
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_the_release_of_an_imported_run_is_named(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, page = written_by("1.60.0", good, tmp_path / "new"), tmp_path / "page.html"
+    said = "Aeron 1.60.0 (member 0); revision 1.50 of the spec, chosen by the release"
+    note = "note: release 1.60.0 (member 0) has not been tried, only 1.43 to 1.53;"
+
+    assert run(["verify", str(new), "--html", str(page)]) == 0
+    assert f"\n{said}\n{note}" in capsys.readouterr().out
+    assert f'<p class="note">{said}</p><p class="note">{note}' in page.read_text()
+
+    assert run(["verify", str(new), "--format", "json"]) == 0
+    releases = json.loads(capsys.readouterr().out)["runs"][0]["releases"]
+    assert releases["members"] == {"0": ["1.60.0"]}
+    assert releases["revision"] == "1.50"
+    assert len(releases["remarks"]) == 1
+
+    old = written_by("1.50.0", good, tmp_path / "old")
+    assert run(["verify", *map(str, (new, old, good))]) == 0
+    shown = capsys.readouterr().out
+    assert f"\n1 of 3 runs: {said}\n{note}" in shown
+    assert "\n1 of 3 runs: Aeron 1.50.0 (member 0); revision 1.50 of the spec" in shown
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_the_revision_of_a_run_that_diverges_is_named(
+    bad: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", str(bad)]) == 1
+
+    assert "\nrevision 1.50 of the spec, which the run names\n" in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("without_tlc")
 def test_verify_an_incomplete_run_exits_with_3(
     good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -17,7 +17,8 @@ import pytest
 from rich.console import Console
 
 from canvass.cli import watch
-from canvass.cli.watch import Checked, Display, ExitOn, LiveCheck, Watch, poll, serve
+from canvass.cli.metrics_server import serve
+from canvass.cli.watch import Checked, Display, ExitOn, LiveCheck, Watch, poll
 from canvass.explanation import picture
 from canvass.explanation.picture import FollowedLogs, Picture
 from canvass.traces.aeron_log.logs import read_cluster
@@ -110,7 +111,7 @@ def test_a_log_that_is_written_while_it_is_watched_ends_the_command_where_it_div
     command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}"
     writing.until(20)
     one = watching(ExitOn.DIVERGENCE, command)
-    server = serve(one.state, 0)
+    server = serve(lambda: one.state.metrics, 0)
 
     def metrics() -> str:
         url = f"http://127.0.0.1:{server.server_address[1]}/metrics"
@@ -152,7 +153,7 @@ def test_the_end_of_a_log_that_is_too_long_is_checked_alone(
     tmp_path: Path, watching: Callable[..., Watching], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No more than so many bytes are read of one member, and a log without its beginning is
-    incomplete.
+    incomplete. The revision is that of the release that the beginning names.
     """
     monkeypatch.setattr(watch, "MAX_BYTES", 20_000)
     writing = Writing(KEEPS, tmp_path / "logs")
@@ -167,6 +168,7 @@ def test_the_end_of_a_log_that_is_too_long_is_checked_alone(
     def seen(self: LiveCheck, words: list[str], limit_s: float) -> tuple[int, bytes, str]:
         if words[0] == "import":
             given.update({path.name: path.stat().st_size for path in Path(words[2]).iterdir()})
+            assert words[-2:] == ["--revision", "1.50"]
         return before(self, words, limit_s)
 
     monkeypatch.setattr(LiveCheck, "_canvass", seen)

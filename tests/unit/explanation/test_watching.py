@@ -325,6 +325,27 @@ def test_a_leadership_that_lasts_is_not_forgotten(
     assert (seen.leadership.leader_member_id, seen.leadership.ended_by) == (0, "process ended")
 
 
+def test_the_release_is_known_when_its_header_is_forgotten(
+    tmp_path: Path, follow: Follow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The member is upgraded; then it leads again and again."""
+    monkeypatch.setattr(picture_module, "MAX_RECORDS", 40)
+    log = StoryLog(0)
+    log.start(100.0)
+    log.lines[0] = log.lines[0].replace("1.52.2", "1.51.0")
+    lead(log, (), 101.0, 102.0)
+    logs, seen = follow(write_story(tmp_path, [log])), Picture()
+    for number in range(1, 60):
+        log.election(102.0 + number, "leader heartbeat timeout")
+        write_story(tmp_path, [log])
+        news_of(logs, seen)
+
+    assert seen.explanation is not None
+    assert seen.explanation.begin_ns > 103 * 10**9
+    assert seen.explanation.releases is not None
+    assert seen.explanation.releases.members == {0: ("1.51.0", "1.52.2")}
+
+
 def records_of(folder: Path, log: StoryLog) -> list[LogRecord]:
     found: MemberLog = read_cluster([write_story(folder, [log])]).members[0]
     return found.records

@@ -126,13 +126,24 @@ def _head(verdict: Verdict) -> Iterator[str]:
         f"is {verdict.outlook.quorum}"
     )
     if verdict.schema_version == NULL_VALUE:
-        yield f"no entry of a log was found; protocol {verdict.revision} is assumed"
+        how = "chosen by --revision" if verdict.is_revision_given else "assumed"
+        yield f"no entry of a log was found; protocol {verdict.revision}, {how}"
     else:
-        yield (
-            f"the logs were written by release {verdict.releases} (schema version "
-            f"{verdict.schema_version}); protocol {verdict.revision}"
-        )
+        yield _written_by(verdict)
     yield ""
+
+
+def _written_by(verdict: Verdict) -> str:
+    """The release that wrote the logs, and the protocol; a finding has all if there are several."""
+    several = len({log.schema_version for log in verdict.logs} - {NULL_VALUE}) > 1
+    newest = "the newest of several releases, " if several else "release "
+    how = f"chosen by the {'newest ' if several else ''}release"
+    if verdict.is_revision_given:
+        how = "chosen by --revision"
+    return (
+        f"the logs were written by {newest}{verdict.releases} (schema version"
+        f" {verdict.schema_version}); protocol {verdict.revision}, {how}"
+    )
 
 
 def _disk(log: MemberLog, findings: Sequence[Finding]) -> Iterator[str]:

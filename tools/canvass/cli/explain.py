@@ -116,13 +116,15 @@ def _next_command(source: Path) -> str:
 
 def show(console: Console, found: Explanation) -> None:
     """Print the short answer."""
-    from canvass.explanation.report import time_without_leader
+    from canvass.explanation.report import time_without_leader, written_by
 
     span = shown_ns(found.end_ns - found.begin_ns)
     console.print(
         f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}, {span},"
         f" {time_without_leader(found)}"
     )
+    for line in written_by(found):
+        console.print(line)
     _show_clocks(console, found)
     _title(console, "Who led when")
     for line in _leaderships(found):

@@ -134,6 +134,8 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
             *(f"{number:,}" for number in (member.sends, member.received_sends)),
         )
     console.print(table)
+    for line in summary.releases.lines():
+        console.print(line)
     for what, counts in (
         ("unknown event", summary.unknown_events),
         ("unknown field", summary.unknown_fields),

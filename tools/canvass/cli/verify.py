@@ -281,6 +281,7 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
         log_lines_of,
         meaning,
         place_of,
+        revision_lines,
         run_names,
         shared_id_remark,
         show_command,
@@ -321,8 +322,7 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
     console.print()
     for shared in shared_ids(runs)[:MAX_REPORTS]:
         console.print(Text(shared_id_remark(shared.run_id, len(shared.paths), shared.paths)))
-    if meant := meaning(runs):
-        console.print(Text(meant))
-    for said in limits(runs):
-        console.print(Text(said))
+    for said in (*revision_lines(runs), meaning(runs), *limits(runs)):
+        if said:
+            console.print(Text(said))
     console.print(Text(summary(counts)))

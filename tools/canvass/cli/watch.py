@@ -1,6 +1,6 @@
 """``canvass watch``: follow event logs that are being written.
 
-This module has the loop, the display, the server of metrics, and the checks. The state of the
+This module has the loop, the display, and the checks. The state of the
 cluster is in `canvass.explanation.picture`. At each interval the logs are imported and verified in
 processes of their own, one at a time, at low priority. Of a log longer than `MAX_BYTES` only the
 end is checked. ``canvass batch watch`` is another command: it verifies runs that arrive in a folder
@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from canvass.explanation.picture import FollowedLogs, News, Picture
     from canvass.explanation.report import Explanation
     from canvass.explanation.risks import RiskReport
+    from canvass.traces.releases import LogReleases
 
 MAX_BYTES: Final = 32 << 20
 """The most bytes of one member's log that a check reads: some 150,000 lines."""
@@ -96,11 +96,15 @@ class LiveCheck:
         The result of the last check.
     count
         The number of checks so far.
+    revision
+        The revision of the spec, if only the end of the logs is checked: it does not name the
+        release. Empty: the end decides.
     """
 
     def __init__(self, logs: FollowedLogs, settings: Iterable[str] = ()) -> None:
         self.last = Checked()
         self.count = 0
+        self.revision = ""
         self._logs = logs
         self._settings = [word for one in settings for word in ("--set", one)]
         self._child: subprocess.Popen[bytes] | None = None
@@ -151,6 +155,8 @@ class LiveCheck:
         run = str(folder / "run")
         begun = time.monotonic()
         words = ["import", "aeron", *map(str, paths), "--out", run, *self._settings]
+        if self.revision and not is_whole:
+            words += ["--revision", self.revision]
         code, out, error = self._canvass(words, LIMIT_S)
         if code == EXIT_ERROR or not (folder / "run").is_dir():
             return "", error
@@ -257,6 +263,7 @@ class Watch:
     changed: bool = True
     has_caught_up: bool = False
     announced: str = ""
+    releases: LogReleases | None = None
     published_at: float = 0.0
     looked_at: float = field(default_factory=time.monotonic)
 
@@ -311,6 +318,7 @@ def watch(
 
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
+    from canvass.cli.metrics_server import serve
     from canvass.cli.options import Kind, kind_of, need_log_folder
     from canvass.explanation.picture import FollowedLogs, Picture
     from canvass.traces.timeouts import beside
@@ -329,7 +337,7 @@ def watch(
         state = Watch(followed, Picture(settings), LiveCheck(followed, setting or ()))
         if once:
             raise typer.Exit(_look_once(state, checks=verify > 0))
-        server = None if metrics is None else serve(state, metrics)
+        server = None if metrics is None else serve(lambda: state.metrics, metrics)
         if verify:
             threading.Thread(target=state.checks.repeat, args=(verify,), daemon=True).start()
         try:
@@ -347,6 +355,7 @@ def _look_once(state: Watch, *, checks: bool) -> int:
     while not _read(state):
         pass
     state.picture.update(_names(state))
+    state.checks.revision = _revision_of(state.picture.explanation)
     _print_once(console, state)
     if not checks:
         return EXIT_OK
@@ -418,6 +427,8 @@ def _redraw(state: Watch, display: Display, exit_on: ExitOn) -> list[str]:
     # Explanations take a small share of the time, so that reading never waits for long.
     display.due_at = now + max(_REDRAW_S, _SHARE * (now - begun))
     state.changed = False
+    state.checks.revision = _revision_of(state.picture.explanation)
+    _say_releases(state, display)
     display.show(_screen(state), news)
     stuck_counts, danger_counts = exit_on is ExitOn.STUCK, exit_on is not ExitOn.DIVERGENCE
     reasons = [
@@ -432,6 +443,23 @@ def _redraw(state: Watch, display: Display, exit_on: ExitOn) -> list[str]:
         display.say(_verdict_line(state))
         state.announced = verdict
     return reasons
+
+
+def _revision_of(found: Explanation | None) -> str:
+    """The revision that the releases choose; empty before the first line of a cluster."""
+    return "" if found is None or found.releases is None else found.releases.revision
+
+
+def _say_releases(state: Watch, display: Display) -> None:
+    """Write which releases the logs name, once, and again when a member has another one."""
+    from canvass.explanation.report import written_by
+
+    found = state.picture.explanation
+    if found is None or found.releases in (None, state.releases):
+        return
+    for line in written_by(found):
+        display.say(line)
+    state.releases = found.releases
 
 
 class Display:
@@ -505,7 +533,7 @@ def _run(command: str | None, reason: str) -> None:
 def _screen(state: Watch) -> str:
     """The picture, short enough for a terminal."""
     from canvass.explanation.leaderships import sentence_of
-    from canvass.explanation.report import clocks_apart, time_without_leader
+    from canvass.explanation.report import clocks_apart, time_without_leader, written_by
     from canvass.traces.counts import counted
 
     found, totals = state.picture.explanation, state.picture.totals
@@ -521,6 +549,7 @@ def _screen(state: Watch) -> str:
     ]
     lags = ", ".join(f"member {k}: {lag:,}" for k, lag in state.picture.lags().items())
     rows.append(f"behind, in bytes: {lags or 'not logged'}")
+    rows += written_by(found)
     if apart := clocks_apart(found):
         rows.append(apart)
     if state.checks.count:
@@ -561,32 +590,3 @@ def _publish(state: Watch, now: float) -> None:
     behind, checked = now - state.caught_up_at, state.checks.last
     age = now - checked.at_s
     state.metrics = render(state.picture, lines, read, behind, checked.verdict, age)
-
-
-def serve(state: Watch, port: int) -> ThreadingHTTPServer:
-    """Serve the metrics on the loopback interface."""
-    from canvass.explanation.metrics import CONTENT_TYPE
-
-    class Handler(BaseHTTPRequestHandler):
-        """Answers ``GET /metrics``."""
-
-        def do_GET(self) -> None:
-            """Send the metrics."""
-            found = self.path in ("/", "/metrics")
-            body = state.metrics.encode() if found else b"canvass: only /metrics is here\n"
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", CONTENT_TYPE)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Log nothing."""
-
-    try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    except OSError as error:
-        raise CommandError(f"--metrics {port}: {error.strerror}; 0 takes a free port") from None
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    complain(f"metrics on http://127.0.0.1:{server.server_address[1]}/metrics")
-    return server

@@ -19,7 +19,14 @@ from typing import Final, NamedTuple, get_args, get_type_hints
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import NULL_NAME, ClusterEvent, Kind, ProcessStart
+from canvass.traces.aeron_log.records import (
+    NULL_NAME,
+    ClusterEvent,
+    Kind,
+    LogRecord,
+    ProcessStart,
+    Start,
+)
 
 _VERSION: Final = re.compile(
     r"(?:version=)?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?(?![0-9.])"
@@ -66,9 +73,13 @@ def parse_release(text: str) -> Release | None:
     return Release(major, minor, patch)
 
 
-def release_of(header: ProcessStart) -> Release | None:
-    """The release of the cluster component that a header names, or None."""
-    versions = dict(header.loggers)
+def release_of(record: LogRecord) -> Release | None:
+    """The release that a header or the event ``START`` names; None for any other record."""
+    if isinstance(record, Start):
+        return parse_release(record.version) or BUILT_IN
+    if not isinstance(record, ProcessStart):
+        return None
+    versions = dict(record.loggers)
     return parse_release(versions["CLUSTER"]) if "CLUSTER" in versions else None
 
 

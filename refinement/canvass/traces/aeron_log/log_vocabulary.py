@@ -3,7 +3,8 @@
 A step whose event is not in the vocabulary prints nothing. A field that is not in it is unknown.
 The vocabulary depends on the release and on the enabled events. The header names the release, or
 the fields of the lines limit it. The user names the enabled events; else those in the logs count.
-The members of a cluster run one release with one setting, so their logs have one vocabulary.
+The logs of a cluster have one vocabulary, as its members run one release with one setting. If they
+run several releases, it is that of the newest one.
 """
 
 from __future__ import annotations
@@ -23,13 +24,11 @@ from canvass.traces.aeron_log.event_types import (
     OLDEST,
     EventType,
     Release,
-    parse_release,
     release_of,
 )
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
-    LogRecord,
     ProcessStart,
     Start,
     StateChange,
@@ -141,7 +140,7 @@ def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> 
     every = [record for log in logs.members.values() for record in log.records]
     lines = [record for record in every if isinstance(record, ClusterEvent)]
     seen = frozenset(map(type, lines))
-    named = [release for record in every if (release := _named_by(record)) is not None]
+    named = [release for record in every if (release := release_of(record)) is not None]
     earliest, before = OLDEST, _NEVER
     for record in lines:
         for name, since in LATER_FIELDS.get(type(record), {}).items():
@@ -160,13 +159,6 @@ def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> 
         if row.since <= certain and _is_enabled(kind, release, seen, events)
     }
     return LogVocabulary(release, seen | kinds)
-
-
-def _named_by(record: LogRecord) -> Release | None:
-    """The release in a header or in the event ``START``, or None."""
-    if isinstance(record, Start):
-        return parse_release(record.version) or BUILT_IN
-    return release_of(record) if isinstance(record, ProcessStart) else None
 
 
 def _is_enabled(

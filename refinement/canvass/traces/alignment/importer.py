@@ -23,6 +23,7 @@ from canvass.traces.aeron_log.records import TruncatedLine
 from canvass.traces.alignment.alignment import Alignment, ImportFault, Place, align
 from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share, add_up
+from canvass.traces.releases import LogReleases, releases_of
 from canvass.traces.rewrite import written_aside
 
 __all__ = [
@@ -101,16 +102,17 @@ def import_logs(
                 return counts
 
             found = align(logs, write, effort=effort, events=events, revision=revision)
+            releases = releases_of(logs, revision)
             run.finish(
                 run_id=run_id,
-                revision=found.rules.revision,
+                releases=releases,
                 member_count=found.rules.member_count,
                 without_steps=found.without_steps,
             )
     finally:
         if collecting:
             gc.enable()
-    return summarise(found, run_id, time.perf_counter() - begun)
+    return summarise(found, releases, run_id, time.perf_counter() - begun)
 
 
 def _run_id(name: str) -> str:
@@ -152,6 +154,8 @@ class ImportSummary(Struct, rename=wire_name):
     outcome: str
     run_id: str
     member_count: int
+    releases: LogReleases
+    """The releases that wrote the logs, and the revision of the spec."""
     members: list[MemberSummary]
     events: dict[str, int]
     """Lines for each event of the cluster component."""
@@ -174,7 +178,9 @@ class ImportSummary(Struct, rename=wire_name):
     """The shares of steps, sent messages and reached positions that lines show."""
 
 
-def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
+def summarise(
+    found: Alignment, releases: LogReleases, run_id: str, seconds: float
+) -> ImportSummary:
     """Summarise an alignment that took some seconds."""
     counts = [log.counts for log in found.logs.members.values()]
     events = sum((Counter(one.events) for one in counts), Counter[str]())
@@ -200,6 +206,7 @@ def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
         outcome,
         run_id,
         found.rules.member_count,
+        releases,
         members,
         dict(sorted(events.items())),
         dict(sorted(unknown.items())),

@@ -32,6 +32,7 @@ from canvass.traces.aeron_log.records import (
 )
 from canvass.traces.alignment.driven_member import DrivenMember, RunStep
 from canvass.traces.ndjson import EventWriter
+from canvass.traces.releases import RELEASES, LogReleases, noted_releases
 from canvass.traces.schema import (
     CLOSINGS,
     Closing,
@@ -301,20 +302,24 @@ class RunWriter:
         self,
         *,
         run_id: str,
-        revision: str,
+        releases: LogReleases,
         member_count: int,
         without_steps: tuple[int, ...] = (),
     ) -> None:
-        """Write ``run.json``."""
+        """Write ``run.json``; its revision is that of ``releases``."""
         files = {str(i): list(member.counts.files) for i, member in self._members.items()}
-        source: dict[str, object] = {"kind": "aeron-log", "files": files}
+        source: dict[str, object] = {
+            "kind": "aeron-log",
+            "files": files,
+            RELEASES: noted_releases(releases),
+        }
         closings = {str(i): one.closings for i, one in self._members.items() if one.closings}
         if closings:
             source[CLOSINGS] = closings
         run = Run(
             schema="canvass.run/1",
             run_id=run_id,
-            revision=revision,  # type: ignore[arg-type]
+            revision=releases.revision,  # type: ignore[arg-type]
             member_count=member_count,
             initial="empty",
             without_steps=without_steps,

@@ -1,0 +1,214 @@
+"""The releases of Aeron that wrote the logs of a cluster, and the revision that is chosen for them.
+
+The core and the spec have one revision for a whole cluster. ``source.releases`` of ``run.json`` has
+the releases of an imported run. No verdict depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from itertools import chain
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from canvass.cluster.names import wire_name
+from canvass.traces.aeron_log.event_types import NEWEST, OLDEST, Release, parse_release, release_of
+from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
+from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.counts import member_names
+from canvass.traces.schema import MemberId, Run
+
+RELEASES: Final = "releases"
+"""The key of the releases in ``source`` of ``run.json``."""
+MAX_NAMED: Final = 16
+"""The most releases that are kept of one log, the first ones. A log that names more was altered."""
+
+ReleaseText: TypeAlias = Annotated[
+    str, Meta(pattern=r"^(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}$(?!\n)")
+]
+
+
+class RevisionChoice(str, Enum):
+    """How the revision of the spec was chosen."""
+
+    RELEASE = "RELEASE"
+    """It is that of the newest release that a log names."""
+    LINES = "LINES"
+    """No log names a release: it is that of the newest release that prints such lines."""
+    OPTION = "OPTION"
+    """The user chose it (``--revision``)."""
+
+
+class NotedReleases(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
+    """The releases of Aeron that wrote the logs of a cluster, as ``run.json`` has them.
+
+    Parameters
+    ----------
+    members
+        For each member with a log the releases that the log names, in the order of its lines. It is
+        empty if the log names none.
+    choice
+        How the revision was chosen.
+    """
+
+    members: dict[MemberId, Annotated[tuple[ReleaseText, ...], Meta(max_length=MAX_NAMED)]]
+    choice: RevisionChoice
+
+
+class LogReleases(NotedReleases, frozen=True):
+    """The releases of Aeron that wrote the logs of a cluster, and the revision of the spec.
+
+    Parameters
+    ----------
+    revision
+        The revision that the logs are aligned with.
+    remarks
+        The limits of the choice, one text for each, without a full stop.
+    """
+
+    revision: str
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, noted: NotedReleases, revision: str) -> LogReleases:
+        """Add the revision, and the limits of its choice."""
+        remarks = tuple(_remarks(noted.members, revision))
+        return cls(noted.members, noted.choice, revision, remarks)
+
+    def __str__(self) -> str:
+        """Say which release wrote the logs, which revision is used, and why."""
+        several = len({*chain(*self.members.values())}) > 1
+        how = {
+            RevisionChoice.RELEASE: f"chosen by the {'newest ' if several else ''}release",
+            RevisionChoice.LINES: "assumed from the fields of the lines",
+            RevisionChoice.OPTION: "chosen by --revision",
+        }
+        return f"{self._writers()}; revision {self.revision} of the spec, {how[self.choice]}"
+
+    def _writers(self) -> str:
+        """The releases, each with the members that ran it."""
+        by_release: dict[tuple[str, ...], list[int]] = {}
+        for member_id, named in sorted(self.members.items()):
+            by_release.setdefault(named, []).append(member_id)
+        unknown = by_release.pop((), [])
+        parts = [
+            f"{', then '.join(named)} ({member_names(ids)})" for named, ids in by_release.items()
+        ]
+        known = f"Aeron {', '.join(parts)}" if parts else "Aeron"
+        return f"{known}, release unknown ({member_names(unknown)})" if unknown else known
+
+    def lines(self) -> list[str]:
+        """Give what a command prints: the text, and a note for each remark."""
+        return [str(self), *(f"note: {remark}" for remark in self.remarks)]
+
+
+def _remarks(members: Mapping[int, tuple[str, ...]], revision: str) -> Iterator[str]:
+    """The limits of the choice of a revision."""
+    by_release = {
+        release: {i for i, named in members.items() if str(release) in named}
+        for release in sorted(filter(None, map(parse_release, chain(*members.values()))))
+    }
+    for release, ids in by_release.items():
+        if not OLDEST[:2] <= release[:2] <= NEWEST[:2]:
+            yield (
+                f"release {release} ({member_names(ids)}) has not been tried, only"
+                f" {_line(OLDEST)} to {_line(NEWEST)}; revision {revision} is used for it:"
+                " read the verdict with this in mind"
+            )
+    unknown = [i for i, named in members.items() if not named]
+    if unknown and not by_release:
+        yield (
+            f"no log names its release; if that has other rules than revision {revision},"
+            " correct steps can be refused: select its revision with"
+            " `canvass import aeron --revision`"
+        )
+    elif unknown:
+        yield f"the release of {member_names(unknown)} is taken to be that of the other members"
+    others = [one for one in by_release if one.revision != revision]
+    for release in others:
+        yield (
+            f"release {release} ({member_names(by_release[release])}) has the rules of revision"
+            f" {release.revision}; its steps are checked by those of revision {revision},"
+            " and correct ones can be refused"
+        )
+    if len({release[:2] for release in by_release}) > 1:
+        newest = max(by_release)
+        yield (
+            "the cluster ran several releases, and a run has one revision; lines that only"
+            f" {newest} prints can count as missing from the logs of the others"
+        )
+
+
+def _line(release: Release) -> str:
+    return f"{release.major}.{release.minor}"
+
+
+class GrowingReleases:
+    """The releases that growing logs name. They stay known when the lines are forgotten."""
+
+    def __init__(self) -> None:
+        self._named: dict[int, dict[Release, None]] = {}
+
+    def add(self, member_id: int, records: Iterable[LogRecord]) -> None:
+        """Note the releases that the next records of a member name, up to `MAX_NAMED`."""
+        named = self._named.setdefault(member_id, {})
+        for release in filter(None, map(release_of, records)):
+            if len(named) < MAX_NAMED:
+                named[release] = None
+
+    def of(self, logs: Mapping[int, MemberLog], revision: str = "") -> LogReleases:
+        """The releases, and the revision for them.
+
+        Parameters
+        ----------
+        logs
+            The records that are still known, by member.
+        revision
+            The revision that the user chose; empty if the releases decide.
+        """
+        members = {i: tuple(map(str, named)) for i, named in sorted(self._named.items()) if i >= 0}
+        newest = max(chain.from_iterable(self._named.values()), default=None)
+        choice = RevisionChoice.RELEASE if newest is not None else RevisionChoice.LINES
+        if revision:
+            choice = RevisionChoice.OPTION
+        else:
+            fitting = newest or log_vocabulary(ClusterLogs(dict(logs), (), ())).release
+            revision = fitting.revision
+        return LogReleases.of(NotedReleases(members, choice), revision)
+
+
+def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
+    """The releases that the logs of a cluster name, and the revision for them.
+
+    Parameters
+    ----------
+    logs
+        The logs.
+    revision
+        As for `GrowingReleases.of`.
+    """
+    found = GrowingReleases()
+    for member_id, log in logs.members.items():
+        found.add(member_id, log.records)
+    return found.of(logs.members, revision)
+
+
+def releases_of_run(run: Run) -> LogReleases | None:
+    """The releases that wrote the logs of an imported run; None if ``run.json`` has none.
+
+    The revision is that of the run. A value of another form counts as none.
+    """
+    try:
+        noted = msgspec.convert(run.source.get(RELEASES), NotedReleases, str_keys=True)
+    except msgspec.ValidationError:
+        return None
+    return LogReleases.of(noted, run.revision)
+
+
+def noted_releases(releases: LogReleases) -> NotedReleases:
+    """Return releases as ``run.json`` has them: it has the revision itself."""
+    return NotedReleases(releases.members, releases.choice)
