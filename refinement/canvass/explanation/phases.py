@@ -225,16 +225,18 @@ def _leader_waits(
             holders.setdefault(record.follower_member_id, index)
         else:
             holders.pop(record.follower_member_id, None)
+    who, last = "a quorum", needed
+    if ready and timeline.releases is not None and timeline.releases.revision == "1.49":
+        who, last = "each voter, or a quorum after the leader heartbeat timeout,", len(holders)
     if len(holders) < needed:
-        what = f"a quorum had to report {end}; the message's line is not in the log"
+        what = f"{who} had to report {end}; the message's line is not in the log"
         return "message", None, what, None
-    # Before 1.50 the new term needs a position of each member that voted for the leader.
-    place = sorted(holders.values())[-1 if ready else needed - 1]
+    place = sorted(holders.values())[last - 1]
     message = _named(one.records[place])
     if place > phase.begin:
-        what = f"a quorum had to report {end}; the last message was {message}"
+        what = f"{who} had to report {end}; the last message was {message}"
     else:
-        what = f"a quorum had already reported {end}, at last with {message}"
+        what = f"{who} had already reported {end}, at last with {message}"
     return "message", None, what, place
 
 

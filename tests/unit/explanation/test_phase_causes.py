@@ -181,6 +181,32 @@ def test_only_a_position_of_the_new_term_opens_it(
     assert ("line is not in the log" in ready.sentence.text) == (place is None)
 
 
+@pytest.mark.parametrize(
+    ("release", "who", "place"),
+    [
+        ("1.52.2", "a quorum had", 9),
+        ("1.49.3", "each voter, or a quorum after the leader heartbeat timeout, had", 10),
+    ],
+)
+def test_before_1_50_a_new_term_waits_for_each_voter(
+    tmp_path: Path, release: str, who: str, place: int
+) -> None:
+    """Source: ``Election.leaderReady``."""
+    log = started(0, 100.0)
+    log.lines[0] = log.lines[0].replace("1.52.2", release)
+    log.canvassed(100.5, 1, LOG)
+    log.state(101.0, "CANVASS NOMINATE CANDIDATE_BALLOT LEADER_LOG_REPLICATION", candidate=1)
+    log.state(101.0, "LEADER_LOG_REPLICATION LEADER_READY", leader=0, term=1, log=LOG)
+    log.appended(101.1, 1, 1, 96)
+    log.appended(101.2, 2, 1, 96)
+    log.state(101.3, "LEADER_READY CLOSED", leader=0, term=1, log=LOG)
+
+    [ready] = phases_of(explained(tmp_path, log, StoryLog(1), StoryLog(2)), "LEADER_READY")
+
+    assert f"{who} to report a position of the new term" in ready.sentence.text
+    assert [line.line for line in ready.sentence.evidence] == [8, place, 11]
+
+
 def test_a_single_member_is_a_quorum_by_itself(tmp_path: Path) -> None:
     log = StoryLog(0)
     log.start(100.0)
