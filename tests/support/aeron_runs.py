@@ -30,7 +30,7 @@ from canvass.traces.alignment.member_lines import PRINTED_STEPS
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
 from canvass.traces.releases import releases_of
 
-ALL_EVENTS = LogVocabulary(NEWEST, PRINTED_STEPS | RECEIPTS)
+ALL_EVENTS = LogVocabulary(NEWEST, NEWEST, PRINTED_STEPS | RECEIPTS)
 """The vocabulary of a log of the newest release with all events."""
 
 _ROOT = Path(__file__).parents[2]

@@ -135,12 +135,6 @@ def _remarks(members: Mapping[int, tuple[str, ...]], revision: str) -> Iterator[
             f" {release.revision}; its steps are checked by those of revision {revision},"
             " and correct ones can be refused"
         )
-    if len({release[:2] for release in by_release}) > 1:
-        newest = max(by_release)
-        yield (
-            "the cluster ran several releases, and a run has one revision; lines that only"
-            f" {newest} prints can count as missing from the logs of the others"
-        )
 
 
 def _line(release: Release) -> str:

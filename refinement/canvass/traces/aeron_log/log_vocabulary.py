@@ -4,7 +4,7 @@ A step whose event is not in the vocabulary prints nothing. A field that is not 
 The vocabulary depends on the release and on the enabled events. The header names the release, or
 the fields of the lines limit it. The user names the enabled events; else those in the logs count.
 The logs of a cluster have one vocabulary, as its members run one release with one setting. If they
-run several releases, it is that of the newest one.
+run several releases, as in a rolling upgrade, it has what all of them print.
 """
 
 from __future__ import annotations
@@ -67,11 +67,14 @@ class LogVocabulary:
     release
         The newest release of Aeron that a log names. If none names one, the newest that fits the
         text.
+    oldest
+        The oldest release that a log names.
     kinds
         The classes of the records.
     """
 
     release: Release
+    oldest: Release
     kinds: frozenset[EventClass]
 
     @property
@@ -88,12 +91,12 @@ class LogVocabulary:
         -----
         Aeron: ``Election.state`` logs first up to 1.44; from 1.45.0 it logs last.
         """
-        return self.release < Release(1, 45)
+        return self.oldest < Release(1, 45)
 
     @property
     def shows_requests(self) -> bool:
         """Whether a ``STATE_CHANGE`` shows, by its reason, what an operator has asked for."""
-        return self.prints(StateChange) and self.release >= LATER_FIELDS[StateChange]["reason"]
+        return self.prints(StateChange) and self.oldest >= LATER_FIELDS[StateChange]["reason"]
 
     def prints(self, kind: EventClass) -> bool:
         """Whether the logs have lines of an event."""
@@ -158,7 +161,9 @@ def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> 
         for kind, row in _ROW_OF.items()
         if row.since <= certain and _is_enabled(kind, release, seen, events)
     }
-    return LogVocabulary(release, seen | kinds)
+    oldest = min(named, default=release)
+    later = {kind for kind, row in _ROW_OF.items() if oldest < row.since <= release}
+    return LogVocabulary(release, oldest, (seen | kinds) - later)
 
 
 def _is_enabled(
