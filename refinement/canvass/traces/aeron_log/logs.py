@@ -265,10 +265,6 @@ def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
                 ignored.append(path.name)
             continue
         _check_member(name.member_id, path)
-        if path.is_symlink():
-            raise AeronLogError(str(path), 0, 0, LogCode.UNREADABLE, "a symbolic link")
-        if not path.is_file():
-            raise AeronLogError(str(path), 0, 0, LogCode.UNREADABLE, "not a regular file")
         if name in taken:
             reason = "the same log is there plain and compressed"
             raise AeronLogError(str(path), 0, 0, LogCode.DUPLICATE_LOG, reason)
