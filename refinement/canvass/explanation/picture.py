@@ -11,12 +11,13 @@ lines read from it have its new name from then on.
 from __future__ import annotations
 
 import os
-import re
+import stat
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
@@ -40,10 +41,17 @@ from canvass.traces.aeron_log.records import (
     ProcessStart,
     StateChange,
 )
-from canvass.traces.aeron_log.source import LogSource
+from canvass.traces.aeron_log.source import (
+    LogName,
+    LogSource,
+    is_log_name,
+    is_packed,
+    is_similar_name,
+    parse_log_name,
+)
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.streams import open_regular
 
-_CURRENT: Final = re.compile(r"member-([0-9]{1,9})\.log")
-_ROLLED: Final = re.compile(r"member-([0-9]{1,9})\.log\.[0-9]{1,9}(?:\.gz|\.zst)?")
 CHUNK_BYTES: Final = 1 << 20
 """Bytes read of one file at once, so that a busy member does not delay the others."""
 
@@ -118,15 +126,10 @@ class FollowedLog:
         self.lines += len(found)
         return found, at_end
 
-    def files(self) -> list[Path]:
-        """The files that are there now, the oldest first, the one that is written last."""
-        rolled = [
-            path
-            for path in self.path.parent.glob(f"{self.path.name}.*")
-            if _ROLLED.fullmatch(path.name)
-        ]
-        rolled.sort(key=lambda path: path.stat().st_mtime_ns)
-        return [*rolled, self.path] if self.path.is_file() else rolled
+    @property
+    def fault(self) -> AeronLogError | None:
+        """The error for a file that has no line of an event log so far."""
+        return self._parser.fault
 
     def _whole(self, path: Path) -> Iterator[list[LogRecord]]:
         """The records of a rolled file, in pieces of bounded size."""
@@ -141,11 +144,11 @@ class FollowedLog:
 
     def _open(self) -> bool:
         try:
-            self._file = self.path.open("rb", buffering=0)
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            reason = error.strerror or "cannot be read"
+            self._file = open_regular(self.path, str(self.path), follow=True)
+        except TraceError as error:
+            if error.code is Code.NOT_FOUND:
+                return False
+            reason = error.reason
             raise AeronLogError(str(self.path), 0, 0, LogCode.UNREADABLE, reason) from None
         self._inode = os.fstat(self._file.fileno()).st_ino
         self._inodes.add(self._inode)
@@ -178,9 +181,53 @@ class FollowedLog:
             if inode == self._inode:
                 self.names[-1] = path.name
             # A packed file is a copy of one that was read.
-            elif inode not in self._inodes and re.fullmatch(r"\.[0-9]{1,9}", path.suffix):
+            elif inode not in self._inodes and is_log_name(path.name) and not is_packed(path):
                 unread.append(path)
         self._rolled = _in_order(unread)
+
+
+def find_files(folder: Path) -> tuple[dict[int, list[Path]], dict[str, str]]:
+    """Find the logs in a folder that is being written.
+
+    Returns
+    -------
+    tuple
+        The files of each member, those that are written last at the end; and the files that are
+        left out, with the reasons.
+
+    Raises
+    ------
+    AeronLogError
+        If the folder cannot be listed.
+    """
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        reason = error.strerror or "cannot be listed"
+        raise AeronLogError(str(folder), 0, 0, LogCode.UNREADABLE, reason) from None
+    found: dict[LogName, tuple[bool, int, Path]] = {}
+    left_out: dict[str, str] = {}
+    for path in paths:
+        name = parse_log_name(path.name)
+        if name is None:
+            if is_similar_name(path.name):
+                left_out[path.name] = "the name is not that of a log"
+            continue
+        try:
+            status = path.stat()
+        except OSError as error:  # A link to nothing, or a file that was removed just now.
+            left_out[path.name] = error.strerror or "cannot be opened"
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            left_out[path.name] = "not a regular file"
+        elif name in found:  # While a rolled file is being packed, it is there twice.
+            left_out[path.name] = f"the same log is there as {found[name][2].name}"
+        else:
+            found[name] = (path.suffix == ".log", status.st_mtime_ns, path)
+    groups: dict[int, list[Path]] = {}
+    for name, (_, _, path) in sorted(found.items(), key=itemgetter(1)):
+        groups.setdefault(name.member_id, []).append(path)
+    return dict(sorted(groups.items())), left_out
 
 
 class FollowedLogs:
@@ -189,12 +236,14 @@ class FollowedLogs:
     Parameters
     ----------
     folder
-        Holds ``member-<id>.log``, and beside it the files that were rolled.
+        Holds ``member-<id>.log``, and beside it the files that were rolled or packed.
 
     Attributes
     ----------
     members
         By member id, as the file names say.
+    left_out
+        Names of files that are not read, with the reasons.
 
     Raises
     ------
@@ -205,23 +254,17 @@ class FollowedLogs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.members: dict[int, FollowedLog] = {}
+        self.left_out: dict[str, str] = {}
         self.look()
 
     def look(self) -> None:
         """Find logs that are new in the folder."""
-        try:
-            names = sorted(path.name for path in self.folder.iterdir())
-        except OSError as error:
-            reason = error.strerror or "cannot be listed"
-            raise AeronLogError(str(self.folder), 0, 0, LogCode.UNREADABLE, reason) from None
-        for name in names:
-            match = _CURRENT.fullmatch(name) or _ROLLED.fullmatch(name)
-            if match is None or int(match[1]) in self.members:
-                continue
-            member_id = int(match[1])
-            rolled = [self.folder / one for one in names if _is_rolled(one, member_id)]
-            path = self.folder / f"member-{match[1]}.log"
-            self.members[member_id] = FollowedLog(path, _in_order(rolled))
+        groups, self.left_out = find_files(self.folder)
+        for member_id, paths in groups.items():
+            if member_id not in self.members:
+                current = self.folder / f"{paths[0].name.partition('.log')[0]}.log"
+                ended = [path for path in paths if path != current]
+                self.members[member_id] = FollowedLog(current, _in_order(ended))
 
     def __enter__(self) -> FollowedLogs:
         return self
@@ -237,11 +280,6 @@ class FollowedLogs:
             found[member_id], reached = log.read()
             at_end &= reached
         return found, at_end
-
-
-def _is_rolled(name: str, member_id: int) -> bool:
-    match = _ROLLED.fullmatch(name)
-    return match is not None and int(match[1]) == member_id
 
 
 def _in_order(paths: list[Path]) -> list[Path]:

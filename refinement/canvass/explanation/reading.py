@@ -77,6 +77,7 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
     logs = read_cluster([path])
     timeouts = beside(path if path.is_dir() else path.parent)
     timeline = make_timeline(logs.members, logs.missing, timeouts)
+    timeline.ignored = logs.ignored
     if not infer:
         return timeline, None, "the logs were not imported"
     states, why = infer_states(logs, timeline)

@@ -154,12 +154,15 @@ class Timeline:
         Members without a log.
     timeouts
         The timeouts in the files of the logs or the run, in ns by property.
+    ignored
+        Names of files that resemble names of logs. These files are not read.
     """
 
     members: dict[int, MemberTimeline]
     ids: tuple[int, ...]
     missing: tuple[int, ...]
     timeouts: Mapping[str, int] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
     _merged: dict[tuple[type[Line], ...], list[tuple[int, int, int]]] = field(
         default_factory=dict, repr=False
     )

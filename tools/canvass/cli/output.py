@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
@@ -123,6 +123,19 @@ def say(text: str) -> None:
     from canvass.lanes.model import visible
 
     result_console().print(visible(text))
+
+
+_NAMES: Final = 20
+"""Names of files in one sentence."""
+
+
+def names_not_read(names: Sequence[str]) -> str:
+    """Say which files are not read, as their names only resemble those of logs."""
+    from canvass.lanes.model import visible
+
+    shown = ", ".join(visible(name) for name in names[:_NAMES])
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return f"not read, as the name is not that of a log: {shown}{more}"
 
 
 PIPE_WIDTH: Final = 120
