@@ -16,7 +16,14 @@ import typer
 from canvass.cli.batch_verify import Engines, Report, Request, check_request, verify_due, verify_new
 from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.options import Output
-from canvass.cli.output import CommandError, Format, complain, emit, result_console
+from canvass.cli.output import (
+    CommandError,
+    Format,
+    complain,
+    emit,
+    json_line,
+    result_console,
+)
 from canvass.corpus.engine import EngineName
 from canvass.traces.counts import counted
 
@@ -288,7 +295,7 @@ def _show_new(summary: Summary, identity: str, output: Format) -> None:
         import msgspec
 
         row = msgspec.to_builtins(summary) | {"verificationId": identity}
-        print(msgspec.json.encode(row).decode(), flush=True)
+        print(json_line(row).decode(), flush=True)
         return
     from canvass.corpus.summary import totals
 

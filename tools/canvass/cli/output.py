@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
@@ -70,9 +70,26 @@ def text_of(path: Path) -> str:
         raise CommandError(f"{path} is not text: byte {error.start + 1} is not UTF-8") from None
 
 
+def json_line(value: object) -> bytes:
+    """Write a value as JSON, with escapes for the bytes of a path that are not UTF-8."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_escaped(msgspec.to_builtins(value)))
+
+
+def _escaped(value: Any) -> Any:
+    """A tree of plain values whose texts have escapes, as the lines on stderr have."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_escaped(key): _escaped(one) for key, one in value.items()}
+    return [_escaped(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def json_text(value: object) -> str:
     """Write a value as one indented JSON document, with a line break at its end."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    return msgspec.json.format(json_line(value), indent=2).decode() + "\n"
 
 
 def write_json(value: object) -> None:
