@@ -17,6 +17,7 @@ import typer
 from canvass.cli import main
 from canvass.spec import SpecError
 from canvass.tlc import JavaError
+from support.interrupting import heed_interrupts
 
 
 @pytest.fixture
@@ -160,6 +161,30 @@ def test_a_reader_that_has_gone_is_not_complained_of(words: list[str]) -> None:
         os.close(writing)
 
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("module", ["typer", "canvass.cli.output", "canvass.cli.doctor"])
+def test_an_interrupt_while_modules_are_imported_is_one_line(module: str) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from canvass.cli.start import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "doctor"],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=heed_interrupts,
+    )
+
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "canvass: interrupted\n"
 
 
 def test_help_imports_nothing_heavy() -> None:
