@@ -94,6 +94,20 @@ def test_an_output_that_is_there_already(
     assert "is there already" in capsys.readouterr().err
 
 
+def test_an_output_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not the folder that the run is written to before it is complete."""
+    code = run(["import", "aeron", str(CAPTURE), "--out", "/proc/run"])
+
+    assert code == 2
+    assert capsys.readouterr().err == "canvass: /proc/run: No such file or directory\n"
+
+
+def test_an_output_may_have_the_longest_name_of_a_file(tmp_path: Path) -> None:
+    import_logs([CAPTURE], tmp_path / ("x" * 255))
+
+    assert (tmp_path / ("x" * 255) / "run.json").is_file()
+
+
 def test_an_import_that_is_interrupted_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
