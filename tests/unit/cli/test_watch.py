@@ -379,6 +379,23 @@ def test_packed_logs_and_links_are_watched(command: Command, tmp_path: Path) -> 
     assert out.endswith("verdict: CONFORMS\n")
 
 
+@pytest.mark.parametrize(
+    "words", [("watch", "--once"), ("explain",), ("import", "aeron", "--out", "run")]
+)
+def test_empty_logs_are_named_as_such(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for i in range(2):
+        (tmp_path / f"member-{i}.log").write_text("")
+
+    code, out, err = command(*words, tmp_path)
+
+    assert (code, out) == (2, "")
+    log = tmp_path / "member-0.log"
+    assert err == f"canvass: {log}: the log is empty and all others (NO_LOG)\n"
+
+
 def test_logs_that_cannot_be_checked_end_the_command_with_2(
     command: Command, tmp_path: Path
 ) -> None:

@@ -105,6 +105,20 @@ class ClusterLogs:
     missing: tuple[int, ...]
     ignored: tuple[str, ...]
 
+    def need_lines(self) -> None:
+        """Check that the logs have a line.
+
+        Raises
+        ------
+        AeronLogError
+            If all files are empty.
+        """
+        if not any(log.counts.lines for log in self.members.values()):
+            first = next(iter(self.members.values())).files[0]
+            more = " and all others" if len(self.members) > 1 else ""
+            reason = f"the log is empty{more}"
+            raise AeronLogError(str(first), 0, 0, LogCode.NO_LOG, reason)
+
 
 def read_records(files: Iterable[Path], parser: LogParser) -> Iterator[list[LogRecord]]:
     """Read the log of one member, file after file, in bounded memory.
