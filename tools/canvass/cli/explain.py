@@ -19,6 +19,7 @@ from canvass.cli.output import (
     emit,
     names_not_read,
     result_console,
+    write_file,
 )
 from canvass.explanation.evidence import seconds_of, shown_ns
 from canvass.traces.counts import counted
@@ -93,7 +94,7 @@ def explain(
     if html is not None:
         from canvass.explanation.report import to_html
 
-        html.write_text(to_html(found, source.absolute().name), encoding="utf-8")
+        write_file(html, to_html(found, source.absolute().name))
     emit(output, found, lambda: _show_part(found, election, member, source))
 
 

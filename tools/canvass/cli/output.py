@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
+from canvass.traces.errors import file_named_in_errors
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -38,6 +40,9 @@ EXIT_INTERRUPTED: Final = 130
 """Ctrl-C: 128 + SIGINT."""
 EXIT_CLOSED_PIPE: Final = 141
 """The reader of stdout has closed it, as ``| head`` does: 128 + SIGPIPE."""
+
+
+STDOUT_NAME: Final = "standard output"
 
 
 class Format(str, Enum):
@@ -113,12 +118,19 @@ def emit(
     others
         For further forms, such as ``junit``, a function that returns the text.
     """
-    if output.value == Format.JSON.value:
-        write_json(document() if callable(document) else document)
-    elif output.value in others:
-        sys.stdout.write(others[output.value]())
-    else:
-        show()
+    with file_named_in_errors(STDOUT_NAME):
+        if output.value == Format.JSON.value:
+            write_json(document() if callable(document) else document)
+        elif output.value in others:
+            sys.stdout.write(others[output.value]())
+        else:
+            show()
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file of the user; an error names the file."""
+    with file_named_in_errors(path):
+        path.write_text(text, encoding="utf-8")
 
 
 def progress_console() -> Console:
