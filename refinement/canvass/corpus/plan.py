@@ -286,6 +286,9 @@ def _folder_unit(place: Place, found: list[Entry] | None, changed_ns: int = 0) -
     cost, kind = sum(cost_of(e.name, e.size) for e in listed), UnitKind.RUN
     names = [entry.name for entry in listed]
     if RUN_FILE not in names and any(map(is_log_name, names)):
+        if link := next((e.name for e in listed if e.link and is_log_name(e.name)), ""):
+            # Its size and times are those of the link: a change of the log would not be seen.
+            return _refused(place, f"{link} is a symbolic link")
         kind, cost = UnitKind.AERON_LOGS, cost * AERON_LOG_COST
     return _with_times(Unit(kind, str(place), cost), listed, changed_ns)
 

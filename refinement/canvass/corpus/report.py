@@ -27,6 +27,7 @@ from canvass.conformance.verdict import (
 )
 from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.plan import TASK_COST, UnitKind, on_this_machine, unit_at
+from canvass.corpus.rows import step_name
 from canvass.corpus.storage import Place, place_of
 from canvass.corpus.summary import VERDICTS, Cluster, Summary, in_part_text
 from canvass.tlc.errors import TlcError
@@ -114,9 +115,8 @@ def _clusters(
     for one in summary.clusters:
         mark = "" if fresh is None else ("new" if one.identity in fresh else "known")
         count = f"{one.count:,} in {counted(one.runs, 'run')}"
-        place = text(
-            f"{one.example_run_id}, member {one.example_member_id}, step {one.example_step}"
-        )
+        step = step_name(one.example_member_id, one.example_step)
+        place = text(f"{one.example_run_id}, {step}")
         if one.identity in examples:
             place = f'<a href="{text(examples[one.identity])}">{place}</a>'
         yield f'<section class="cause"><h3><code>{text(one.name)}</code>: {count}'

@@ -249,11 +249,16 @@ def verdict_rows(
         )
 
 
+def step_name(member: int, step: int, between: str = ", ") -> str:
+    """Name a step of a member; without its number, -1, the line of a log that no step prints."""
+    return f"member {member}" + (f"{between}step {step}" if step >= 0 else "")
+
+
 def reason_text(found: RunVerdict) -> str:
     """Return in one line why a run does not conform, or what was not checked; else empty."""
     if found.divergences:
         first = found.divergences[0]
-        return f"member {first.member}, step {first.step}: {first.name}: {first.text}"
+        return f"{step_name(first.member, first.step)}: {first.name}: {first.text}"
     facts = [
         f"{fact.kind.value} member {fact.member_id}"
         + (f" step {fact.step}" if fact.step > 0 else "")

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -342,7 +343,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
     cluster_session_id: int | None = None
     timestamp: int | None = None
     payload: str | None = None
-    log_position: int | None = None
+    log_position: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +360,9 @@ class Acknowledgements:
 def _lines(path: Path) -> Iterator[bytes]:
     opener = gzip.open if path.name.endswith(".gz") else open
     with opener(path, "rb") as file:
+        # Some editors write a byte order mark at the beginning of a file.
+        if line := file.readline(MAX_LINE + 1).removeprefix(BOM_UTF8):
+            yield line
         while line := file.readline(MAX_LINE + 1):
             yield line
 

@@ -2,23 +2,17 @@
 
 Memory is bounded, as only the lines of the last elections are kept, and the last dangers. Members
 report positions all the time; only the latest reports before each other line are kept. Clocks are
-compared by all lines, before any is left out.
-
-Logs are read as they grow: rolled files, truncated files, new members. If a file is rolled, or
-copied and truncated, the lines read from it have its new name from then on.
+compared by all lines, before any is left out. `followed_logs` reads the lines.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from canvass.explanation.evidence import Evidence
 from canvass.explanation.leaderships import ALIVE_NS, Leadership, sentence_of
@@ -26,9 +20,7 @@ from canvass.explanation.report import Explanation, explain
 from canvass.explanation.risks import FEW_DISKS, TRUNCATED, RiskReport
 from canvass.explanation.timeline import CLOSED, HostClock, timeline_of
 from canvass.traces.aeron_log.clocks import ClockBounds, ClockedLog
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-from canvass.traces.aeron_log.logs import MemberLog, members_named, read_cluster
-from canvass.traces.aeron_log.parser import LogParser
+from canvass.traces.aeron_log.logs import MemberLog, members_named
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
     AppendPosition,
@@ -40,245 +32,7 @@ from canvass.traces.aeron_log.records import (
     ProcessStart,
     StateChange,
 )
-from canvass.traces.aeron_log.source import LogSource
 from canvass.traces.releases import GrowingReleases
-
-_CURRENT: Final = re.compile(r"member-([0-9]{1,9})\.log")
-_ROLLED: Final = re.compile(r"member-([0-9]{1,9})\.log\.[0-9]{1,9}(?:\.gz|\.zst)?")
-_HEAD_BYTES: Final = 4096
-"""The beginning of a file, by which a copy of it is known: its header, or the first stamps."""
-CHUNK_BYTES: Final = 1 << 20
-"""Bytes read of one file at once, so that a busy member does not delay the others."""
-
-
-class FollowedLog:
-    """The log of one member, as far as it has been read.
-
-    Parameters
-    ----------
-    path
-        The file that is being written; it need not be there yet.
-    rolled
-        Files that were rolled before, in the order in which they were written.
-
-    Attributes
-    ----------
-    names
-        Names of the files read; a record's ``file`` is an index into it.
-    lines
-        How many records have been read.
-    read_bytes
-        How much has been read.
-    """
-
-    def __init__(self, path: Path, rolled: list[Path]) -> None:
-        self.path = path
-        self.names: list[str] = []
-        self.lines = 0
-        self.read_bytes = 0
-        self._parser = LogParser(max_lines=sys.maxsize)
-        self._rolled = rolled
-        self._pieces: Iterator[list[LogRecord]] = iter(())
-        self._file: BinaryIO | None = None
-        self._inode = 0
-        self._inodes: set[int] = set()
-        self._head = b""
-
-    def read(self) -> tuple[list[LogRecord], bool]:
-        """Read lines written since the last call: at most a piece of one file.
-
-        Returns
-        -------
-        tuple
-            Records in the order of the lines, and whether the end of the file was reached.
-
-        Raises
-        ------
-        AeronLogError
-            If a file is not an event log.
-        """
-        piece = next(self._pieces, None)
-        if piece is None and self._rolled:
-            self._pieces = self._whole(self._rolled.pop(0))
-            piece = next(self._pieces)
-        if piece is not None:
-            self.lines += len(piece)
-            return piece, False
-        if self._file is None and not self._open():
-            return [], True
-        assert self._file is not None
-        data = b"" if self._is_rewritten(self._file) else self._file.read(CHUNK_BYTES)
-        self.read_bytes += len(data)
-        self._head += data[: _HEAD_BYTES - len(self._head)]
-        found = list(self._parser.feed(data))
-        at_end = len(data) < CHUNK_BYTES
-        if at_end and self._has_changed():
-            if self._is_rewritten(self._file):
-                rest = self._rest_of_copy(self._file.tell())
-            else:
-                rest = self._file.read()
-            self.read_bytes += len(rest)
-            found += self._parser.feed(rest)
-            self.close()
-            self._find_rolled()
-            found += self._parser.end_file()
-            at_end = False
-        self.lines += len(found)
-        return found, at_end
-
-    def files(self) -> list[Path]:
-        """The files that are there now, the oldest first, the one that is written last."""
-        rolled = [
-            path
-            for path in self.path.parent.glob(f"{self.path.name}.*")
-            if _ROLLED.fullmatch(path.name)
-        ]
-        rolled.sort(key=lambda path: path.stat().st_mtime_ns)
-        return [*rolled, self.path] if self.path.is_file() else rolled
-
-    def _whole(self, path: Path) -> Iterator[list[LogRecord]]:
-        """The records of a rolled file, in pieces of bounded size."""
-        source = LogSource(path)
-        self._inodes.add(path.stat().st_ino)
-        self._parser.begin_file(str(path))
-        self.names.append(path.name)
-        for piece in source.pieces():
-            self.read_bytes += len(piece)
-            yield list(self._parser.feed(piece))
-        yield list(self._parser.end_file(cut=source.cut))
-
-    def _open(self) -> bool:
-        try:
-            self._file = self.path.open("rb", buffering=0)
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            reason = error.strerror or "cannot be read"
-            raise AeronLogError(str(self.path), 0, 0, LogCode.UNREADABLE, reason) from None
-        self._inode = os.fstat(self._file.fileno()).st_ino
-        self._inodes.add(self._inode)
-        self._head = b""
-        self._parser.begin_file(str(self.path))
-        self.names.append(self.path.name)
-        return True
-
-    def _has_changed(self) -> bool:
-        """Whether the file has been rolled or rewritten since it was opened."""
-        assert self._file is not None
-        try:
-            there = self.path.stat()
-        except FileNotFoundError:
-            return False
-        return there.st_ino != self._inode or self._is_rewritten(self._file)
-
-    def _is_rewritten(self, file: BinaryIO) -> bool:
-        """Whether the open file has been truncated, and perhaps written again."""
-        is_shorter = os.fstat(file.fileno()).st_size < file.tell()
-        return is_shorter or os.pread(file.fileno(), len(self._head), 0) != self._head
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _rest_of_copy(self, offset: int) -> bytes:
-        """Bytes from ``offset`` on in the copy of a file that was copied and then truncated."""
-        for path in self._unread():
-            with path.open("rb") as copy:
-                if self._head and copy.read(len(self._head)) == self._head:
-                    self.names[-1] = path.name
-                    self._inodes.add(path.stat().st_ino)
-                    copy.seek(offset)
-                    return copy.read()
-        return b""
-
-    def _find_rolled(self) -> None:
-        """Find the name that the file was given when it was rolled, and files that were written
-        and rolled since then.
-        """
-        for path in self.path.parent.glob(f"{self.path.name}.*"):
-            if path.stat().st_ino == self._inode:
-                self.names[-1] = path.name
-        self._rolled = _in_order(self._unread())
-
-    def _unread(self) -> list[Path]:
-        """The rolled files that were not read. A packed file is a copy of one that was."""
-        return [
-            path
-            for path in self.path.parent.glob(f"{self.path.name}.*")
-            if re.fullmatch(r"\.[0-9]{1,9}", path.suffix) and path.stat().st_ino not in self._inodes
-        ]
-
-
-class FollowedLogs:
-    """The logs in a folder; a member whose log comes later is found, too.
-
-    Parameters
-    ----------
-    folder
-        Holds ``member-<id>.log``, and beside it the files that were rolled.
-
-    Attributes
-    ----------
-    members
-        By member id, as the file names say.
-
-    Raises
-    ------
-    AeronLogError
-        If the folder cannot be listed.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.members: dict[int, FollowedLog] = {}
-        self.look()
-
-    def look(self) -> None:
-        """Find logs that are new in the folder."""
-        try:
-            names = sorted(path.name for path in self.folder.iterdir())
-        except OSError as error:
-            reason = error.strerror or "cannot be listed"
-            raise AeronLogError(str(self.folder), 0, 0, LogCode.UNREADABLE, reason) from None
-        for name in names:
-            match = _CURRENT.fullmatch(name) or _ROLLED.fullmatch(name)
-            if match is None or int(match[1]) in self.members:
-                continue
-            member_id = int(match[1])
-            rolled = [self.folder / one for one in names if _is_rolled(one, member_id)]
-            path = self.folder / f"member-{match[1]}.log"
-            self.members[member_id] = FollowedLog(path, _in_order(rolled))
-
-    def __enter__(self) -> FollowedLogs:
-        return self
-
-    def __exit__(self, *caught: object) -> None:
-        for log in self.members.values():
-            log.close()
-
-    def read(self) -> tuple[dict[int, list[LogRecord]], bool]:
-        """Read the new lines of every member, and say whether all of them were read."""
-        found, at_end = {}, True
-        for member_id, log in self.members.items():
-            found[member_id], reached = log.read()
-            at_end &= reached
-        return found, at_end
-
-
-def _is_rolled(name: str, member_id: int) -> bool:
-    match = _ROLLED.fullmatch(name)
-    return match is not None and int(match[1]) == member_id
-
-
-def _in_order(paths: list[Path]) -> list[Path]:
-    """Files in the order in which they were written, by their headers: numbers do not show it."""
-    if len(paths) < 2:
-        return paths
-    logs = read_cluster(paths)
-    return [path for log in logs.members.values() for path in log.files]
-
 
 MAX_RECORDS: Final = 1_500
 """Records of one member. If an explanation has more, old ones are forgotten after it."""

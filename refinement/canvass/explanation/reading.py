@@ -77,9 +77,11 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
         offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
         return timeline, states_of_run(run, offsets), ""
     logs = read_cluster([path])
+    logs.need_lines()
     timeouts = beside(path if path.is_dir() else path.parent)
     timeline = make_timeline(logs.members, logs.missing, timeouts)
     timeline.releases = releases_of(logs)
+    timeline.ignored = logs.ignored
     if not infer:
         return timeline, None, "the logs were not imported"
     states, why = infer_states(logs, timeline)

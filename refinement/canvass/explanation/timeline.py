@@ -157,6 +157,8 @@ class Timeline:
         The timeouts in the files of the logs or the run, in ns by property.
     releases
         The releases that wrote the logs, and the revision for them; None if a run does not say.
+    ignored
+        Names of files that resemble names of logs. These files are not read.
     """
 
     members: dict[int, MemberTimeline]
@@ -164,6 +166,7 @@ class Timeline:
     missing: tuple[int, ...]
     timeouts: Mapping[str, int] = field(default_factory=dict)
     releases: LogReleases | None = None
+    ignored: tuple[str, ...] = ()
     _merged: dict[tuple[type[Line], ...], list[tuple[int, int, int]]] = field(
         default_factory=dict, repr=False
     )

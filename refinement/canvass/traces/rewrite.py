@@ -93,7 +93,13 @@ def written_aside(out: Path) -> Iterator[Path]:
     if not is_there:
         out.parent.mkdir(parents=True, exist_ok=True)
     place = out if is_there else out.parent
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=place) as aside:
+    try:
+        # With the name of ``out`` the name could be too long.
+        made = tempfile.TemporaryDirectory(prefix=".canvass-", dir=place)
+    except OSError as error:
+        error.filename = str(out)
+        raise
+    with made as aside:
         folder = Path(aside) / "run"
         try:
             with file_named_in_errors(folder):

@@ -1,7 +1,8 @@
 """Files as streams of bytes: plain, gzip or zstandard, by the suffix, with bounded memory.
 
-Only this module of the package opens trace files for reading. It follows no links and reads regular
-files only. It does not know what the bytes mean.
+Only this module of the package opens trace files for reading, and regular files only. Of links it
+follows those of event logs. It follows no link in a run: the run may be a stranger's, and reports
+show what is in its files. This module does not know what the bytes mean.
 """
 
 from __future__ import annotations

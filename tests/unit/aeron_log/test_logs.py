@@ -158,16 +158,25 @@ def test_a_folder_gives_its_members_and_says_what_is_missing(tmp_path: Path) -> 
     assert logs.ignored == ("member-1.log.bz2", "member1.log")
 
 
-def test_a_log_that_is_a_link_or_a_pipe_is_refused_and_not_missing(tmp_path: Path) -> None:
+def test_a_link_to_a_log_is_read_in_a_folder_and_by_name(tmp_path: Path) -> None:
+    log = write(tmp_path, "elsewhere", LOG)
+    (folder := tmp_path / "logs").mkdir()
+    (folder / "member-0.log").symlink_to(log)
+
+    assert read_cluster([folder]).members[0].records == read_cluster([log]).members[0].records
+    assert read_cluster([folder / "member-0.log"]).members.keys() == {0}
+
+
+def test_a_log_that_is_a_pipe_or_a_link_to_none_is_refused_and_not_missing(tmp_path: Path) -> None:
     write(tmp_path, "member-0.log", LOG)
-    (tmp_path / "member-1.log").symlink_to(tmp_path / "member-0.log")
-    link = refused(tmp_path)
-    (tmp_path / "member-1.log").unlink()
     os.mkfifo(tmp_path / "member-1.log")
+    (tmp_path / "member-2.log").symlink_to("member-1.log")
     pipe = refused(tmp_path)
+    (tmp_path / "member-1.log").unlink()
+    link = refused(tmp_path)
 
     assert (link.code, pipe.code) == (LogCode.UNREADABLE, LogCode.UNREADABLE)
-    assert "member-1.log: a symbolic link" in str(link)
+    assert "member-2.log: No such file or directory" in str(link)
     assert "member-1.log: not a regular file" in str(pipe)
 
 

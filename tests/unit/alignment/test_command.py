@@ -11,7 +11,7 @@ import pytest
 from canvass.cli.main import run
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.alignment.run_events import RunWriter
-from support.aeron_runs import captures, lines_of, write_logs
+from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
 
 CAPTURE = captures()[0]
 
@@ -126,6 +126,20 @@ def test_an_output_that_is_there_already(
     assert "is there already" in capsys.readouterr().err
 
 
+def test_an_output_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not the folder that the run is written to before it is complete."""
+    code = run(["import", "aeron", str(CAPTURE), "--out", "/proc/run"])
+
+    assert code == 2
+    assert capsys.readouterr().err == "canvass: /proc/run: No such file or directory\n"
+
+
+def test_an_output_may_have_the_longest_name_of_a_file(tmp_path: Path) -> None:
+    import_logs([CAPTURE], tmp_path / ("x" * 255))
+
+    assert (tmp_path / ("x" * 255) / "run.json").is_file()
+
+
 def test_an_import_that_is_interrupted_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +191,21 @@ def test_what_share_of_the_run_lines_show(
     whole, part = shares
     assert 0.9 < whole["messages"]["observed"] / whole["messages"]["total"] <= 1
     assert part["messages"]["observed"] < 0.6 * whole["messages"]["observed"]
+
+
+@pytest.mark.parametrize(("member", "begin", "end"), [(0, 0.3, 1), (0, 0, 0.3), (1, 0.3, 1)])
+def test_no_more_is_observed_than_is_there_if_a_log_is_truncated(
+    tmp_path: Path, member: int, begin: float, end: float
+) -> None:
+    """Members receive messages that the member sent in steps whose lines are missing."""
+    logs = {member_id: list(lines_of(SAMPLES[-1], member_id)) for member_id in range(3)}
+    count = len(logs[member])
+    logs[member] = logs[member][int(count * begin) : int(count * end)]
+    summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+
+    assert any("lines are missing" in one for one in summary.missing)
+    assert summary.observed["messages"].total > 0
+    assert all(one.observed <= one.total for one in summary.observed.values())
 
 
 def test_the_share_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

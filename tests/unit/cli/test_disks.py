@@ -181,8 +181,25 @@ def test_a_client_without_an_answer_is_refused(command: Command, tmp_path: Path)
     assert (code, err) == (2, f"canvass: {client}: the file has no answer to a client\n")
 
 
+def test_the_file_of_a_client_may_begin_with_a_byte_order_mark(
+    command: Command, tmp_path: Path
+) -> None:
+    client = tmp_path / "client.jsonl"
+    ended = {}
+    for encoding in ("utf-8", "utf-8-sig"):
+        client.write_text('{"logPosition": 64}\n', encoding=encoding)
+        ended[encoding] = command("disks", COMMITTED / "1.53-tight-242", "--client", client)
+
+    assert ended["utf-8"][0] != 2
+    assert ended["utf-8"] == ended["utf-8-sig"]
+
+
 @pytest.mark.parametrize(
-    "line", ["{}", "nothing", '{"timestamp": "1"}', '{"clusterSessionId": 1, "other": 2}']
+    "line",
+    [
+        *("{}", "nothing", '{"timestamp": "1"}', '{"clusterSessionId": 1, "other": 2}'),
+        '{"logPosition": -64}',
+    ],
 )
 def test_a_wrong_line_of_the_client_is_named(command: Command, tmp_path: Path, line: str) -> None:
     client = tmp_path / "client.jsonl"

@@ -10,6 +10,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 import typer
@@ -17,6 +18,8 @@ import typer
 from canvass.cli import main
 from canvass.spec import SpecError
 from canvass.tlc import JavaError
+from support.aeron_runs import SAMPLES
+from support.interrupting import heed_interrupts
 
 
 @pytest.fixture
@@ -160,6 +163,53 @@ def test_a_reader_that_has_gone_is_not_complained_of(words: list[str]) -> None:
         os.close(writing)
 
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("module", ["typer", "canvass.cli.output", "canvass.cli.doctor"])
+def test_an_interrupt_while_modules_are_imported_is_one_line(module: str) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from canvass.cli.start import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "doctor"],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=heed_interrupts,
+    )
+
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "canvass: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["explain", str(SAMPLES[0]), "--no-infer"], "standard output"),
+        (["explain", str(SAMPLES[0]), "--no-infer", "--format", "json"], "standard output"),
+        (["check", "--list"], "standard output"),
+        (["explain", str(SAMPLES[0]), "--no-infer", "--html", "/dev/full"], "/dev/full"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named(words: list[str], name: str) -> None:
+    full = "/dev/full" if name == "standard output" else os.devnull
+    with Path(full).open("w") as target:
+        done = subprocess.run(
+            [sys.executable, "-m", "canvass.cli.main", *words],
+            stdout=target,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (2, f"canvass: {name}: No space left on device\n")
 
 
 def test_help_imports_nothing_heavy() -> None:

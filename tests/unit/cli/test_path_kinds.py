@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -201,6 +202,21 @@ def test_the_command_that_is_meant_can_be_typed(
     _, _, err = command("verify", logs)
 
     assert f"`canvass import aeron '{logs}' --out my-run`" in err
+
+
+def test_paths_that_are_not_utf_8_are_escaped(command: Command, tmp_path: Path) -> None:
+    """The file system gives the bytes as lone surrogates, which JSON in UTF-8 cannot hold."""
+    logs = tmp_path / os.fsdecode(b"caf\xe9")
+    logs.mkdir()
+    log = shutil.copy(SAMPLES[0] / "member-0.log.gz", logs / os.fsdecode(b"m\xe9.log.gz"))
+    code, out, _ = command("import", "aeron", log, "--out", logs / "run", "--format", "json")
+
+    assert code == 3  # The logs of the other members are missing.
+    assert json.loads(out)["members"][0]["files"] == ["m\\udce9.log.gz"]
+    code, out, _ = command("verify", logs / "run", "--format", "json")
+
+    assert code == 3
+    assert json.loads(out)["runs"][0]["path"].endswith("/caf\\udce9/run")
 
 
 def test_a_folder_of_another_kind_among_runs_is_a_row_that_says_what_it_is(

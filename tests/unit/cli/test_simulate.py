@@ -127,6 +127,16 @@ def test_a_run_with_lost_disks_is_not_recorded(command: Command, tmp_path: Path)
     assert not (tmp_path / "corpus").exists()
 
 
+@pytest.mark.parametrize("members", [1, 2])
+def test_losses_of_disks_that_cannot_happen_are_refused(command: Command, members: int) -> None:
+    options = {"seed": 1, "member_count": members, "faults": {"disk_loss_mean": 5}}
+    for words in (("--disk-loss", "--members", members), ("--options", json.dumps(options))):
+        code, out, err = command("simulate", *words)
+
+        assert (code, out) == (2, "")
+        assert "no disk is lost in a cluster of fewer than 3 members" in err
+
+
 @pytest.mark.parametrize(
     ("options", "shown"),
     [

@@ -111,6 +111,7 @@ def test_a_run_of_a_data_set_is_named(command: Command, run_folder: Path, tmp_pa
         (("--member", "3"), "the run has 3 members"),
         (("--from", "0:9", "--to", "0:3"), "comes after"),
         (("--around", "0:1", "--to", "0:3"), "exclude each other"),
+        (("--context", "3"), "--context requires --around"),
         (("--run", "other"), "there is no run other"),
     ],
 )

@@ -5,7 +5,9 @@ Nothing waits here: lines are written, then the command's own poll reads them.
 
 from __future__ import annotations
 
+import gzip
 import io
+import os
 import shlex
 import socket
 import sys
@@ -19,8 +21,9 @@ from rich.console import Console
 from canvass.cli import watch
 from canvass.cli.metrics_server import serve
 from canvass.cli.watch import Checked, Display, ExitOn, LiveCheck, Watch, poll
-from canvass.explanation import picture
-from canvass.explanation.picture import FollowedLogs, Picture
+from canvass.explanation import followed_logs, picture
+from canvass.explanation.followed_logs import FollowedLogs
+from canvass.explanation.picture import Picture
 from canvass.traces.aeron_log.logs import read_cluster
 from support.aeron_runs import HOSTS, lines_of
 
@@ -75,7 +78,7 @@ class Watching:
     def __init__(self, folder: Path, exit_on: ExitOn, command: str | None) -> None:
         self.out = io.StringIO()
         self.logs = FollowedLogs(folder)
-        self.state = Watch(self.logs, Picture(), LiveCheck(self.logs))
+        self.state = Watch(self.logs, Picture(), LiveCheck(folder))
         self.display = Display(Console(file=self.out, width=1000, soft_wrap=True))
         self.exit_on, self.command = exit_on, command
 
@@ -253,7 +256,7 @@ def test_nothing_is_announced_before_all_logs_are_read(
     tmp_path: Path, watching: Callable[..., Watching], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The logs differ in length. Else the end of the shortest one would look like a silence."""
-    monkeypatch.setattr(picture, "CHUNK_BYTES", 10_000)
+    monkeypatch.setattr(followed_logs, "CHUNK_BYTES", 10_000)
     Writing(LOSES, tmp_path / "logs").until(200)
     one = watching()
     pieces = 0
@@ -280,7 +283,8 @@ def test_a_folder_without_a_log_is_one_line(command: Command, tmp_path: Path) ->
     code, out, err = command("watch", tmp_path, "--once")
 
     assert (code, out) == (2, "")
-    assert err == f"canvass: {tmp_path}: there is no member-<id>.log\n"
+    assert err.startswith(f"canvass: {tmp_path}: there is no member-<id>.log, ")
+    assert err.count("\n") == 1
 
 
 def test_a_log_is_not_its_folder(command: Command, tmp_path: Path) -> None:
@@ -293,13 +297,119 @@ def test_a_log_is_not_its_folder(command: Command, tmp_path: Path) -> None:
         assert err == f"canvass: {log}: a file: name the folder of the members' logs{hint}\n"
 
 
-def test_packed_logs_are_for_another_command(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "member-0.log.gz").write_bytes(b"")
+UNREADABLE: dict[str, tuple[Callable[[str], bytes], str]] = {
+    "utf-16": (lambda text: text.encode("utf-16"), "the file is UTF-16: convert it to UTF-8"),
+    "prefix": (
+        lambda text: text.replace("[", "web-1 | [").encode(),
+        "remove 'web-1 | ', which is before the stamp",
+    ),
+    "binary": (lambda text: bytes(range(256)) * (len(text) // 256), "no line is of the form"),
+}
+"""Logs that no command can read: how their bytes are made of the text, and what is said."""
 
-    code, _, err = command("watch", tmp_path, "--once")
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("words", [("watch", "--once", "--verify", "0"), ("explain",)])
+def test_logs_that_cannot_be_read_end_the_command_with_2(
+    command: Command, tmp_path: Path, kind: str, words: tuple[str, ...]
+) -> None:
+    bytes_of, reason = UNREADABLE[kind]
+    for i in range(3):
+        rows = [line for line in lines_of(KEEPS, i) if line.startswith("[")]
+        (tmp_path / f"member-{i}.log").write_bytes(bytes_of("\n".join([*rows[:300], ""])))
+
+    code, out, err = command(*words, tmp_path)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"canvass: {tmp_path / 'member-0.log'}:")
+    assert reason in err
+    assert err.count("\n") == 1
+
+
+def test_each_file_that_is_no_log_is_named_once_while_logs_are_watched(
+    tmp_path: Path, watching: Callable[..., Watching], capsys: pytest.CaptureFixture[str]
+) -> None:
+    writing = Writing(KEEPS, tmp_path / "logs")
+    writing.until(5)
+    (tmp_path / "logs" / "member-2.log").write_text("some text\n", encoding="utf-16")
+    (tmp_path / "logs" / "member-0 (copy).log").write_text("")
+    os.mkfifo(tmp_path / "logs" / "member-3.log")
+    (tmp_path / "logs" / "member-4.log").symlink_to("nowhere")
+    one = watching()
+    one.poll()
+    one.poll()
+
+    *left_out, fault = capsys.readouterr().err.splitlines()
+    assert left_out == [
+        f"canvass: {tmp_path}/logs/member-0 (copy).log: not read: the name is not that of a log",
+        f"canvass: {tmp_path}/logs/member-3.log: not read: not a regular file",
+        f"canvass: {tmp_path}/logs/member-4.log: not read: No such file or directory",
+    ]
+    assert fault.startswith(f"canvass: {tmp_path}/logs/member-2.log:1:1: no line is of the form ")
+
+
+@pytest.mark.parametrize("words", [("watch", "--once"), ("explain",)])
+def test_a_file_whose_name_resembles_that_of_a_log_is_named(
+    command: Command, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    Writing(KEEPS, tmp_path).until(5)
+    for name in ("member-1.log.bak", "member-2 (copy).log"):
+        (tmp_path / name).write_text("")
+
+    code, _, err = command(*words, tmp_path)
+
+    assert code == 0
+    assert err == (
+        "canvass: not read, as the name is not that of a log:"
+        " member-1.log.bak, member-2 (copy).log\n"
+    )
+
+
+def test_packed_logs_and_links_are_watched(command: Command, tmp_path: Path) -> None:
+    logs, elsewhere = tmp_path / "logs", tmp_path / "elsewhere"
+    logs.mkdir()
+    elsewhere.mkdir()
+    Writing(KEEPS, elsewhere).until(100)
+    for i in (0, 2):
+        (logs / f"member-{i}.log").symlink_to(elsewhere / f"member-{i}.log")
+    packed = gzip.compress((elsewhere / "member-1.log").read_bytes())
+    (logs / "member-1.log.gz").write_bytes(packed)
+
+    code, out, err = command("watch", logs, "--once")
+
+    assert (code, err) == (0, "")
+    assert out.startswith("3 members, 3 logs, ")
+    assert out.endswith("verdict: CONFORMS\n")
+
+
+@pytest.mark.parametrize(
+    "words", [("watch", "--once"), ("explain",), ("import", "aeron", "--out", "run")]
+)
+def test_empty_logs_are_named_as_such(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for i in range(2):
+        (tmp_path / f"member-{i}.log").write_text("")
+
+    code, out, err = command(*words, tmp_path)
+
+    assert (code, out) == (2, "")
+    log = tmp_path / "member-0.log"
+    assert err == f"canvass: {log}: the log is empty and all others (NO_LOG)\n"
+
+
+def test_logs_that_cannot_be_checked_end_the_command_with_2(
+    command: Command, tmp_path: Path
+) -> None:
+    """A log of starts alone shows something, and is nothing that could be verified."""
+    text = "[10.000000000] log started 2026-11-28 03:00:10.000+0000\n"
+    (tmp_path / "member-0.log").write_text(text)
+
+    code, out, _ = command("watch", tmp_path, "--once")
 
     assert code == 2
-    assert f"there is no member-<id>.log; `canvass explain {tmp_path}` reads packed logs" in err
+    assert "verdict: not checked: canvass: " in out
 
 
 def test_a_verdict_is_announced_once(watching: Callable[..., Watching]) -> None:

@@ -55,6 +55,18 @@ def test_links_and_odd_names_are_refused_and_stop_nothing(tmp_path: Path) -> Non
     assert {unit.code for unit in units} == {Code.BAD_NAME.value, ""}
 
 
+def test_a_folder_with_a_linked_log_is_refused(tmp_path: Path) -> None:
+    """Size and times of a link do not change with the log: a change would not be checked."""
+    (tmp_path / "elsewhere.log").write_bytes(b"")
+    (tmp_path / "corpus" / "logs").mkdir(parents=True)
+    (tmp_path / "corpus" / "logs" / "member-0.log").symlink_to(tmp_path / "elsewhere.log")
+
+    (unit,) = list_units([tmp_path / "corpus"])
+
+    assert (unit.kind, unit.code) == (UnitKind.REFUSED, Code.BAD_NAME.value)
+    assert unit.reason == "member-0.log is a symbolic link"
+
+
 def test_folders_of_aeron_logs_are_recognised_by_their_files(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()

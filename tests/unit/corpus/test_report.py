@@ -9,9 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from canvass.cli import batch
 from canvass.cluster.rules import Rules
+from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
 from canvass.corpus.edges import ActionSteps, GraphCoverage
 from canvass.corpus.report import render
+from canvass.corpus.rows import reason_text
 from canvass.corpus.summary import (
     BadBaseline,
     Cluster,
@@ -256,6 +259,28 @@ def test_an_example_is_a_link_beside_the_page() -> None:
     )
 
     assert seen.links == ["examples/1.html"]
+
+
+def test_a_line_that_no_step_prints_is_named_without_a_step(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The import of a log ended at the line, so the divergence has no step."""
+    line = cluster("AeronLog", example_step=-1, example_reason="member-1.log:7: differs")
+    one = summary({"DIVERGES": 1}, clusters=[line, cluster()], cluster_count=2)
+    batch._show(one, None, None)
+    shown = capsys.readouterr().out
+    seen = Seen(render(one)).text
+    wrong = Divergence(DivergenceClass.IMPLEMENTATION_STEP, "AeronLog", 1, -1, "differs")
+
+    assert "such as corpus/run-1 member 1: member-1.log:7: differs" in shown
+    assert "such as corpus/run-1 member 1 step 17: differs" in shown
+    assert "run-1, member 1, step 17" in seen
+    assert "-1" not in shown.replace("run-1", "").replace("member-1", "")
+    assert "step -1" not in seen
+    assert (
+        reason_text(RunVerdict("run", "run", Verdict.DIVERGES, divergences=(wrong,)))
+        == "member 1: AeronLog: differs"
+    )
 
 
 def test_a_cause_is_one_card_with_all_its_runs_and_commands_that_hold(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from typing import TypeAlias
 import pytest
 
 from canvass.explanation import picture as picture_module
+from canvass.explanation.followed_logs import FollowedLogs
 from canvass.explanation.metrics import render
-from canvass.explanation.picture import FollowedLogs, KeptRecords, News, Picture
+from canvass.explanation.picture import KeptRecords, News, Picture
 from canvass.explanation.report import Explanation, explain
 from canvass.explanation.timeline import HostClock, make_timeline
 from canvass.traces.aeron_log.errors import AeronLogError

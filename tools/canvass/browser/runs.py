@@ -58,6 +58,7 @@ class EventSources:
     def __init__(self, path: Path, run_id: str, logs: Path | None = None) -> None:
         found = _of_folder(path) if path.is_dir() else _of_data_set(path, run_id)
         self._sources = {(member, step): source for member, step, source in found}
+        self._given = logs is not None
         self._folders = (path, path.parent) if logs is None else (logs, logs.parent)
 
     def __bool__(self) -> bool:
@@ -79,12 +80,13 @@ class EventSources:
             return ()
 
     def _log(self, name: str) -> Path | None:
-        # The run may be a stranger's: only a log with a plain name is read, no other file.
+        # The run may be a stranger's: only a log with a plain name is read, no other file. The user
+        # has named the folder ``logs``: links in it are followed, as the import has done.
         if Path(name).name != name or ".log" not in name:
             return None
         for folder in self._folders:
             found = folder / name
-            if found.is_file() and not found.is_symlink():
+            if found.is_file() and (self._given or not found.is_symlink()):
                 return found
         return None
 

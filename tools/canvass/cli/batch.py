@@ -16,7 +16,14 @@ import typer
 from canvass.cli.batch_verify import Engines, Report, Request, check_request, verify_due, verify_new
 from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.options import Output
-from canvass.cli.output import CommandError, Format, complain, emit, result_console
+from canvass.cli.output import (
+    CommandError,
+    Format,
+    complain,
+    emit,
+    json_line,
+    result_console,
+)
 from canvass.corpus.engine import EngineName
 from canvass.traces.counts import counted
 
@@ -288,7 +295,7 @@ def _show_new(summary: Summary, identity: str, output: Format) -> None:
         import msgspec
 
         row = msgspec.to_builtins(summary) | {"verificationId": identity}
-        print(msgspec.json.encode(row).decode(), flush=True)
+        print(json_line(row).decode(), flush=True)
         return
     from canvass.corpus.summary import totals
 
@@ -376,6 +383,7 @@ def _register_submit(batch: typer.Typer) -> None:
 def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     """Print the result for a person: verdicts, then the clusters of divergences."""
     from canvass.conformance.report import shared_id_remark
+    from canvass.corpus.rows import step_name
     from canvass.corpus.summary import in_part_text, name_of, totals, verdict_counts
 
     console = result_console()
@@ -390,10 +398,10 @@ def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
         mark = "" if new is None else (" (new)" if one.identity in fresh else " (known)")
         example = name_of(one.example_source, one.example_run_id)
         runs = counted(one.runs, "run")
+        step = step_name(one.example_member_id, one.example_step, " ")
         console.print(
             f"  {one.divergence_class} {one.name}: {one.count:,} in {runs}{mark},"
-            f" such as {example} member {one.example_member_id}"
-            f" step {one.example_step}: {one.example_reason}"
+            f" such as {example} {step}: {one.example_reason}"
         )
     if summary.cluster_count > 20:
         more = counted(summary.cluster_count - 20, "more kind", "more kinds")

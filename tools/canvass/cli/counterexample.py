@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from canvass.cli.output import CommandError, complain, json_text
+from canvass.cli.output import CommandError, complain, json_text, write_file
 from canvass.cluster.messages import NULL_VALUE
 from canvass.lanes.of_counterexample import Tree, cluster_diagram, state_part, value_text
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
@@ -222,7 +222,7 @@ def export(found: Sequence[Counterexample], target: Path) -> None:
     for path, one in files:
         is_itf = path.name.endswith(_ITF)
         document: object = one.violation.to_itf(one.source) if is_itf else one.document()
-        path.write_text(json_text(document), encoding="utf-8")
+        write_file(path, json_text(document))
         complain(f"wrote {path}")
 
 

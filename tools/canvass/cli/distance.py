@@ -23,6 +23,7 @@ from canvass.cli.output import (
     CommandError,
     Format,
     complain,
+    write_file,
     write_json,
 )
 from canvass.distance.report import (
@@ -298,7 +299,7 @@ def _draw(reports: Sequence[MomentReport], wanted: str, target: Path) -> None:
     if not reports:
         complain("there is nothing to draw")
         return
-    target.write_text(curve(reports, f"steps to a violation of {wanted}"), encoding="utf-8")
+    write_file(target, curve(reports, f"steps to a violation of {wanted}"))
     complain(f"wrote {target}")
 
 

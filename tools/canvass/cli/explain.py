@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from canvass.cli.options import Output, Page, Settings, need_run_or_logs, read_settings
-from canvass.cli.output import CommandError, Format, complain, emit, result_console
+from canvass.cli.output import (
+    CommandError,
+    Format,
+    complain,
+    emit,
+    names_not_read,
+    result_console,
+    write_file,
+)
 from canvass.explanation.evidence import seconds_of, shown_ns
 from canvass.traces.counts import counted
 
@@ -20,11 +28,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from canvass.explanation.elections import ElectionReport
-    from canvass.explanation.evidence import Sentence
+    from canvass.explanation.evidence import Sentence, States
     from canvass.explanation.leaderships import Gap
     from canvass.explanation.report import Explanation
+    from canvass.explanation.timeline import Timeline
 
-NO_LINE: Final = (
+_NO_LINE: Final = (
     "no log has a line of the cluster; Aeron logs them with -Daeron.event.cluster.log=all"
 )
 _ROWS: Final = 12
@@ -69,14 +78,11 @@ def explain(
 
     canvass explain LOGDIR --format json | jq .leaderships
     """
-    from canvass.explanation.reading import read
     from canvass.explanation.report import explain as explain_timeline
 
     need_run_or_logs(source)
     settings = read_settings(setting)
-    timeline, states, why = read(source, infer=not no_infer)
-    if not timeline.members:
-        raise CommandError(f"{source}: {NO_LINE}")
+    timeline, states, why = read_timeline(source, infer=not no_infer)
     if why and not no_infer:
         complain(f"no states are inferred: {why}")
     found = explain_timeline(timeline, states, settings)
@@ -88,8 +94,26 @@ def explain(
     if html is not None:
         from canvass.explanation.report import to_html
 
-        html.write_text(to_html(found, source.absolute().name), encoding="utf-8")
+        write_file(html, to_html(found, source.absolute().name))
     emit(output, found, lambda: _show_part(found, election, member, source))
+
+
+def read_timeline(source: Path, *, infer: bool) -> tuple[Timeline, States | None, str]:
+    """Read logs or a run as `canvass.explanation.reading.read` does, and say what is left out.
+
+    Raises
+    ------
+    CommandError
+        If no log has a line.
+    """
+    from canvass.explanation.reading import read
+
+    timeline, states, why = read(source, infer=infer)
+    if timeline.ignored:
+        complain(names_not_read(timeline.ignored))
+    if not timeline.members:
+        raise CommandError(f"{source}: {_NO_LINE}")
+    return timeline, states, why
 
 
 def _show_part(found: Explanation, election: int | None, member: int | None, source: Path) -> None:

@@ -31,6 +31,7 @@ from canvass.cli.output import (
     json_text,
     result_console,
     say,
+    write_file,
 )
 from canvass.traces.counts import counted
 
@@ -273,7 +274,7 @@ def export(
         result_console().out(text, end="", highlight=False)
         return
     try:
-        out.write_text(text, encoding="utf-8")
+        write_file(out, text)
     except OSError as error:
         raise CommandError(f"{out} cannot be written: {error.strerror}") from None
 

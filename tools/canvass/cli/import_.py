@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from canvass.cli.options import Output, Settings, read_settings
-from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, Format, emit, result_console
+from canvass.cli.output import (
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    Format,
+    emit,
+    names_not_read,
+    result_console,
+)
 from canvass.cluster.rules import REVISIONS
 
 if TYPE_CHECKING:
@@ -120,8 +127,6 @@ _SHOWN: Final = 20
 def _print(summary: ImportSummary, out: Path, effort: int) -> None:
     from rich.table import Table
 
-    from canvass.lanes.model import visible
-
     console = result_console()
     table = Table(box=None, pad_edge=False)
     for name in ("member", "lines", "accounted", "steps", "observed", "inferred", "sends"):
@@ -143,9 +148,7 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
         for name, count in counts.items():
             console.print(f"{what} {name}: {count}")
     if summary.ignored:
-        more = f" and {len(summary.ignored) - _SHOWN} more" if len(summary.ignored) > _SHOWN else ""
-        names = ", ".join(visible(name) for name in summary.ignored[:_SHOWN])
-        console.print(f"not read, as the name is not that of a log: {names}{more}")
+        console.print(names_not_read(summary.ignored))
     if summary.foreign_lines:
         console.print(f"lines that are not the log's: {summary.foreign_lines}")
     for sentence in summary.missing[:_SHOWN]:

@@ -18,7 +18,14 @@ from typing import Annotated, Final
 import typer
 from typer.core import TyperGroup
 
-from canvass.cli.output import EXIT_CLOSED_PIPE, EXIT_ERROR, EXIT_INTERRUPTED, complain
+from canvass.cli.output import (
+    EXIT_CLOSED_PIPE,
+    EXIT_ERROR,
+    EXIT_INTERRUPTED,
+    STDOUT_NAME,
+    complain,
+)
+from canvass.traces.errors import file_named_in_errors
 
 COMMAND_MODULES = {
     "doctor": "canvass.cli.doctor",
@@ -131,7 +138,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             del os.environ[name]
     try:
         code = build_app(*words[:1])(args=arguments, prog_name="canvass", standalone_mode=False)
-        sys.stdout.flush()
+        with file_named_in_errors(STDOUT_NAME):
+            sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
         complain("interrupted")
         return EXIT_INTERRUPTED

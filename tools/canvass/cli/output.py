@@ -11,12 +11,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
+
+from canvass.traces.errors import file_named_in_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +40,9 @@ EXIT_INTERRUPTED: Final = 130
 """Ctrl-C: 128 + SIGINT."""
 EXIT_CLOSED_PIPE: Final = 141
 """The reader of stdout has closed it, as ``| head`` does: 128 + SIGPIPE."""
+
+
+STDOUT_NAME: Final = "standard output"
 
 
 class Format(str, Enum):
@@ -70,9 +75,26 @@ def text_of(path: Path) -> str:
         raise CommandError(f"{path} is not text: byte {error.start + 1} is not UTF-8") from None
 
 
+def json_line(value: object) -> bytes:
+    """Write a value as JSON, with escapes for the bytes of a path that are not UTF-8."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_escaped(msgspec.to_builtins(value)))
+
+
+def _escaped(value: Any) -> Any:
+    """A tree of plain values whose texts have escapes, as the lines on stderr have."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_escaped(key): _escaped(one) for key, one in value.items()}
+    return [_escaped(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def json_text(value: object) -> str:
     """Write a value as one indented JSON document, with a line break at its end."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    return msgspec.json.format(json_line(value), indent=2).decode() + "\n"
 
 
 def write_json(value: object) -> None:
@@ -96,12 +118,19 @@ def emit(
     others
         For further forms, such as ``junit``, a function that returns the text.
     """
-    if output.value == Format.JSON.value:
-        write_json(document() if callable(document) else document)
-    elif output.value in others:
-        sys.stdout.write(others[output.value]())
-    else:
-        show()
+    with file_named_in_errors(STDOUT_NAME):
+        if output.value == Format.JSON.value:
+            write_json(document() if callable(document) else document)
+        elif output.value in others:
+            sys.stdout.write(others[output.value]())
+        else:
+            show()
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file of the user; an error names the file."""
+    with file_named_in_errors(path):
+        path.write_text(text, encoding="utf-8")
 
 
 def progress_console() -> Console:
@@ -123,6 +152,19 @@ def say(text: str) -> None:
     from canvass.lanes.model import visible
 
     result_console().print(visible(text))
+
+
+_NAMES: Final = 20
+"""Names of files in one sentence."""
+
+
+def names_not_read(names: Sequence[str]) -> str:
+    """Say which files are not read, as their names only resemble those of logs."""
+    from canvass.lanes.model import visible
+
+    shown = ", ".join(visible(name) for name in names[:_NAMES])
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return f"not read, as the name is not that of a log: {shown}{more}"
 
 
 PIPE_WIDTH: Final = 120

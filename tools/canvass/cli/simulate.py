@@ -113,7 +113,9 @@ def register(app: typer.Typer) -> None:
         ] = "swarm",
         disk_loss: Annotated[
             bool,
-            typer.Option("--disk-loss", help="Let a member lose its disk; nothing is recorded."),
+            typer.Option(
+                "--disk-loss", help="Let one of three or more members lose its disk; no --out."
+            ),
         ] = False,
         out: Annotated[
             Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
@@ -139,6 +141,7 @@ def register(app: typer.Typer) -> None:
         canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
         """
         from canvass.selftest.simulation_series import CoverageMeter, Drawing, simulate_series
+        from canvass.simulation.faults import LEAST_TO_REPAIR
         from canvass.simulation.options import PROFILES, Options
 
         if out is not None and out.exists() and any(out.iterdir()):
@@ -161,6 +164,11 @@ def register(app: typer.Typer) -> None:
                     raise CommandError(f"--options has all values of one run; leave out --{option}")
         fixed = _options_of(options, out) if options else None
         base = fixed or Options(seed_start, members, revision.value, steps)
+        if (disk_loss or base.faults.disk_loss_mean) and base.member_count < LEAST_TO_REPAIR:
+            raise CommandError(
+                f"{counted(base.member_count, 'member')}: no disk is lost in a cluster of fewer"
+                f" than {LEAST_TO_REPAIR} members, as the others could not restore the entries"
+            )
         drawing = Drawing(fixed, None if coverage_guided else profile, disk_loss=disk_loss)
         meter = None
         if coverage or coverage_guided or graph:

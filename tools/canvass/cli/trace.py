@@ -405,9 +405,6 @@ def _write(pieces: Iterable[str], out: str) -> None:
         file.writelines(pieces)
 
 
-_CONTEXT: Final = 10
-
-
 def register(app: typer.Typer) -> None:
     """Add the command group to the application."""
     group = typer.Typer(help="Show, convert and shrink runs.", no_args_is_help=True)
@@ -428,8 +425,9 @@ def show(
         typer.Option(metavar="EVENT", help="The event to look at, MEMBER:STEP, such as 1:42."),
     ] = None,
     context: Annotated[
-        int, typer.Option(min=0, help="With --around: events before and after it.")
-    ] = _CONTEXT,
+        int | None,
+        typer.Option(min=0, help="With --around: events before and after it. Default: 10."),
+    ] = None,
     start: Annotated[
         str | None, typer.Option("--from", metavar="EVENT", help="The first event to show.")
     ] = None,
@@ -461,6 +459,8 @@ def show(
 
     if around and (start or end):
         raise CommandError("--around and --from/--to exclude each other")
+    if context is not None and not around:
+        raise CommandError("--context requires --around: name the event that it surrounds")
     loaded = open_run(run, run_id)
     lanes = RunLanes(loaded.columns)
     for one in member or ():
@@ -468,7 +468,8 @@ def show(
             raise CommandError(f"--member {one}: the run has {loaded.run.member_count} members")
     rows = window(lanes, start, end)
     if around:
-        rows = _around(lanes, row_named(lanes, around, "--around"), context, member)
+        row, count = row_named(lanes, around, "--around"), 10 if context is None else context
+        rows = _around(lanes, row, count, member)
     diagram = lanes.diagram(rows, members=member or None)
     emit(output, diagram, lambda: _draw(diagram, width, contents=messages, ascii_only=ascii_only))
 

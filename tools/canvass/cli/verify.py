@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from canvass.cli.options import Cache, Graphs, Heap, Page, Settings, read_settings
-from canvass.cli.output import EXIT_ERROR, CommandError, emit, json_text, result_console
+from canvass.cli.output import (
+    EXIT_ERROR,
+    CommandError,
+    emit,
+    json_text,
+    result_console,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from canvass.conformance.check import Progress
@@ -215,7 +222,7 @@ def register(app: typer.Typer) -> None:
         if html is not None or output is VerifyFormat.HTML:
             page = _page(found, lookup, html)
         if html is not None:
-            html.write_text(page, encoding="utf-8")
+            write_file(html, page)
         emit(
             output,
             lambda: to_report(found, _explained(found.runs, lookup)),

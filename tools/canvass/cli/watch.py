@@ -34,12 +34,15 @@ from canvass.cli.output import (
     complain,
     result_console,
 )
+from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.aeron_log.source import is_packed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from canvass.conformance.report import Report
-    from canvass.explanation.picture import FollowedLogs, News, Picture
+    from canvass.explanation.followed_logs import FollowedLogs
+    from canvass.explanation.picture import News, Picture
     from canvass.explanation.report import Explanation
     from canvass.explanation.risks import RiskReport
     from canvass.traces.releases import LogReleases
@@ -85,8 +88,8 @@ class LiveCheck:
 
     Parameters
     ----------
-    logs
-        The files of the logs.
+    folder
+        The folder of the logs.
     settings
         Timeouts, as ``PROPERTY=TIME``, for the import.
 
@@ -101,11 +104,11 @@ class LiveCheck:
         release. Empty: the end decides.
     """
 
-    def __init__(self, logs: FollowedLogs, settings: Iterable[str] = ()) -> None:
+    def __init__(self, folder: Path, settings: Iterable[str] = ()) -> None:
         self.last = Checked()
         self.count = 0
         self.revision = ""
-        self._logs = logs
+        self._folder = folder
         self._settings = [word for one in settings for word in ("--set", one)]
         self._child: subprocess.Popen[bytes] | None = None
         self._stopped = threading.Event()
@@ -120,6 +123,8 @@ class LiveCheck:
                 verdict, sentence = self._verdict(paths, folder, is_whole=is_whole)
             except OSError as error:  # A file was rolled meanwhile: the next check reads it.
                 verdict, sentence = "", f"{error.filename}: {error.strerror}"
+            except AeronLogError as error:
+                verdict, sentence = "", str(error)
         now = time.monotonic()
         self.last = Checked(verdict, sentence, now, now - begun, is_whole)
         self.count += 1
@@ -137,10 +142,12 @@ class LiveCheck:
             self._child.terminate()
 
     def _files(self, folder: Path) -> tuple[list[Path], bool]:
-        """Give the paths to import: the folder of the logs, or one with copies of their ends."""
-        files = {member_id: log.files() for member_id, log in dict(self._logs.members).items()}
+        """Give the paths to import: the logs, or a folder with copies of their ends."""
+        from canvass.explanation.followed_logs import find_files
+
+        files, _ = find_files(self._folder)
         if all(sum(map(_size, paths)) <= MAX_BYTES for paths in files.values()):
-            return [self._logs.folder] if files else [], True
+            return [path for paths in files.values() for path in paths], True
         for member_id, paths in files.items():
             _copy_end(paths, folder / f"member-{member_id}.log")
         return [folder], False
@@ -205,14 +212,14 @@ def _sentence(found: Report) -> str:
 
 def _size(path: Path) -> int:
     size = path.stat().st_size
-    return size * _PACKED if path.suffix in (".gz", ".zst") else size
+    return size * _PACKED if is_packed(path) else size
 
 
 def _copy_end(files: list[Path], to: Path) -> None:
     """Copy the last lines of a log that continues from file to file."""
     left, pieces = MAX_BYTES, list[tuple[Path, int]]()
     for path in reversed(files):
-        if left <= 0 or path.suffix in (".gz", ".zst"):
+        if left <= 0 or is_packed(path):
             break
         size = path.stat().st_size
         pieces.insert(0, (path, max(size - left, 0)))
@@ -264,6 +271,7 @@ class Watch:
     has_caught_up: bool = False
     announced: str = ""
     releases: LogReleases | None = None
+    warnings: set[str] = field(default_factory=set)
     published_at: float = 0.0
     looked_at: float = field(default_factory=time.monotonic)
 
@@ -314,29 +322,25 @@ def watch(
     canvass batch watch is another command: it verifies runs of a corpus as they arrive.
 
     Exit code 0: --once, and no divergence. 1: an event that --exit-on names; with --once, a
-    divergence. 2: the logs cannot be read. 130: interrupted.
+    divergence. 2: the logs cannot be read or, with --once, checked. 130: interrupted.
 
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
     from canvass.cli.metrics_server import serve
-    from canvass.cli.options import Kind, kind_of, need_log_folder
-    from canvass.explanation.picture import FollowedLogs, Picture
+    from canvass.cli.options import need_log_folder
+    from canvass.explanation.followed_logs import FollowedLogs
+    from canvass.explanation.picture import Picture
     from canvass.traces.timeouts import beside
 
     if once and (command is not None or metrics is not None or exit_on is not ExitOn.NEVER):
         raise CommandError("--once looks once: leave out --exit-on, --run and --metrics")
     need_log_folder(logs)
-    settings = beside(logs) | read_settings(setting)
+    settings = read_settings(setting)
+    check = LiveCheck(logs, setting or ())
+    if once:
+        raise typer.Exit(_look_once(logs, settings, check if verify else None))
     with FollowedLogs(logs) as followed:
-        if not followed.members and once:
-            packed = f"; `canvass explain {logs}` reads packed logs"
-            hint = packed if kind_of(logs) is Kind.LOGS else ""
-            raise CommandError(f"{logs}: there is no member-<id>.log{hint}")
-        if not followed.members and kind_of(logs) is Kind.LOGS:
-            complain(f"no member-<id>.log yet; `canvass explain {logs}` reads packed logs")
-        state = Watch(followed, Picture(settings), LiveCheck(followed, setting or ()))
-        if once:
-            raise typer.Exit(_look_once(state, checks=verify > 0))
+        state = Watch(followed, Picture(beside(logs) | settings), check)
         server = None if metrics is None else serve(lambda: state.metrics, metrics)
         if verify:
             threading.Thread(target=state.checks.repeat, args=(verify,), daemon=True).start()
@@ -349,18 +353,21 @@ def watch(
                 server.server_close()
 
 
-def _look_once(state: Watch, *, checks: bool) -> int:
+def _look_once(logs: Path, settings: dict[str, int], check: LiveCheck | None) -> int:
     """Show the logs as they are, and check them if asked to."""
+    from canvass.cli.explain import read_timeline, show
+    from canvass.explanation.report import explain
+
     console = result_console()
-    while not _read(state):
-        pass
-    state.picture.update(_names(state))
-    state.checks.revision = _revision_of(state.picture.explanation)
-    _print_once(console, state)
-    if not checks:
+    timeline, _, _ = read_timeline(logs, infer=False)
+    show(console, explain(timeline, None, settings))
+    if check is None:
         return EXIT_OK
-    found = state.checks.check()
-    console.print(_verdict_line(state))
+    check.revision = timeline.releases.revision if timeline.releases else ""
+    found = check.check()
+    console.print(_verdict_line(found))
+    if not found.verdict:
+        return EXIT_ERROR
     return EXIT_UNEXPECTED if found.verdict == "DIVERGES" else EXIT_OK
 
 
@@ -387,6 +394,8 @@ def poll(
     """
     at_end, now = _read(state), time.monotonic()
     state.has_caught_up |= at_end
+    if at_end:
+        _warn(state)
     if now >= display.due_at and not state.has_caught_up:
         # Each log is read up to another time: an active member could look silent.
         lines = sum(log.lines for log in state.logs.members.values())
@@ -415,14 +424,22 @@ def _read(state: Watch) -> bool:
     return at_end
 
 
-def _names(state: Watch) -> dict[int, list[str]]:
-    return {member_id: log.names for member_id, log in state.logs.members.items()}
+def _warn(state: Watch) -> None:
+    """Say once which files are left out, and which have no line of an event log so far."""
+    logs = state.logs
+    found = [f"{logs.folder / name}: not read: {why}" for name, why in logs.left_out.items()]
+    found += [str(log.fault) for log in logs.members.values() if log.fault is not None]
+    for text in found:
+        if text not in state.warnings:
+            state.warnings.add(text)
+            complain(text)
 
 
 def _redraw(state: Watch, display: Display, exit_on: ExitOn) -> list[str]:
     """Explain and show changes; give the events that call for a command or an exit."""
     begun = time.monotonic()
-    news = state.picture.update(_names(state)) if state.changed else []
+    names = {member_id: log.names for member_id, log in state.logs.members.items()}
+    news = state.picture.update(names) if state.changed else []
     now = time.monotonic()
     # Explanations take a small share of the time, so that reading never waits for long.
     display.due_at = now + max(_REDRAW_S, _SHARE * (now - begun))
@@ -438,9 +455,9 @@ def _redraw(state: Watch, display: Display, exit_on: ExitOn) -> list[str]:
     ]
     verdict = state.checks.last.verdict
     if verdict == "DIVERGES" and state.announced != verdict:
-        reasons.append(_verdict_line(state))
+        reasons.append(_verdict_line(state.checks.last))
     if verdict and state.announced != verdict:
-        display.say(_verdict_line(state))
+        display.say(_verdict_line(state.checks.last))
         state.announced = verdict
     return reasons
 
@@ -500,20 +517,11 @@ class Display:
             self.console.file.flush()
 
 
-def _verdict_line(state: Watch) -> str:
-    """The verdict of the last check, and where the logs diverge."""
-    last = state.checks.last
+def _verdict_line(last: Checked) -> str:
+    """The verdict of a check, and where the logs diverge."""
     what = "" if last.is_whole else " (the end of the logs)"
     why = f": {last.sentence}" if last.sentence else ""
     return f"verdict: {last.verdict or 'not checked'}{what}{why}"
-
-
-def _print_once(console: Console, state: Watch) -> None:
-    from canvass.cli.explain import NO_LINE, show
-
-    if state.picture.explanation is None:
-        raise CommandError(f"{state.logs.folder}: {NO_LINE}")
-    show(console, state.picture.explanation)
 
 
 def _run(command: str | None, reason: str) -> None:
@@ -553,7 +561,7 @@ def _screen(state: Watch) -> str:
     if apart := clocks_apart(found):
         rows.append(apart)
     if state.checks.count:
-        rows.append(_verdict_line(state))
+        rows.append(_verdict_line(state.checks.last))
     # A terminal leaves out the last rows if there are too many: dangers come first.
     for danger in state.picture.dangers[-_LAST:]:
         rows += _risk_rows(danger)

@@ -105,6 +105,20 @@ class ClusterLogs:
     missing: tuple[int, ...]
     ignored: tuple[str, ...]
 
+    def need_lines(self) -> None:
+        """Check that the logs have a line.
+
+        Raises
+        ------
+        AeronLogError
+            If all files are empty.
+        """
+        if not any(log.counts.lines for log in self.members.values()):
+            first = next(iter(self.members.values())).files[0]
+            more = " and all others" if len(self.members) > 1 else ""
+            reason = f"the log is empty{more}"
+            raise AeronLogError(str(first), 0, 0, LogCode.NO_LOG, reason)
+
 
 def read_records(files: Iterable[Path], parser: LogParser) -> Iterator[list[LogRecord]]:
     """Read the log of one member, file after file, in bounded memory.
@@ -265,10 +279,6 @@ def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
                 ignored.append(path.name)
             continue
         _check_member(name.member_id, path)
-        if path.is_symlink():
-            raise AeronLogError(str(path), 0, 0, LogCode.UNREADABLE, "a symbolic link")
-        if not path.is_file():
-            raise AeronLogError(str(path), 0, 0, LogCode.UNREADABLE, "not a regular file")
         if name in taken:
             reason = "the same log is there plain and compressed"
             raise AeronLogError(str(path), 0, 0, LogCode.DUPLICATE_LOG, reason)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode
+from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode, shown
 from canvass.traces.aeron_log.event_types import OLDEST, release_of
 from canvass.traces.aeron_log.incarnations import Broken, IncarnationStream, LineCounts
 from canvass.traces.aeron_log.line import cluster_line_parsers, find_header, parse_header, stamp_of
@@ -25,6 +25,8 @@ JOINED_LINES: Final = 64
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 """Some editors write it at the beginning of a file."""
 
+_STAMP: Final = re.compile(r"\[-?[0-9]{1,18}\.[0-9]{9}\] ")
+_UTF_16_MARKS: Final = "\xff\xfe"
 _EVENT: Final = re.compile(r"([A-Z][A-Z0-9_]*): ([A-Za-z][A-Za-z0-9_]*)(?=[ :]|$)")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _LAST_FIELDS: Final = (
@@ -63,6 +65,7 @@ class LogParser:
         self._name, self._file, self._line = "", -1, 0
         self._tail = bytearray()
         self._is_log, self._probed, self._joined = False, 0, 0
+        self._hint = ""
 
     @property
     def counts(self) -> LineCounts:
@@ -75,11 +78,20 @@ class LogParser:
         parsers = sorted(self._parsers.items())
         return {f"{e}.{n}": count for e, p in parsers for n, count in p.unknown_fields.items()}
 
+    @property
+    def fault(self) -> AeronLogError | None:
+        """The error for a file that has lines so far, but none of an event log."""
+        if self._is_log or not self._probed:
+            return None
+        reason = "no line is of the form `[seconds.nanoseconds] COMPONENT: EVENT ...`"
+        place = (self._name, 1, 1)
+        return AeronLogError(*place, LogCode.NOT_A_LOG, f"{reason}{self._hint}")
+
     def begin_file(self, name: str = "") -> None:
         """Go on with the next file; the first one must be begun, too."""
         self._name, self._file, self._line = name, self._file + 1, 0
         self._tail.clear()
-        self._is_log, self._probed = False, 0
+        self._is_log, self._probed, self._hint = False, 0, ""
 
     def feed(self, data: bytes) -> list[LogRecord]:
         """Read the next piece of the file, of any length.
@@ -126,10 +138,10 @@ class LogParser:
             if stamp_of(text) is not None:
                 self._is_log = True
             elif text:
-                self._probe()
+                self._probe(text)
             self._break(text, LineProblem(code, len(text) + 1, reason))
-        if self._probed and not self._is_log:
-            raise self._not_a_log()
+        if (fault := self.fault) is not None:
+            raise fault
         return self._stream.take()
 
     def close(self) -> list[LogRecord]:
@@ -197,7 +209,10 @@ class LogParser:
         if at > 0:
             reason = "the line goes over into a header"
             self._break(line[:at], LineProblem(LogCode.UNTERMINATED, at + 1, reason))
-        self._is_log = True
+        if at == 0 or stamp_of(line) is not None:
+            self._is_log = True
+        else:  # Not a truncated line: each line may have a prefix, and only headers are found.
+            self._probe(line)
         try:
             header = parse_header(self._file, self._line, line[at:])
         except LineProblem as problem:
@@ -227,7 +242,7 @@ class LogParser:
         if self._joins(line):
             return
         if line:
-            self._probe()
+            self._probe(line)
         if _CONTROL.search(line):
             reason = "the line holds control characters"
             self._break(line, LineProblem(LogCode.BINARY, 1, reason))
@@ -264,18 +279,26 @@ class LogParser:
         self._joined = 0
         self._stream.break_off(Broken(self._file, self._line, text, problem))
 
-    def _probe(self) -> None:
+    def _probe(self, line: str) -> None:
         self._probed += 1
-        if self._probed >= PROBE_LINES and not self._is_log:
-            raise self._not_a_log()
-
-    def _not_a_log(self) -> AeronLogError:
-        reason = "no line is of the form `[seconds.nanoseconds] COMPONENT: EVENT ...`"
-        return AeronLogError(self._name, 1, 1, LogCode.NOT_A_LOG, reason)
+        self._hint = self._hint or _hint(line)
+        if self._probed >= PROBE_LINES and (fault := self.fault) is not None:
+            raise fault
 
     def _too_long(self, number: int) -> AeronLogError:
         reason = f"the line is longer than {MAX_LINE_BYTES} bytes"
         return AeronLogError(self._name, number, 0, LogCode.LINE_TOO_LONG, reason)
+
+
+def _hint(line: str) -> str:
+    """Advice on a line that would be of an event log, but for its encoding or a prefix."""
+    found = _STAMP.search(line)
+    if found is not None and found.start():
+        prefix = shown(line[: found.start()])
+        return f"; remove {prefix}, which is before the stamp"
+    if "\0" in line and stamp_of(line.replace("\0", "").lstrip(_UTF_16_MARKS)) is not None:
+        return "; the file is UTF-16: convert it to UTF-8"
+    return ""
 
 
 def shows_its_end(line: str) -> bool:

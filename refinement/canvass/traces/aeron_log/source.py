@@ -1,6 +1,8 @@
 """The files of event logs: their names, and their unpacked bytes up to a limit.
 
-A compressed file that ends too early is read as far as it goes, and `LogSource.cut` is set. A file
+A link to a regular file is followed, as the log folders of hosts are often links. A stranger's link
+shows nothing of a file that is no event log: the error has only the name of the link. A compressed
+file that ends too early is read as far as it goes, and `LogSource.cut` is set. A file
 with damaged compressed data is refused.
 """
 
@@ -40,6 +42,11 @@ def parse_log_name(name: str) -> LogName | None:
 def is_log_name(name: str) -> bool:
     """Whether a file has the name of a member's log."""
     return _NAME.fullmatch(name) is not None
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is compressed, by its name."""
+    return path.suffix in (".gz", ".zst")
 
 
 def is_similar_name(name: str) -> bool:

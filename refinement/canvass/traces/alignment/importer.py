@@ -90,6 +90,7 @@ def import_logs(
     gc.disable()
     try:
         logs = read_cluster(paths, say=say, kept=KEPT_LINES)
+        logs.need_lines()
         say(ALIGNING)
         with written_aside(out) as folder, closing(RunWriter(folder)) as run:
             total = sum(sum(log.counts.events.values()) for log in logs.members.values())

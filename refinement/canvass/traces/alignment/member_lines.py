@@ -251,7 +251,9 @@ class LineReader:
     """
 
     def __init__(self, log: MemberLog, vocabulary: LogVocabulary) -> None:
-        files = tuple(path.name for path in log.files)
+        # A name whose bytes are not UTF-8 gets escapes: traces hold UTF-8.
+        names = (path.name.encode("utf-8", "backslashreplace") for path in log.files)
+        files = tuple(name.decode() for name in names)
         self.lines = MemberLines(log.member_id, files, [], [], vocabulary)
         self.is_ended = False
         self._records = iter(log.every_record())

@@ -30,7 +30,7 @@ from canvass.traces.aeron_log.records import (
     StateChange,
     position_names,
 )
-from canvass.traces.alignment.driven_member import DrivenMember, RunStep
+from canvass.traces.alignment.driven_member import LOST, DrivenMember, RunStep
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.releases import RELEASES, LogReleases, noted_releases
 from canvass.traces.schema import (
@@ -45,6 +45,8 @@ from canvass.traces.schema import (
     to_trace_input,
 )
 
+_UNSENT: Final = 0
+"""The number of a message that nobody sent; messages that are sent are counted from 1."""
 _POSITIONS: Final = attrgetter("recorded_position", "publication_position", "commit_position")
 
 
@@ -91,9 +93,10 @@ class ObservedMember:
         self._shown: list[set[int]] = [set(), set()]
         self._open: list[Counter[int]] = [Counter(), Counter()]
 
-    def receipt(self, message: Message) -> None:
-        """Note that a line shows the receipt of a message of the member."""
-        self.sends += 1
+    def receipt(self, message: Message, number: int) -> None:
+        """Note that a line shows the receipt of a message of the member, with its number."""
+        # If lines of the member are missing, the message is not among those of its steps.
+        self.sends += _UNSENT < number < LOST
         self.show(positions_of(message))
 
     def show(self, positions: Iterable[int]) -> None:
@@ -129,8 +132,6 @@ class ObservedMember:
 
 
 _ACTIONS: Final = {action.value: action for action in Action}
-_UNSENT: Final = 0
-"""The number of a message that nobody sent; messages that are sent are counted from 1."""
 _BATCH: Final = 64
 
 
@@ -291,7 +292,7 @@ class RunWriter:
                 self._shown[live.member_id].show(positions_of(records[index]))
             message = step.given.message
             if message is not None and step.lines and step.sender >= 0:
-                self._shown[step.sender].receipt(message)
+                self._shown[step.sender].receipt(message, step.number)
 
     def close(self) -> None:
         """Close the files of the members."""

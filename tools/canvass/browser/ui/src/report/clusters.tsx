@@ -58,7 +58,8 @@ function Cluster(
       </p>
       <p>{cluster.message}</p>
       <p class="soft">
-        {`For example ${cluster.exampleRunId}, member ${cluster.member}, step ${cluster.step}. `}
+        {`For example ${cluster.exampleRunId}, member ${cluster.member}`}
+        {cluster.step < 0 ? ". " : `, step ${cluster.step}. `}
         {cluster.example ? (
           <button type="button" onFocus={choose} onClick={show}>Open this run</button>
         ) : "The run is no longer at its place."}
