@@ -97,10 +97,16 @@ class FollowedLog:
         found = list(self._parser.feed(data))
         at_end = len(data) < CHUNK_BYTES
         if at_end and self._has_changed():
-            if self._is_rewritten(self._file):
-                rest = self._rest_of_copy(self._file.tell())
-            else:
+            copies = self._find_copies()
+            if not self._is_rewritten(self._file):
                 rest = self._file.read()
+            elif copies:
+                self.names[-1] = copies[-1].name
+                with copies[-1].open("rb") as copy:
+                    copy.seek(self._file.tell())
+                    rest = copy.read()
+            else:
+                rest = b""
             self.read_bytes += len(rest)
             found += self._parser.feed(rest)
             self.close()
@@ -161,16 +167,18 @@ class FollowedLog:
             self._file.close()
             self._file = None
 
-    def _rest_of_copy(self, offset: int) -> bytes:
-        """Bytes from ``offset`` on in the copy of a file that was copied and then truncated."""
-        for path in self._unread():
+    def _find_copies(self) -> list[Path]:
+        """The copies of the open file, the longest one last. They are not read as files of their
+        own.
+        """
+        found = []
+        for path in self._unread() if self._head else ():
             with path.open("rb") as copy:
-                if self._head and copy.read(len(self._head)) == self._head:
-                    self.names[-1] = path.name
-                    self._inodes.add(path.stat().st_ino)
-                    copy.seek(offset)
-                    return copy.read()
-        return b""
+                if copy.read(len(self._head)) == self._head:
+                    status = os.fstat(copy.fileno())
+                    self._inodes.add(status.st_ino)
+                    found.append((status.st_size, path))
+        return [path for _, path in sorted(found)]
 
     def _find_rolled(self) -> None:
         """Find the name that the file was given when it was rolled, and files that were written

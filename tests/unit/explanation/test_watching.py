@@ -184,6 +184,27 @@ def test_a_file_that_is_rolled_is_read_on_under_its_new_name(
         assert line.startswith(f"[{one.time_ns // 10**9}.{one.time_ns % 10**9:09d}]")
 
 
+def test_a_copy_of_a_log_beside_it_is_not_read_when_the_log_is_rolled(
+    tmp_path: Path, follow: Follow
+) -> None:
+    log = StoryLog(0)
+    lead(log, (), 100.0, 101.0)
+    write_story(tmp_path, [log])
+    logs = follow(tmp_path)
+    read = len(logs.read()[0][0])
+    path = tmp_path / "member-0.log"
+    shutil.copy(path, tmp_path / "member-0.log.7")
+    path.rename(tmp_path / "member-0.log.1")
+    later = StoryLog(0)
+    later.module(150.0, "ACTIVE CLOSED", "closed")
+    write_story(tmp_path, [later])
+    while not logs.read()[1]:
+        pass
+
+    assert (read, logs.members[0].lines) == (len(log.lines), len(log.lines) + 1)
+    assert logs.members[0].names == ["member-0.log.1", "member-0.log"]
+
+
 def test_files_rolled_before_are_read_first(tmp_path: Path, follow: Follow) -> None:
     for member_id in (0, 1, 2):
         text = lines_of(SAMPLES[-1], member_id)
