@@ -24,10 +24,15 @@ from canvass.explanation.leaderships import (
 )
 from canvass.explanation.risks import RiskReport, find_risks
 from canvass.explanation.stuck import StuckReport, find_stuck
-from canvass.explanation.timeline import MemberTimeline, Timeline, is_damaged
+from canvass.explanation.timeline import MemberTimeline, Timeline
 from canvass.explanation.timeouts import Timeout, find_timeouts
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import AppendSessionClose, AppendSessionOpen, Line
+from canvass.traces.aeron_log.records import (
+    AppendSessionClose,
+    AppendSessionOpen,
+    Line,
+    TruncatedLine,
+)
 from canvass.traces.counts import counted
 from canvass.traces.releases import LogReleases
 
@@ -265,9 +270,14 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
     if one.lacks_start:
         text = f"The log of member {one.member_id} begins within a process."
         yield Sentence(text, (one.evidence(0),))
-    damaged = [k for k, record in enumerate(one.records) if is_damaged(record)]
-    if damaged:
-        text = f"{counted(len(damaged), 'line')} of member {one.member_id} cannot be read."
+    lines = [(k, line) for k, line in enumerate(one.records) if isinstance(line, TruncatedLine)]
+    if lines:
+        damaged = [k for k, _ in lines]
+        first = "; the first one" if len(lines) > 1 else ""
+        text = (
+            f"{counted(len(lines), 'line')} of member {one.member_id} cannot be read"
+            f"{first}: {lines[0][1].reason}."
+        )
         places = damaged if len(damaged) < 4 else [damaged[0], damaged[-1]]
         yield Sentence(text, tuple(one.evidence(k) for k in places))
     for attempt in one.attempts:

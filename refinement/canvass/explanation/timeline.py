@@ -378,11 +378,6 @@ def is_heartbeat(record: Line) -> bool:
     return isinstance(record, AppendPosition | CommitPosition)
 
 
-def is_damaged(record: Line) -> bool:
-    """Whether a record stands for a line that cannot be read."""
-    return isinstance(record, TruncatedLine)
-
-
 def answered(one: MemberTimeline, begin: int, end: int) -> set[int]:
     """Members whose positions came between two places of a log."""
     return {

@@ -119,3 +119,15 @@ def test_a_leader_that_is_suspended_or_shut_down_is_listed_with_the_operators_co
     lines = [[place.line for place in one.evidence] for one in found.interruptions]
     assert lines == [[11, 12], [13, 14], [14, 15]]
     assert found.leaderships[0].reason == "ClusterControl.SHUTDOWN"
+
+
+def test_lines_that_stand_in_a_false_order_are_missing(tmp_path: Path) -> None:
+    log = StoryLog(0)
+    log.begin(100.0)
+    for second in (104, 103, 102, 105):
+        log.appended(second, 1, 0, 96)
+
+    texts = [sentence.text for sentence in explained(tmp_path, log).missing]
+
+    reason = "older than the line before it: lines were copied or moved, or a stamp is false"
+    assert f"2 lines of member 0 cannot be read; the first one: {reason}." in texts
