@@ -20,6 +20,8 @@ from canvass.explanation.report import explain
 from canvass.lanes.model import Mark
 from canvass.steps.oracle import Answer
 from canvass.tlc.errors import TlcError
+from canvass.traces.alignment.importer import import_logs
+from support.aeron_story import StoryLog, lead, write_story
 from support.browse import Asked, serving
 from support.core_lookup import core_lookup
 
@@ -74,6 +76,22 @@ def test_a_run_names_the_properties_that_its_verdict_does_not_cover(
     assert run.verdict == "CONFORMS"
     assert run.not_asked == ("AppliedWithinCommitted",)
     assert "CommittedIsDurable" in run.asked_in_part
+
+
+def test_an_imported_run_names_the_releases_that_wrote_its_logs(
+    server: Asked, tmp_path: Path
+) -> None:
+    leader, follower = StoryLog(0), StoryLog(1)
+    lead(leader, [follower], 100.0, 103.0)
+    for log in (leader, follower):
+        log.lines[0] = log.lines[0].replace("version=1.52.2", "version=1.60.0")
+    import_logs([write_story(tmp_path / "logs", [leader, follower])], tmp_path / "newer")
+    with serving([tmp_path / "newer"]) as other:
+        releases, *notes = other.get(api.RunView, "/run/newer").releases
+
+    assert releases.startswith("Aeron 1.60.0 (members 0, 1); revision 1.50 of the spec")
+    assert [note[:31] for note in notes] == ["note: release 1.60.0 (members 0"]
+    assert server.get(api.RunView, "/run/good").releases == ()
 
 
 def test_a_divergence_is_reported_with_what_is_allowed(server: Asked) -> None:

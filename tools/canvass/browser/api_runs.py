@@ -147,6 +147,8 @@ class RunView(Data, frozen=True):
     run_id: str
     title: str
     revision: str
+    releases: tuple[str, ...]
+    """The releases that wrote the logs of an imported run, then what limits the revision."""
     verdict: str | None
     """Null while the run is checked, or if it could not be checked."""
     checking: bool

@@ -42,6 +42,7 @@ from canvass.conformance.verdict import (
 )
 from canvass.lanes.of_run import value_text
 from canvass.traces.layout import MESSAGE_INDEX
+from canvass.traces.releases import releases_of_run
 from canvass.traces.run import RunFolder
 
 MAX_LEVELS: Final = 9
@@ -361,12 +362,13 @@ class RunSource:
         note = checked.note
         if verdict is not None and not note and not verdict.divergences:
             note = about(verdict)
-        case = checked.case
+        case, releases = checked.case, releases_of_run(run)
         return api.RunView(
             id=source_id,
             run_id=run.run_id,
             title=self.title,
             revision=run.revision,
+            releases=() if releases is None else tuple(releases.lines()),
             verdict=None if verdict is None else verdict.verdict.value,
             checking=not checked.done.is_set(),
             note=note,

@@ -146,6 +146,7 @@ export interface RunView {
   readonly runId: string;
   readonly title: string;
   readonly revision: string;
+  readonly releases: readonly string[];
   readonly verdict: string | null;
   readonly checking: boolean;
   readonly note: string;

@@ -146,7 +146,7 @@ function Loaded(
         <div class="head-line">
           <h1>{run.title}</h1>
           <VerdictBadge run={run} />
-          <span class="soft">
+          <span class="soft" title={run.releases[0] ?? ""}>
             {`revision ${run.revision} · ${plural(run.members.length, "member")} · ${plural(run.events, "event")}`}
           </span>
           <span class="bar-space" />
@@ -159,6 +159,7 @@ function Loaded(
             }]}
           />
         </div>
+        {run.releases.slice(1).map((note) => <p class="remark" key={note}>{note}</p>)}
         {broken ? <p class="remark is-diverges" role="alert" data-broken>{broken}</p> : null}
         <Tabs label="Views of the run" tabs={VIEWS} chosen={view} choose={(id) => show({ view: id }, false)} />
       </div>
