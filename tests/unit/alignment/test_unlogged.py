@@ -203,7 +203,7 @@ def test_a_rare_event_is_disabled_if_a_member_got_where_it_leads_and_no_line_sho
 def test_before_1_45_the_change_of_the_state_stands_before_that_of_the_role(
     first: bool, kinds: int
 ) -> None:
-    vocabulary = replace(ALL_EVENTS, release=Release(1, 44 if first else 45))
+    vocabulary = replace(ALL_EVENTS, oldest=Release(1, 44 if first else 45))
     before, outcome = nominated()
     found = [line.kind for line in logged_lines(vocabulary, "Nominate", before, outcome)]
 
@@ -221,6 +221,6 @@ def test_before_1_45_a_change_to_canvass_shows_the_leader_that_the_member_had(
         structs.replace(before, election_state=ElectionState.CANVASS, leader_member_id=NULL_VALUE)
     )
     for first, leader in ((False, NULL_VALUE), (True, 2)):
-        vocabulary = replace(ALL_EVENTS, release=Release(1, 44 if first else 45))
+        vocabulary = replace(ALL_EVENTS, oldest=Release(1, 44 if first else 45))
         (line,) = logged_lines(vocabulary, "FollowerReplay", before, outcome)
         assert line.values["leader_member_id"] == leader
