@@ -203,7 +203,7 @@ def limits(runs: Sequence[RunVerdict]) -> list[str]:
 
 
 def revision_lines(runs: Sequence[RunVerdict]) -> list[str]:
-    """Give the revisions of runs, and the releases that wrote the logs of those that were imported.
+    """Give the revisions of runs. Of imported runs, give the releases that wrote their logs, too.
 
     Of several runs the lines begin with the number of runs that they are about. If a run was not
     imported and does not diverge, `meaning` has its revision.

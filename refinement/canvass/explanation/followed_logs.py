@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -21,7 +22,6 @@ from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.aeron_log.source import (
     LogName,
     LogSource,
-    is_log_name,
     is_packed,
     is_similar_name,
     parse_log_name,
@@ -184,20 +184,21 @@ class FollowedLog:
         """Find the name that the file was given when it was rolled, and files that were written
         and rolled since then.
         """
-        for path in self.path.parent.glob(f"{self.path.name}.*"):
+        for path in self._plain_files():
             if path.stat().st_ino == self._inode:
                 self.names[-1] = path.name
         self._rolled = _in_order(self._unread())
 
     def _unread(self) -> list[Path]:
-        """The rolled files that were not read. A packed file is a copy of one that was."""
-        return [
-            path
-            for path in self.path.parent.glob(f"{self.path.name}.*")
-            if is_log_name(path.name)
-            and not is_packed(path)
-            and path.stat().st_ino not in self._inodes
-        ]
+        """The rolled files that were not read."""
+        return [path for path in self._plain_files() if path.stat().st_ino not in self._inodes]
+
+    def _plain_files(self) -> list[Path]:
+        """The rolled files. A packed one is left out: it is a copy of one that was read."""
+        groups, _ = find_files(self.path.parent)
+        paths = chain.from_iterable(groups.values())
+        mine = f"{self.path.name}."
+        return [path for path in paths if path.name.startswith(mine) and not is_packed(path)]
 
 
 def find_files(folder: Path) -> tuple[dict[int, list[Path]], dict[str, str]]:
@@ -206,8 +207,8 @@ def find_files(folder: Path) -> tuple[dict[int, list[Path]], dict[str, str]]:
     Returns
     -------
     tuple
-        The files of each member, those that are written last at the end; and the files that are
-        left out, with the reasons.
+        The files of each member, the newest at the end. Then the files that are left out, each
+        with the reason.
 
     Raises
     ------

@@ -270,15 +270,14 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
     if one.lacks_start:
         text = f"The log of member {one.member_id} begins within a process."
         yield Sentence(text, (one.evidence(0),))
-    lines = [(k, line) for k, line in enumerate(one.records) if isinstance(line, TruncatedLine)]
-    if lines:
-        damaged = [k for k, _ in lines]
-        first = "; the first one" if len(lines) > 1 else ""
+    damaged = {k: line for k, line in enumerate(one.records) if isinstance(line, TruncatedLine)}
+    if damaged:
+        places = list(damaged) if len(damaged) < 4 else [min(damaged), max(damaged)]
+        first = "; the first one" if len(damaged) > 1 else ""
         text = (
-            f"{counted(len(lines), 'line')} of member {one.member_id} cannot be read"
-            f"{first}: {lines[0][1].reason}."
+            f"{counted(len(damaged), 'line')} of member {one.member_id} cannot be read"
+            f"{first}: {damaged[places[0]].reason}."
         )
-        places = damaged if len(damaged) < 4 else [damaged[0], damaged[-1]]
         yield Sentence(text, tuple(one.evidence(k) for k in places))
     for attempt in one.attempts:
         for earlier, later in zip(attempt.phases, attempt.phases[1:], strict=False):

@@ -128,6 +128,14 @@ def test_an_upgrade_in_the_middle_of_a_log_leaves_what_both_releases_print() -> 
     assert r.Vote in vocabulary(*lines[3:]).kinds
 
 
+def test_a_header_with_a_false_digit_takes_no_event_of_all_releases_away() -> None:
+    damaged = header("1.2.0", 200)
+    found = vocabulary(header("1.52.2"), REQUEST, damaged, REQUEST)
+
+    assert r.RequestVote in found.kinds
+    assert found.release == Release(1, 52, 2)
+
+
 @pytest.mark.parametrize(("release", "printed"), [("1.49.3", False), ("1.50.0", True)])
 def test_votes_come_with_the_requests_for_them(release: str, printed: bool) -> None:
     """The agent enables VOTE by the switch of REQUEST_VOTE."""

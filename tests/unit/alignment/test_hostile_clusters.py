@@ -132,3 +132,11 @@ def test_a_cluster_whose_ids_begin_with_1_is_refused(tmp_path: Path) -> None:
         import_logs([folder], tmp_path / "run")
     (folder / "member-0.log").touch()
     assert import_logs([folder], tmp_path / "run").member_count == 4
+
+
+def test_an_empty_log_beyond_a_gap_is_named(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path / "logs", {i: list(lines_of(CALM, i)) for i in range(3)})
+    (folder / "member-5.log").touch()
+
+    with pytest.raises(ImportFault, match=r"member-5\.log: member 5 is named, and no line names"):
+        import_logs([folder], tmp_path / "run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from bisect import bisect_right
@@ -194,6 +195,8 @@ def test_a_copy_of_a_log_beside_it_is_not_read_when_the_log_is_rolled(
     read = len(logs.read()[0][0])
     path = tmp_path / "member-0.log"
     shutil.copy(path, tmp_path / "member-0.log.7")
+    os.mkfifo(tmp_path / "member-0.log.8")
+    (tmp_path / "member-0.log.9").symlink_to(tmp_path / "nowhere")
     path.rename(tmp_path / "member-0.log.1")
     later = StoryLog(0)
     later.module(150.0, "ACTIVE CLOSED", "closed")

@@ -23,7 +23,7 @@ START_1_53 = '[101.000000000] CLUSTER: START version="1.53.0-SNAPSHOT"'
 
 
 def releases(*members: tuple[str, ...], revision: str = "") -> LogReleases:
-    """The releases of a cluster by those that each member's headers name, with a line after each.
+    """The releases of a cluster, given those in each member's headers. A line follows each header.
 
     An empty text is a header without a release, ``-`` is no header at all.
     """

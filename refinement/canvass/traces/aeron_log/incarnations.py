@@ -112,11 +112,13 @@ class IncarnationStream:
 
     def event(self, name: str, record: ClusterEvent, line: str) -> None:
         """Add a line of the cluster component."""
+        starts = starts_process(record)
         if self.broken is not None or self._header is not None:
-            self._decide(starts=starts_process(record))
+            self._decide(starts=starts)
             self._settle(DamagedLine)
         before, latest = self._stamps
-        if record.time_ns < latest and not self._starts_after_reboot(record):
+        # After a reboot the clock of a new process counts from 0 again.
+        if record.time_ns < latest and not (starts and record.time_ns not in self._starts):
             if record.time_ns >= before:
                 latest = record.time_ns  # The stamp of the line before it is the false one.
             self._stamps = before, latest
@@ -127,7 +129,7 @@ class IncarnationStream:
             self.break_off(Broken(record.file, record.line, line, problem))
             return
         self._stamps = latest, record.time_ns
-        if starts_process(record):
+        if starts:
             self._starts.add(record.time_ns)
         counts = self.counts
         if record.member_id not in counts.members:
@@ -155,13 +157,6 @@ class IncarnationStream:
         self._decide(starts=True)
         self._settle(DamagedLine)
         self.broken = broken
-
-    def _starts_after_reboot(self, record: ClusterEvent) -> bool:
-        """Whether a line that is older than the one before it begins the log of a new process.
-
-        After a reboot the host's clock counts from 0 again.
-        """
-        return starts_process(record) and record.time_ns not in self._starts
 
     def header(self, header: ProcessStart) -> bool:
         """Add the header of a new process, or of a file that the agent has rolled.

@@ -39,7 +39,8 @@ TRUNCATED_SUFFIX: Final = " (truncated)"
 
 _INT: Final = r"-?(?:[1-8][0-9]{18}|[0-9]{1,18})"
 _NAME: Final = r"[A-Z][A-Z0-9_]*|null"
-_STAMP: Final = re.compile(r"\[(-?[0-9]{1,10})\.(-?[0-9]{1,9})\] ")
+STAMP: Final = re.compile(r"\[(-?[0-9]{1,10})\.(-?[0-9]{1,9})\] ")
+"""The monotonic stamp at the beginning of a line."""
 _LENGTHS: Final = re.compile(r"(?: \[[0-9]{1,10}/[0-9]{1,10}\])?:?(?= |$)")
 _TRANSITION: Final = re.compile(r"([A-Za-z][A-Za-z0-9_]*) -> ([A-Za-z][A-Za-z0-9_]*)(?= |$)")
 _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9]{0,63})=")
@@ -58,7 +59,7 @@ def stamp_of(line: str) -> tuple[int, int] | None:
     Java divides towards zero, so a negative clock prints a negative fraction, which is then not
     padded.
     """
-    match = _STAMP.match(line)
+    match = STAMP.match(line)
     if match is None:
         return None
     seconds, fraction = match.groups()

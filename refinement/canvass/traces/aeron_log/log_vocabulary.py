@@ -68,7 +68,7 @@ class LogVocabulary:
         The newest release of Aeron that a log names. If none names one, the newest that fits the
         text.
     oldest
-        The oldest release that a log names.
+        The oldest release that a log names, or `OLDEST` if that is later.
     kinds
         The classes of the records.
     """
@@ -161,7 +161,8 @@ def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> 
         for kind, row in _ROW_OF.items()
         if row.since <= certain and _is_enabled(kind, release, seen, events)
     }
-    oldest = min(named, default=release)
+    # A header with a false digit can name a release that is older than all logs.
+    oldest = max(OLDEST, min(named, default=release))
     later = {kind for kind, row in _ROW_OF.items() if oldest < row.since <= release}
     return LogVocabulary(release, oldest, (seen | kinds) - later)
 

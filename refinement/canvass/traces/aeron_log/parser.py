@@ -7,12 +7,19 @@ one piece in memory. It opens no files.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode, shown
 from canvass.traces.aeron_log.event_types import OLDEST, release_of
 from canvass.traces.aeron_log.incarnations import Broken, IncarnationStream, LineCounts
-from canvass.traces.aeron_log.line import cluster_line_parsers, find_header, parse_header, stamp_of
+from canvass.traces.aeron_log.line import (
+    STAMP,
+    cluster_line_parsers,
+    find_header,
+    parse_header,
+    stamp_of,
+)
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
 
@@ -22,10 +29,6 @@ PROBE_LINES: Final = 1000
 JOINED_LINES: Final = 64
 """The most lines of an event whose text contains line ends, so that the time stays linear."""
 
-BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-"""Some editors write it at the beginning of a file."""
-
-_STAMP: Final = re.compile(r"\[-?[0-9]{1,18}\.[0-9]{9}\] ")
 _UTF_16_MARKS: Final = "\xff\xfe"
 _EVENT: Final = re.compile(r"([A-Z][A-Z0-9_]*): ([A-Za-z][A-Za-z0-9_]*)(?=[ :]|$)")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
@@ -126,7 +129,7 @@ class LogParser:
         """
         tail = bytes(self._tail)
         self._tail.clear()
-        text = decoded(tail.removeprefix(BYTE_ORDER_MARK) if self._line == 0 else tail)
+        text = decoded(tail.removeprefix(BOM_UTF8) if self._line == 0 else tail)
         if tail and not cut and (not text or shows_its_end(text)):
             self._read(tail)
         elif tail or cut:
@@ -152,7 +155,7 @@ class LogParser:
     def _read(self, block: bytes) -> None:
         """Read whole lines. The last line has no line end any more."""
         if self._line == 0:
-            block = block.removeprefix(BYTE_ORDER_MARK)
+            block = block.removeprefix(BOM_UTF8)
         too_long = -1
         if len(block) > MAX_LINE_BYTES:
             sizes = enumerate(map(len, block.split(b"\n")))
@@ -281,6 +284,8 @@ class LogParser:
 
     def _probe(self, line: str) -> None:
         self._probed += 1
+        if self._is_log:
+            return
         self._hint = self._hint or _hint(line)
         if self._probed >= PROBE_LINES and (fault := self.fault) is not None:
             raise fault
@@ -292,7 +297,7 @@ class LogParser:
 
 def _hint(line: str) -> str:
     """Advice on a line that would be of an event log, but for its encoding or a prefix."""
-    found = _STAMP.search(line)
+    found = STAMP.search(line)
     if found is not None and found.start():
         prefix = shown(line[: found.start()])
         return f"; remove {prefix}, which is before the stamp"

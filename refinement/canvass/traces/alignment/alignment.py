@@ -359,4 +359,6 @@ def _highest_member(logs: ClusterLogs) -> int:
             f"member {wrong} is named, and no line names member {absent}: members are numbered "
             f"from 0. If member {absent} exists and never ran, add an empty member-{absent}.log"
         )
-    raise ImportFault(f"{next(places)}: {reason}")
+    # If no line names the member, the name of its file does.
+    place = next(places, "") or logs.members[wrong].files[0]
+    raise ImportFault(f"{place}: {reason}")

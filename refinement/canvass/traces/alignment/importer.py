@@ -102,8 +102,8 @@ def import_logs(
                 say(f"{ALIGNING}: {sum(met.values()):,} of {total:,} lines")
                 return counts
 
-            found = align(logs, write, effort=effort, events=events, revision=revision)
             releases = releases_of(logs, revision)
+            found = align(logs, write, effort=effort, events=events, revision=releases.revision)
             run.finish(
                 run_id=run_id,
                 releases=releases,
