@@ -1,10 +1,9 @@
 """``canvass watch``: follow event logs that are being written.
 
-This module has the loop, the display, and the checks. The state of the
-cluster is in `canvass.explanation.picture`. At each interval the logs are imported and verified in
-processes of their own, one at a time, at low priority. Of a log longer than `MAX_BYTES` only the
-end is checked. ``canvass batch watch`` is another command: it verifies runs that arrive in a folder
-or store.
+This module has the loop, the display, and the checks. The state of the cluster is in
+`canvass.explanation.picture`. At each interval the logs are imported and verified in processes of
+their own, one at a time, at low priority. Of a log longer than `MAX_BYTES` only the end is checked.
+``canvass batch watch`` is another command: it verifies runs that arrive in a folder or store.
 """
 
 from __future__ import annotations
@@ -360,15 +359,16 @@ def _look_once(logs: Path, settings: dict[str, int], check: LiveCheck | None) ->
 
     console = result_console()
     timeline, _, _ = read_timeline(logs, infer=False)
-    show(console, explain(timeline, None, settings))
+    found = explain(timeline, None, settings)
+    show(console, found)
     if check is None:
         return EXIT_OK
-    check.revision = timeline.releases.revision if timeline.releases else ""
-    found = check.check()
-    console.print(_verdict_line(found))
-    if not found.verdict:
+    check.revision = _revision_of(found)
+    checked = check.check()
+    console.print(_verdict_line(checked))
+    if not checked.verdict:
         return EXIT_ERROR
-    return EXIT_UNEXPECTED if found.verdict == "DIVERGES" else EXIT_OK
+    return EXIT_UNEXPECTED if checked.verdict == "DIVERGES" else EXIT_OK
 
 
 def _follow(state: Watch, exit_on: ExitOn, command: str | None) -> int:
