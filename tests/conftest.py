@@ -23,8 +23,9 @@ settings.register_profile("night", settings.get_profile("clockless"), max_exampl
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
 
 # What one test of these folders has started or found out (Spark, a browser, TLC's results), the
-# others use. Elsewhere no more than a file's tests share anything.
+# others use. Elsewhere no more than a file's tests share anything, and most models share nothing.
 SHARED: Final = ("browser", "models", "spark")
+MODELS: Final = "tests/models/test_models.py"
 
 CAPTURES: Final = Path(__file__).parents[2] / "shared" / "aeron-traces"
 """More captured clusters than are committed, see `support.aeron_runs`."""
@@ -49,9 +50,19 @@ def pytest_configure(config: pytest.Config) -> None:
 class Sharing(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist's hooks have no types
     """Let one worker run the tests that share something (``pytest -n 2``)."""
 
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        # Only the process that hands out the tests needs this, and it runs none.
+        from support.findings import used_counterexamples
+
+        super().__init__(config, log)
+        self.used_counterexamples = used_counterexamples()
+
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::", 1)[0]
+        file, _, test = nodeid.partition("::")
         folder = PurePosixPath(file).parts[1]
+        model = test.partition("[")[2].rstrip("]")
+        if file == MODELS and model not in self.used_counterexamples:
+            return nodeid
         return folder if folder in SHARED else file
 
 

@@ -24,17 +24,13 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.lanes.of_counterexample import action_name
-from canvass.spec import Expected, ModelEntry, ModelSet, load_manifest, spec_root
+from canvass.spec import ModelEntry, ModelSet, load_manifest, spec_root
 from canvass.tlc import TlcConfig, TraceState, check, to_python
-from support.findings import run_of
+from support.findings import found_by_reduced_searches, run_of
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"
 MODELS = {model.name: model for model in load_manifest().models}
-FOUND = [
-    model
-    for model in MODELS.values()
-    if model.module in {"MCTwoElections", "MCFrom"} and model.expected is Expected.SAFETY
-]
+FOUND = found_by_reduced_searches()
 FINDINGS = [
     pytest.param(model, id=model.name, marks=[pytest.mark.night] if at_night else [])
     for model in FOUND

@@ -10,7 +10,7 @@ from typing import Final
 from canvass.cli.counterexample import swim_lanes
 from canvass.cli.models import ModelRun, Settings, run_model
 from canvass.cli.output import PIPE_WIDTH
-from canvass.spec import load_manifest, spec_root
+from canvass.spec import Expected, ModelEntry, load_manifest, spec_root
 from canvass.tlc import find_jar, find_java
 
 FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"
@@ -20,6 +20,9 @@ DIAGRAM: Final = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 """A diagram in a page: the command that prints it, then what it prints."""
+
+REDUCED: Final = {"MCTwoElections", "MCFrom"}
+"""The modules of reduced searches."""
 
 NAMED: Final = re.compile(r"canvass check (\w+)")
 
@@ -34,6 +37,26 @@ def run_of(name: str) -> ModelRun:
     (entry,) = [one for one in load_manifest().models if one.name == name]
     settings = Settings(jar=find_jar(), java=find_java(), workers=1)
     return run_model(spec_root(), entry, settings, lambda _: None)
+
+
+def found_by_reduced_searches() -> list[ModelEntry]:
+    """List the reduced searches that end with a counterexample."""
+    return [
+        model
+        for model in load_manifest().models
+        if model.module in REDUCED and model.expected is Expected.SAFETY
+    ]
+
+
+@functools.cache
+def used_counterexamples() -> frozenset[str]:
+    """Name the models whose counterexamples more than one test uses."""
+    shown = {
+        found["model"]
+        for page in FINDINGS.glob("*.md")
+        for found in DIAGRAM.finditer(page.read_text("utf-8"))
+    }
+    return frozenset(shown | {model.name for model in found_by_reduced_searches()})
 
 
 def drawn(name: str) -> str:
