@@ -1,8 +1,7 @@
-"""The words that `docs/glossary.md` replaces become fewer until none is left."""
+"""No text or name has a word that `docs/glossary.md` replaces."""
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections import Counter
@@ -10,11 +9,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"
-REMAINING = Path(__file__).with_name("remaining_words.json")
-"""How often the tree still has each word. A number may only fall.
-
-``python tests/style/test_words.py`` writes the file anew, and refuses to let a number rise.
-"""
 
 SUFFIXES = {".cfg", ".md", ".py", ".tla", ".ts", ".tsx"}
 LEFT_OUT = {"docs/glossary.md", "tests/style/test_words.py"}
@@ -50,19 +44,10 @@ def count_files() -> dict[str, Counter[str]]:
     return found
 
 
-def risen(now: dict[str, Counter[str]], before: dict[str, int]) -> list[str]:
-    """A line for each word that stands in more places than before, with its first files."""
-    return [
-        f"{word}: {before.get(word, 0)} -> {files.total()}, in {', '.join(sorted(files)[:12])}"
-        for word, files in now.items()
-        if files.total() > before.get(word, 0)
-    ]
+def test_no_replaced_word_is_used() -> None:
+    used = {word: dict(files) for word, files in count_files().items() if files}
 
-
-def test_no_replaced_word_is_added() -> None:
-    rows = risen(count_files(), json.loads(REMAINING.read_text()))
-
-    assert rows == [], "docs/glossary.md says which word to use instead"
+    assert used == {}, "docs/glossary.md says which word to use instead"
 
 
 def test_a_name_is_split_into_its_words() -> None:
@@ -70,21 +55,3 @@ def test_a_name_is_split_into_its_words() -> None:
     text = "class LogHole: the_hole = 1  # turned_off, turned\noff; whole"
 
     assert count_words(text, words) == {"hole": 2, "turned off": 2}
-
-
-def test_a_count_that_rises_is_reported() -> None:
-    assert risen({"hole": Counter({"a.py": 2})}, {"hole": 1}) == ["hole: 1 -> 2, in a.py"]
-    assert risen({"hole": Counter({"a.py": 1})}, {"hole": 2}) == []
-
-
-def main() -> None:
-    """Write how often each word is left; exit with the rows that rise, if any does."""
-    now = count_files()
-    if REMAINING.exists() and (rows := risen(now, json.loads(REMAINING.read_text()))):
-        raise SystemExit("\n".join(rows))
-    left = {word: files.total() for word, files in now.items() if files}
-    REMAINING.write_text(json.dumps(left, indent=1, sort_keys=True) + "\n")
-
-
-if __name__ == "__main__":
-    main()
