@@ -309,10 +309,18 @@ UNREADABLE: dict[str, tuple[Callable[[str], bytes], str]] = {
 
 
 @pytest.mark.parametrize("kind", UNREADABLE)
-@pytest.mark.parametrize("words", [("watch", "--once", "--verify", "0"), ("explain",)])
-def test_logs_that_cannot_be_read_end_the_command_with_2(
-    command: Command, tmp_path: Path, kind: str, words: tuple[str, ...]
+@pytest.mark.parametrize(
+    "words",
+    [("watch", "--once", "--verify", "0"), ("explain",), ("import", "aeron", "--out", "run")],
+)
+def test_logs_that_cannot_be_read_end_the_command_with_2_and_are_all_named(
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    words: tuple[str, ...],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     bytes_of, reason = UNREADABLE[kind]
     for i in range(3):
         rows = [line for line in lines_of(KEEPS, i) if line.startswith("[")]
@@ -322,7 +330,7 @@ def test_logs_that_cannot_be_read_end_the_command_with_2(
 
     assert (code, out) == (2, "")
     assert err.startswith(f"canvass: {tmp_path / 'member-0.log'}:")
-    assert reason in err
+    assert err.count(reason) == 3
     assert err.count("\n") == 1
 
 
