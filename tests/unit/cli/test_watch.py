@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from canvass.cli import watch
+from canvass.cli import live_check, watch
+from canvass.cli.live_check import Checked, LiveCheck
 from canvass.cli.metrics_server import serve
-from canvass.cli.watch import Checked, Display, ExitOn, LiveCheck, Watch, poll
+from canvass.cli.watch import Display, ExitOn, Watch, poll
 from canvass.explanation import followed_logs, picture
 from canvass.explanation.followed_logs import FollowedLogs
 from canvass.explanation.picture import Picture
@@ -36,7 +37,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def _at_the_priority_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "NICE", 0)
+    monkeypatch.setattr(live_check, "NICE", 0)
 
 
 def stamp(line: str) -> float:
@@ -158,7 +159,7 @@ def test_the_end_of_a_log_that_is_too_long_is_checked_alone(
     """No more than so many bytes are read of one member, and a log without its beginning is
     incomplete. The revision is that of the release that the beginning names.
     """
-    monkeypatch.setattr(watch, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(live_check, "MAX_BYTES", 20_000)
     writing = Writing(KEEPS, tmp_path / "logs")
     writing.until(10)
     writing.roll()
