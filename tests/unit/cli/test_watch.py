@@ -430,6 +430,50 @@ def test_a_verdict_is_announced_once(watching: Callable[..., Watching]) -> None:
     assert one.out.getvalue() == "verdict: CONFORMS\n"
 
 
+def test_the_reason_why_a_check_cannot_run_is_said_when_it_changes(
+    tmp_path: Path, watching: Callable[..., Watching]
+) -> None:
+    alarms = tmp_path / "alarms"
+    one = watching(command=f"echo alarm >> {shlex.quote(str(alarms))}")
+    results = ["CONFORMS", "gone", "gone", "not a log", "CONFORMS", "DIVERGES", "gone", "DIVERGES"]
+    for result in results:
+        is_verdict = result.isupper()
+        one.state.checks.last = Checked(result) if is_verdict else Checked(sentence=result)
+        one.state.checks.count += 1
+        one.poll()
+        one.poll()
+
+    assert one.out.getvalue().splitlines() == [
+        "verdict: CONFORMS",
+        "verdict: not checked: gone",
+        "verdict: not checked: not a log",
+        "verdict: CONFORMS",
+        "verdict: DIVERGES",
+        "verdict: not checked: gone",
+        "verdict: DIVERGES",
+    ]
+    assert alarms.read_text() == "alarm\n"
+
+
+def test_a_reason_names_the_logs_and_no_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is another one each time, so that each check would give a new reason."""
+    monkeypatch.setattr(live_check, "MAX_BYTES", 30)
+    (tmp_path / "member-0.log").write_text("[10.000000000] no event\n" * 3)
+    found = LiveCheck(tmp_path).check()
+
+    assert found.sentence.startswith(f"canvass: {tmp_path}/member-0.log: ")
+    assert "canvass-watch-" not in found.sentence
+
+
+def test_a_check_that_is_killed_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "member-0.log").write_text("[10.000000000] no event\n")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+
+    assert LiveCheck(tmp_path).check().sentence == "canvass import ended with 1"
+
+
 @pytest.mark.parametrize(
     "words", [("--run", "page-me.sh"), ("--exit-on", "danger"), ("--metrics", "9100")]
 )

@@ -36,6 +36,8 @@ _PACKED: Final = 20
 NICE: Final = 10
 """Nice value of the processes that check: a cluster on the same host comes first."""
 _COPIED: Final = 1 << 20
+_RUN: Final = "run"
+"""The folder of the imported run, in the temporary folder of a check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,9 @@ class LiveCheck:
                 verdict, sentence = "", f"{error.filename}: {error.strerror}"
             except AeronLogError as error:
                 verdict, sentence = "", str(error)
+        # The name of the temporary folder is another one each time, and says nothing to a reader.
+        for made in (f"{name}/{_RUN}", name):
+            sentence = sentence.replace(made, str(self._folder))
         now = time.monotonic()
         self.last = Checked(verdict, sentence, now, now - begun, is_whole)
         self.count += 1
@@ -139,13 +144,13 @@ class LiveCheck:
         from canvass.conformance.verdict import Verdict
         from canvass.traces.alignment.importer import ImportSummary
 
-        run = str(folder / "run")
+        run = str(folder / _RUN)
         begun = time.monotonic()
         words = ["import", "aeron", *map(str, paths), "--out", run, *self._settings]
         if self.revision and not is_whole:
             words += ["--revision", self.revision]
         code, out, error = self._canvass(words, LIMIT_S)
-        if code == EXIT_ERROR or not (folder / "run").is_dir():
+        if code == EXIT_ERROR or not (folder / _RUN).is_dir():
             return "", error
         contradiction = None
         if code == EXIT_UNEXPECTED:
@@ -178,8 +183,9 @@ class LiveCheck:
             self._child.kill()
             self._child.communicate()
             return EXIT_ERROR, b"", f"the check took longer than {LIMIT_S:.0f} s"
-        rows = error.decode(errors="replace").split("\n")
-        return self._child.returncode, out, next((row for row in reversed(rows) if row), "")
+        code, rows = self._child.returncode, error.decode(errors="replace").split("\n")
+        ended = f"canvass {words[0]} ended with {code}"
+        return code, out, next((row for row in reversed(rows) if row), ended)
 
 
 def _sentence(found: Report) -> str:

@@ -75,6 +75,9 @@ class Watch:
     changed: bool = True
     has_caught_up: bool = False
     announced: str = ""
+    """The last verdict."""
+    said: str = ""
+    """The last verdict, or why the last check could not run."""
     releases: LogReleases | None = None
     warnings: set[str] = field(default_factory=set)
     published_at: float = 0.0
@@ -259,12 +262,13 @@ def _redraw(state: Watch, display: Display, exit_on: ExitOn) -> list[str]:
         for one in news
         if (danger_counts and one.severity == "danger") or (stuck_counts and one.kind == "stuck")
     ]
-    verdict = state.checks.last.verdict
-    if verdict == "DIVERGES" and state.announced != verdict:
-        reasons.append(_verdict_line(state.checks.last))
-    if verdict and state.announced != verdict:
-        display.say(_verdict_line(state.checks.last))
-        state.announced = verdict
+    last = state.checks.last
+    if last.verdict == "DIVERGES" and state.announced != last.verdict:
+        reasons.append(_verdict_line(last))
+    state.announced = last.verdict or state.announced
+    if state.said != (said := last.verdict or last.sentence):
+        display.say(_verdict_line(last))
+        state.said = said
     return reasons
 
 
