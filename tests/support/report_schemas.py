@@ -87,11 +87,12 @@ SARIF: dict[str, Any] = _object(
 ) | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 SARIF["properties"]["$schema"] = {"type": "string", "format": "uri"}
 
-JUNIT_ATTRIBUTES = {
+JUNIT_ATTRIBUTES: dict[str, set[str]] = {
     "testsuite": {"name", "tests", "failures", "errors", "skipped", "time"},
     "testcase": {"name", "classname"},
+    "properties": set(),
+    "property": {"name", "value"},
     "failure": {"type", "message"},
     "error": {"type", "message"},
 }
 """The elements of a JUnit file and their attributes; CI servers read no others of ours."""
-JUNIT_OUTCOMES = ("failure", "error")

@@ -19,6 +19,7 @@ from canvass.conformance.report import (
     log_lines_of,
     place_of,
     place_of_step,
+    revision_lines,
     run_names,
     stream_place,
     timing_lines,
@@ -70,7 +71,7 @@ def to_sarif(found: CorpusVerdict) -> dict[str, Any]:
     timing_level = "error" if found.timing_fails else "warning"
     for run in found.runs:
         for rule, result in _results(run, timing_level):
-            log.add(rule, result)
+            log.add(rule, {**result, "properties": _properties(run)})
     driver = {"name": "canvass", "version": version("canvass"), "rules": list(log.rules.values())}
     invocation = {
         "executionSuccessful": _all_checked(found),
@@ -85,9 +86,20 @@ def to_sarif(found: CorpusVerdict) -> dict[str, Any]:
         },
         "columnKind": "unicodeCodePoints",
         "results": log.results,
-        "properties": {"runs": len(found.runs), "resultsLeftOut": log.left_out},
+        "properties": {
+            "runs": len(found.runs),
+            "resultsLeftOut": log.left_out,
+            "revisions": revision_lines(found.runs, every=True),
+        },
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run_log]}
+
+
+def _properties(run: RunVerdict) -> dict[str, str]:
+    """The revision of a run and, if it was imported, the releases that wrote its logs."""
+    releases = "" if run.releases is None else "; ".join(run.releases.lines())
+    given = {"revision": run.revision, "releases": releases}
+    return {name: value for name, value in given.items() if value}
 
 
 def _all_checked(found: CorpusVerdict) -> bool:
@@ -237,6 +249,10 @@ def to_junit(found: CorpusVerdict) -> str:
     # CI servers take test cases of one name for one test.
     for run, name, fails in zip(found.runs, run_names(found.runs), late, strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=_SUITE, name=name)
+        if given := _properties(run):
+            properties = ElementTree.SubElement(case, "properties")
+            for key, value in given.items():
+                ElementTree.SubElement(properties, "property", name=key, value=value)
         _case_result(case, run)
         _case_remarks(case, run, timing_fails=fails)
     ElementTree.indent(suite)

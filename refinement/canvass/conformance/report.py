@@ -36,6 +36,7 @@ from canvass.lanes.model import Diagram, visible
 from canvass.lanes.of_run import RunLanes
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
+from canvass.traces.releases import LogReleases
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Event, Fact, FactKind, encode
 from canvass.traces.timeouts import duration_text
@@ -202,25 +203,32 @@ def limits(runs: Sequence[RunVerdict]) -> list[str]:
     ]
 
 
-def revision_lines(runs: Sequence[RunVerdict]) -> list[str]:
+def revision_lines(runs: Sequence[RunVerdict], *, every: bool = False) -> list[str]:
     """Give the revisions of runs. Of imported runs, give the releases that wrote their logs, too.
 
     Of several runs the lines begin with the number of runs that they are about. If a run was not
-    imported and does not diverge, `meaning` has its revision.
+    imported and does not diverge, `meaning` has its revision; with ``every`` the lines have it.
     """
     found = []
-    for (first, *notes), count in Counter(filter(None, map(_revision_lines, runs))).items():
+    chosen = (
+        revision_choice(run.revision, run.releases)
+        for run in runs
+        if every or run.releases is not None or run.verdict is Verdict.DIVERGES
+    )
+    for (first, *notes), count in Counter(filter(None, chosen)).items():
         subject = f"{count} of {len(runs)} runs: " if len(runs) > 1 else ""
         found += [f"{subject}{first}", *notes]
     return found
 
 
-def _revision_lines(run: RunVerdict) -> tuple[str, ...]:
-    if run.releases is not None:
-        return tuple(run.releases.lines())
-    if run.verdict is Verdict.DIVERGES and run.revision:
-        return (f"revision {run.revision} of the spec, which the run names",)
-    return ()
+def revision_choice(revision: str, releases: LogReleases | None) -> tuple[str, ...]:
+    """Give the revision of a run and how it was chosen, in one line, then a line for each note.
+
+    Of an imported run the first line has the releases, too. Without a revision there is no line.
+    """
+    if releases is not None:
+        return tuple(releases.lines())
+    return (f"revision {revision} of the spec, which the run names",) if revision else ()
 
 
 def show_command(path: str, divergence: Divergence) -> str:

@@ -364,6 +364,7 @@ def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
         unchecked=trace.unchecked,
         divergences=divergences,
         facts=trace.facts,
+        revision=trace.run.revision,
     )
     return with_limits(found, trace.run)
 

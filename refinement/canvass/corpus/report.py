@@ -29,7 +29,7 @@ from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.plan import TASK_COST, UnitKind, on_this_machine, unit_at
 from canvass.corpus.rows import step_name
 from canvass.corpus.storage import Place, place_of
-from canvass.corpus.summary import VERDICTS, Cluster, Summary, in_part_text
+from canvass.corpus.summary import VERDICTS, Cluster, Summary, in_part_text, revision_texts
 from canvass.tlc.errors import TlcError
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
@@ -97,8 +97,8 @@ def _figures(summary: Summary) -> str:
     if summary.earlier:
         figures.append(("runs verified before", f"{sum(summary.earlier.values()):,}"))
     shown = "".join(f"<div><dt>{text(k)}</dt><dd>{text(v)}</dd></div>" for k, v in figures)
-    in_part = in_part_text(summary)
-    return f"<dl>{shown}</dl>" + (f'<p class="note">{text(in_part)}</p>' if in_part else "")
+    notes = filter(None, (*revision_texts(summary), in_part_text(summary)))
+    return f"<dl>{shown}</dl>" + "".join(f'<p class="note">{text(note)}</p>' for note in notes)
 
 
 def _clusters(

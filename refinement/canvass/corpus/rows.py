@@ -20,7 +20,7 @@ import pyarrow as pa
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from canvass.conformance.report import limits_text
+from canvass.conformance.report import limits_text, revision_choice
 from canvass.conformance.screen import RunState, with_limits
 from canvass.conformance.steps import Example
 from canvass.conformance.verdict import (
@@ -76,6 +76,8 @@ class Row(Struct, frozen=True, kw_only=True):
     """Number of the run's events without a known state before them."""
     reason: str | None = None
     """Why a run is malformed or incomplete, how a step differs, or why a part is malformed."""
+    revision_choice: str | None = None
+    """VERDICT: the revision and how it was chosen, the releases that wrote imported logs, notes."""
     divergence_class: str | None = None
     name: str | None = None
     """DIVERGENCE: the action, or the violated property. COVERAGE: the action. EDGES: the graph."""
@@ -102,6 +104,7 @@ ROW_SCHEMA: Final = pa.schema(
         pa.field("events", pa.int64()),
         pa.field("unchecked", pa.int64()),
         pa.field("reason", pa.string()),
+        pa.field("revision_choice", pa.string()),
         pa.field("divergence_class", pa.string()),
         pa.field("name", pa.string()),
         pa.field("member_id", pa.int32()),
@@ -122,6 +125,7 @@ VERDICT_COLUMNS: Final = (
     "events",
     "unchecked",
     "reason",
+    "revision_choice",
 )
 DIVERGENCE_COLUMNS: Final = (
     "source",
@@ -219,6 +223,9 @@ def verdict_rows(
 ) -> Iterator[Row]:
     """Yield a row for a verdict and for each divergence."""
     part = None if unit.part is None else unit.part.number
+    chosen = ""
+    if run is not None and found.verdict is not Verdict.MALFORMED:
+        chosen = "; ".join(revision_choice(run.revision, found.releases))
     yield Row(
         kind=RowKind.VERDICT,
         source=unit.path,
@@ -230,6 +237,7 @@ def verdict_rows(
         events=found.events,
         unchecked=found.unchecked,
         reason=reason_text(found),
+        revision_choice=chosen,
         pending=pending,
     )
     for divergence in found.divergences:

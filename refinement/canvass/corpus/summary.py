@@ -118,6 +118,8 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """Runs by verdict; every verdict is a key."""
     checked_in_part: int = 0
     """Runs that conform, but were not asked all safety properties; their reasons name these."""
+    revisions: dict[str, int] = {}
+    """Runs by revision and its choice; of imported runs also by releases and notes."""
     divergences: int
     clusters: list[Cluster]
     cluster_count: int
@@ -159,6 +161,7 @@ def summarise(
         events=events,
         verdicts={name: runs for name, (runs, _) in by_verdict.items()},
         checked_in_part=in_part,
+        revisions=_revisions(job.table("verdicts")),
         divergences=sum(kind.count for kind in kinds),
         clusters=kinds[:MAX_LISTED],
         cluster_count=len(kinds),
@@ -201,6 +204,13 @@ def _verdicts(folder: Place) -> tuple[dict[str, tuple[int, int]], list[Listed], 
             if len(failing) > 2 * MAX_LISTED:
                 failing = sorted(failing, key=_place)[:MAX_LISTED]
     return by_verdict, sorted(failing, key=_place)[:MAX_LISTED], in_part
+
+
+def _revisions(folder: Place) -> dict[str, int]:
+    """Count runs by the choice of their revision, the most frequent one first."""
+    counts = Counter(chosen for (chosen,) in _rows(folder, "revision_choice") if chosen)
+    first = sorted(counts, key=lambda chosen: (-counts[chosen], chosen))[:MAX_LISTED]
+    return {chosen: counts[chosen] for chosen in first}
 
 
 def _place(listed: Listed) -> tuple[str, str, str]:
@@ -338,6 +348,18 @@ def in_part_text(summary: Summary) -> str:
         return ""
     runs = counted(summary.checked_in_part, "run that conforms", "runs that conform")
     return f"not a full check of {runs}: see the reasons in the table verdicts"
+
+
+_TEXTS: Final = 20
+"""The most choices of revisions that are given in words."""
+
+
+def revision_texts(summary: Summary) -> list[str]:
+    """Return for the first choices of a revision in words how many runs each is of."""
+    every = list(summary.revisions.items())
+    texts = [f"{counted(count, 'run')}: {chosen}" for chosen, count in every[:_TEXTS]]
+    more = len(every) - _TEXTS
+    return [*texts, f"and {more:,} more: see the table verdicts"] if more > 0 else texts
 
 
 def verdict_counts(verdicts: Mapping[str, int]) -> str:

@@ -195,6 +195,9 @@ def test_an_interrupt_while_modules_are_imported_is_one_line(module: str) -> Non
         (["explain", str(SAMPLES[0]), "--no-infer"], "standard output"),
         (["explain", str(SAMPLES[0]), "--no-infer", "--format", "json"], "standard output"),
         (["check", "--list"], "standard output"),
+        (["--version"], "standard output"),
+        (["trace", "schema"], "standard output"),
+        (["trace", "schema", "arrow"], "standard output"),
         (["explain", str(SAMPLES[0]), "--no-infer", "--html", "/dev/full"], "/dev/full"),
     ],
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import resource
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -234,3 +236,19 @@ def test_a_full_disk_names_the_file_to_be_written(
     assert ended.code == 2
     assert re.fullmatch(rf"canvass: {out}(/\S+)?: .*File too large\n", ended.err)
     assert [path.name for path in tmp_path.iterdir() if path != source] == []
+
+
+@pytest.mark.parametrize("form", ["itf", "shiviz", "mermaid"])
+def test_stdout_is_named_if_it_is_on_a_full_disk(run_folder: Path, form: str) -> None:
+    words = ["trace", "convert", str(run_folder), "-", "--as", form]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "canvass.cli.main", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert done.returncode == 2
+    assert done.stderr == "canvass: standard output: No space left on device\n"

@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from canvass.cli import watch
+from canvass.cli import live_check, watch
+from canvass.cli.live_check import Checked, LiveCheck
 from canvass.cli.metrics_server import serve
-from canvass.cli.watch import Checked, Display, ExitOn, LiveCheck, Watch, poll
+from canvass.cli.watch import Display, ExitOn, Watch, poll
 from canvass.explanation import followed_logs, picture
 from canvass.explanation.followed_logs import FollowedLogs
 from canvass.explanation.picture import Picture
@@ -36,7 +37,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def _at_the_priority_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "NICE", 0)
+    monkeypatch.setattr(live_check, "NICE", 0)
 
 
 def stamp(line: str) -> float:
@@ -158,7 +159,7 @@ def test_the_end_of_a_log_that_is_too_long_is_checked_alone(
     """No more than so many bytes are read of one member, and a log without its beginning is
     incomplete. The revision is that of the release that the beginning names.
     """
-    monkeypatch.setattr(watch, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(live_check, "MAX_BYTES", 20_000)
     writing = Writing(KEEPS, tmp_path / "logs")
     writing.until(10)
     writing.roll()
@@ -309,10 +310,18 @@ UNREADABLE: dict[str, tuple[Callable[[str], bytes], str]] = {
 
 
 @pytest.mark.parametrize("kind", UNREADABLE)
-@pytest.mark.parametrize("words", [("watch", "--once", "--verify", "0"), ("explain",)])
-def test_logs_that_cannot_be_read_end_the_command_with_2(
-    command: Command, tmp_path: Path, kind: str, words: tuple[str, ...]
+@pytest.mark.parametrize(
+    "words",
+    [("watch", "--once", "--verify", "0"), ("explain",), ("import", "aeron", "--out", "run")],
+)
+def test_logs_that_cannot_be_read_end_the_command_with_2_and_are_all_named(
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    words: tuple[str, ...],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     bytes_of, reason = UNREADABLE[kind]
     for i in range(3):
         rows = [line for line in lines_of(KEEPS, i) if line.startswith("[")]
@@ -322,7 +331,7 @@ def test_logs_that_cannot_be_read_end_the_command_with_2(
 
     assert (code, out) == (2, "")
     assert err.startswith(f"canvass: {tmp_path / 'member-0.log'}:")
-    assert reason in err
+    assert err.count(reason) == 3
     assert err.count("\n") == 1
 
 
@@ -419,6 +428,50 @@ def test_a_verdict_is_announced_once(watching: Callable[..., Watching]) -> None:
     one.poll()
 
     assert one.out.getvalue() == "verdict: CONFORMS\n"
+
+
+def test_the_reason_why_a_check_cannot_run_is_said_when_it_changes(
+    tmp_path: Path, watching: Callable[..., Watching]
+) -> None:
+    alarms = tmp_path / "alarms"
+    one = watching(command=f"echo alarm >> {shlex.quote(str(alarms))}")
+    results = ["CONFORMS", "gone", "gone", "not a log", "CONFORMS", "DIVERGES", "gone", "DIVERGES"]
+    for result in results:
+        is_verdict = result.isupper()
+        one.state.checks.last = Checked(result) if is_verdict else Checked(sentence=result)
+        one.state.checks.count += 1
+        one.poll()
+        one.poll()
+
+    assert one.out.getvalue().splitlines() == [
+        "verdict: CONFORMS",
+        "verdict: not checked: gone",
+        "verdict: not checked: not a log",
+        "verdict: CONFORMS",
+        "verdict: DIVERGES",
+        "verdict: not checked: gone",
+        "verdict: DIVERGES",
+    ]
+    assert alarms.read_text() == "alarm\n"
+
+
+def test_a_reason_names_the_logs_and_no_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is another one each time, so that each check would give a new reason."""
+    monkeypatch.setattr(live_check, "MAX_BYTES", 30)
+    (tmp_path / "member-0.log").write_text("[10.000000000] no event\n" * 3)
+    found = LiveCheck(tmp_path).check()
+
+    assert found.sentence.startswith(f"canvass: {tmp_path}/member-0.log: ")
+    assert "canvass-watch-" not in found.sentence
+
+
+def test_a_check_that_is_killed_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "member-0.log").write_text("[10.000000000] no event\n")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+
+    assert LiveCheck(tmp_path).check().sentence == "canvass import ended with 1"
 
 
 @pytest.mark.parametrize(

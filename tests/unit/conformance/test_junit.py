@@ -17,16 +17,20 @@ from canvass.conformance.verdict import (
     TimingWarning,
     Verdict,
 )
+from canvass.traces.releases import LogReleases, NotedReleases, RevisionChoice
 from canvass.traces.schema import Fact, FactKind
-from support.report_schemas import JUNIT_ATTRIBUTES, JUNIT_OUTCOMES
+from support.report_schemas import JUNIT_ATTRIBUTES
 
 WRONG = Divergence(DivergenceClass.CAUSALITY, "MessageCausality", 0, 1, "a <text> & \x00 more")
 LATE = TimingWarning(
     TimingRule.EARLY_TIMEOUT, 0, 4, "Nominate", "too early", "a.timeout", 5, TimeoutSource.GIVEN
 )
+RELEASES = LogReleases.of(
+    NotedReleases({0: ("1.52.2",), 1: ()}, RevisionChoice.RELEASE), revision="1.50"
+)
 CORPUS = CorpusVerdict(
     (
-        RunVerdict("good", "good", Verdict.CONFORMS, events=3),
+        RunVerdict("good", "good", Verdict.CONFORMS, events=3, revision="1.50", releases=RELEASES),
         RunVerdict("bad", "bad", Verdict.DIVERGES, events=3, divergences=(WRONG, WRONG)),
         RunVerdict("no-trace", "no", Verdict.MALFORMED, reason="no/\x1b[1m: no trace\ufffe"),
         RunVerdict("gap", "gap", Verdict.INCOMPLETE, facts=(Fact(FactKind.GAP, "gap", 1, 4, 5),)),
@@ -37,7 +41,7 @@ CORPUS = CorpusVerdict(
 
 def test_junit_each_run_is_a_case_with_one_outcome_at_most() -> None:
     suite = ElementTree.fromstring(to_junit(CORPUS))
-    outcomes = [[outcome.tag for outcome in case] for case in suite]
+    outcomes = [[one.tag for one in case if one.tag != "properties"] for case in suite]
 
     assert suite.tag == "testsuite"
     assert [case.get("name") for case in suite] == [run.run_id for run in CORPUS.runs]
@@ -104,7 +108,7 @@ def test_junit_the_suite_counts_what_is_in_it() -> None:
 def test_junit_elements_have_the_attributes_that_servers_read_and_no_others() -> None:
     for element in ElementTree.fromstring(to_junit(CORPUS)).iter():
         assert set(element.attrib) == JUNIT_ATTRIBUTES[element.tag]
-        assert element.tag in ("testsuite", "testcase", *JUNIT_OUTCOMES)
+        assert element.tag in JUNIT_ATTRIBUTES
 
 
 def test_junit_what_xml_cannot_hold_is_written_as_an_escape() -> None:
@@ -112,3 +116,16 @@ def test_junit_what_xml_cannot_hold_is_written_as_an_escape() -> None:
 
     assert "\\x00 more" in text
     assert "\\x1b[1m" in text
+
+
+def test_junit_a_case_has_the_revision_and_the_releases_as_properties() -> None:
+    good, bad, *_ = ElementTree.fromstring(to_junit(CORPUS))
+    given = {one.get("name"): one.get("value") for one in good.iterfind("properties/property")}
+
+    assert given == {
+        "revision": "1.50",
+        "releases": "Aeron 1.52.2 (member 0), release unknown (member 1); revision 1.50 of the"
+        " spec, chosen by the release; note: the release of member 1 is taken to be that of the"
+        " other members",
+    }
+    assert bad.find("properties") is None

@@ -25,6 +25,7 @@ from canvass.conformance.verdict import (
     Verdict,
 )
 from canvass.spec.files import spec_root
+from canvass.traces.releases import LogReleases, NotedReleases, RevisionChoice
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import Streams, corrupted
@@ -168,6 +169,31 @@ def test_a_run_names_the_safety_properties_that_were_not_asked() -> None:
     assert result["ruleId"] == "PARTIAL_CHECK/SAFETY_PROPERTIES"
     assert result["level"] == "note"
     assert result["message"]["text"] == "run: not checked: AppliedWithinCommitted"
+
+
+def test_results_and_the_log_have_the_revision_and_the_releases() -> None:
+    wrong = Divergence(DivergenceClass.CAUSALITY, "MessageCausality", 0, 1, "text")
+    noted = NotedReleases({0: ("1.48.0",)}, RevisionChoice.RELEASE)
+    runs = (
+        RunVerdict("a", "a", Verdict.CONFORMS, revision="1.50"),
+        RunVerdict(
+            "b",
+            "b",
+            Verdict.DIVERGES,
+            divergences=(wrong,),
+            revision="1.49",
+            releases=LogReleases.of(noted, "1.49"),
+        ),
+    )
+    (log,) = to_sarif(CorpusVerdict(runs))["runs"]
+    (result,) = log["results"]
+    said = "Aeron 1.48.0 (member 0); revision 1.49 of the spec, chosen by the release"
+
+    assert result["properties"] == {"revision": "1.49", "releases": said}
+    assert log["properties"]["revisions"] == [
+        "1 of 2 runs: revision 1.50 of the spec, which the run names",
+        f"1 of 2 runs: {said}",
+    ]
 
 
 @pytest.mark.parametrize(("fails", "level"), [(False, "warning"), (True, "error")])

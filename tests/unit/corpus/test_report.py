@@ -337,6 +337,16 @@ def test_the_page_says_how_many_runs_were_not_checked_in_full() -> None:
     assert "full check" not in render(summary(), None, {}, None)
 
 
+def test_the_page_names_the_revisions_and_the_releases() -> None:
+    page = render(summary(revisions={"Aeron 1.52.2 (member 0); revision 1.50": 3, HOSTILE: 1}))
+
+    assert "3 runs: Aeron 1.52.2 (member 0); revision 1.50" in page
+    assert "script" not in Seen(page).tags
+    many = render(summary(revisions={f"Aeron 1.52.{i}": 1 for i in range(25)}))
+    assert many.count("1 run: Aeron") == 20
+    assert "and 5 more: see the table verdicts" in many
+
+
 def test_the_page_says_what_was_left_out_and_what_is_new() -> None:
     old, fresh = cluster("OnVote"), cluster("Canvass")
     page = render(

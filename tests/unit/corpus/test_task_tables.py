@@ -7,11 +7,15 @@ from typing import cast
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
+from canvass.conformance.screen import with_limits
+from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.corpus import summary as summaries
 from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.job import CorpusJob
-from canvass.corpus.rows import Row, RowKind
+from canvass.corpus.plan import Unit, UnitKind
+from canvass.corpus.rows import Row, RowKind, verdict_rows
 from canvass.corpus.summary import (
     Coverage,
     Listed,
@@ -31,6 +35,8 @@ from canvass.corpus.task_files import (
     write_tasks,
 )
 from canvass.traces.layout import ACTION_NAMES
+from canvass.traces.releases import RELEASES
+from canvass.traces.schema import Run
 
 
 def verdict(
@@ -212,6 +218,38 @@ def test_a_summary_lists_runs_that_do_not_conform_and_counts_runs_checked_in_par
         Listed("x", None, "MALFORMED", 0, "x: no run"),
     ]
     assert (one.runs, one.events, one.listed_count, one.checked_in_part) == (5, 28, 3, 1)
+
+
+def test_a_summary_counts_runs_by_the_choice_of_their_revision(tmp_path: Path) -> None:
+    chosen = ["Aeron 1.60.0; note: not tried", "revision 1.49", "revision 1.49", "", None]
+    rows = [replace(verdict("f", f"{i}"), revision_choice=one) for i, one in enumerate(chosen)]
+    write_tables(JobRows(stage(tmp_path / "first", rows)), tmp_path)
+
+    found = summary_of(tmp_path)
+
+    assert list(found.revisions.items()) == [
+        ("revision 1.49", 2),
+        ("Aeron 1.60.0; note: not tried", 1),
+    ]
+
+
+def test_the_row_of_a_run_names_its_revision_and_the_releases_that_wrote_its_logs() -> None:
+    source = {RELEASES: {"members": {"0": ["1.60.0"]}, "choice": "RELEASE"}}
+    imported = Run("canvass.run/1", "run", "1.50", 1, source=source)
+    recorded = Run("canvass.run/1", "run", "hardened", 1)
+
+    def chosen(run: Run, of: Verdict) -> str | None:
+        unit = Unit(UnitKind.RUN, "run", 0)
+        (row,) = verdict_rows(unit, run, with_limits(RunVerdict("run", "run", of), run))
+        return row.revision_choice
+
+    releases, note = str(chosen(imported, Verdict.CONFORMS)).split("; note: ")
+    assert releases == ("Aeron 1.60.0 (member 0); revision 1.50 of the spec, chosen by the release")
+    assert note.startswith("release 1.60.0 (member 0) has not been tried")
+    assert chosen(recorded, Verdict.INCOMPLETE) == (
+        "revision hardened of the spec, which the run names"
+    )
+    assert chosen(recorded, Verdict.MALFORMED) == ""
 
 
 def test_a_summary_gives_the_rate_and_the_actions_by_their_events(tmp_path: Path) -> None:

@@ -384,15 +384,21 @@ def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     """Print the result for a person: verdicts, then the clusters of divergences."""
     from canvass.conformance.report import shared_id_remark
     from canvass.corpus.rows import step_name
-    from canvass.corpus.summary import in_part_text, name_of, totals, verdict_counts
+    from canvass.corpus.summary import (
+        in_part_text,
+        name_of,
+        revision_texts,
+        totals,
+        verdict_counts,
+    )
 
     console = result_console()
     if summary.runs or not summary.earlier:
         console.print(totals(summary))
     else:
         console.print("no unit is new or changed: nothing was verified")
-    if in_part := in_part_text(summary):
-        console.print(in_part)
+    for said in filter(None, (*revision_texts(summary), in_part_text(summary))):
+        console.print(said)
     fresh = {cluster.identity for cluster in new or ()}
     for one in summary.clusters[:20]:
         mark = "" if new is None else (" (new)" if one.identity in fresh else " (known)")

@@ -24,6 +24,7 @@ from canvass.cli.output import (
     EXIT_INTERRUPTED,
     STDOUT_NAME,
     complain,
+    write_text,
 )
 from canvass.traces.errors import file_named_in_errors
 
@@ -109,7 +110,7 @@ def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"canvass {version('canvass')}")
+        write_text(f"canvass {version('canvass')}\n")
         raise typer.Exit
 
 

@@ -97,9 +97,15 @@ def json_text(value: object) -> str:
     return msgspec.json.format(json_line(value), indent=2).decode() + "\n"
 
 
+def write_text(text: str) -> None:
+    """Write text to stdout; an error names it."""
+    with file_named_in_errors(STDOUT_NAME):
+        sys.stdout.write(text)
+
+
 def write_json(value: object) -> None:
     """Write a value to stdout as one indented JSON document."""
-    sys.stdout.write(json_text(value))
+    write_text(json_text(value))
 
 
 def emit(

@@ -5,7 +5,6 @@ Drawing is in `canvass.lanes`, shrinking in `canvass.conformance.shrink`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
@@ -19,6 +18,7 @@ from canvass.cli.output import (
     CommandError,
     Format,
     emit,
+    write_text,
 )
 from canvass.traces.counts import counted
 
@@ -342,9 +342,9 @@ def schema(
     from canvass.traces.publish import arrow_columns, published
 
     if part is Schema.ARROW:
-        print(arrow_columns(members), end="")
+        write_text(arrow_columns(members))
     else:
-        print(published()[f"canvass.{part.value}-1.json"].decode(), end="")
+        write_text(published()[f"canvass.{part.value}-1.json"].decode())
 
 
 def _other(source: Path) -> Form:
@@ -396,7 +396,7 @@ def _write(pieces: Iterable[str], out: str) -> None:
 
     if out == STDOUT:
         for piece in pieces:
-            sys.stdout.write(piece)
+            write_text(piece)
         return
     path = Path(out)
     if not path.absolute().parent.is_dir():

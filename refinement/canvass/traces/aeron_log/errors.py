@@ -6,6 +6,7 @@ with one of the codes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
@@ -47,6 +48,10 @@ MAX_SHOWN: Final = 120
 """
 
 
+MAX_FILES: Final = 10
+"""The most files that one message names."""
+
+
 class AeronLogError(Exception):
     """The input is no event log of Aeron, or exceeds a limit.
 
@@ -73,8 +78,22 @@ class AeronLogError(Exception):
         self.reason = reason
 
     def __str__(self) -> str:
+        return f"{self.said} ({self.code.value})"
+
+    @property
+    def said(self) -> str:
+        """The place and the reason."""
         place = ":".join([self.file or "<bytes>", *(str(n) for n in (self.line, self.column) if n)])
-        return f"{place}: {self.reason} ({self.code.value})"
+        return f"{place}: {self.reason}"
+
+
+def joined(errors: Sequence[AeronLogError]) -> AeronLogError:
+    """Make one error of those of several files: the first one, whose reason names the others."""
+    first, *others = errors
+    said = [first.reason, *(f"also {error.said}" for error in others[: MAX_FILES - 1])]
+    if len(errors) > MAX_FILES:
+        said.append(f"and {len(errors) - MAX_FILES} more files")
+    return AeronLogError(first.file, first.line, first.column, first.code, "; ".join(said))
 
 
 class LineProblem(Exception):

@@ -8,12 +8,13 @@ member.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.errors import AeronLogError, LogCode, joined
 from canvass.traces.aeron_log.incarnations import LineCounts
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
@@ -230,7 +231,8 @@ def read_cluster(
     Raises
     ------
     AeronLogError
-        As for `read_member`; also if there is no log at all, or one is there twice.
+        As for `read_member`; also if there is no log at all, or one is there twice. If several
+        files cannot be read from their beginning on, the error names them.
     """
     ignored: tuple[str, ...] = ()
     if len(paths) == 1 and paths[0].is_dir():
@@ -241,15 +243,16 @@ def read_cluster(
         place = str(paths[0]) if paths else ""
         reason = "there is no member-<id>.log, member-<id>.log.gz or member-<id>.log.zst"
         raise AeronLogError(place, 0, 0, LogCode.NO_LOG, reason)
+    firsts = _firsts(chain.from_iterable(groups))
     by_member: dict[int, list[Path]] = {}
     for group in groups:
-        member_id = _member_of(group)
+        member_id = _member_of(group, firsts)
         _check_member(member_id, group[0])
         by_member.setdefault(member_id, []).extend(group)
     logs = {}
     for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
         say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
-        logs[member_id] = read_member(_in_order(files), kept)
+        logs[member_id] = read_member(_in_order(files, firsts), kept)
     heard = set().union(*(log.named for log in logs.values()))
     # A member that never came to its election has no line of the cluster, and no other member has
     # heard of it. If one has, its lines are missing.
@@ -293,8 +296,31 @@ def _check_member(member_id: int, path: Path) -> None:
         raise AeronLogError(str(path), 0, 0, LogCode.TOO_MANY_MEMBERS, reason)
 
 
-def _first(path: Path) -> tuple[ProcessStart | None, ClusterEvent | None]:
-    """The header and the first cluster event of a file, if it has them."""
+_First: TypeAlias = tuple[ProcessStart | None, ClusterEvent | None]
+"""The header and the first cluster event of a file, if it has them."""
+
+
+def _firsts(paths: Iterable[Path]) -> dict[Path, _First]:
+    """Read the beginnings of files.
+
+    Raises
+    ------
+    AeronLogError
+        Names all files that cannot be read.
+    """
+    found: dict[Path, _First] = {}
+    errors = []
+    for path in paths:
+        try:
+            found[path] = _first(path)
+        except AeronLogError as error:
+            errors.append(error)
+    if errors:
+        raise joined(errors)
+    return found
+
+
+def _first(path: Path) -> _First:
     parser = LogParser()
     header, event = None, None
     for batch in read_records([path], parser):
@@ -308,17 +334,17 @@ def _first(path: Path) -> tuple[ProcessStart | None, ClusterEvent | None]:
     return header, event
 
 
-def _member_of(files: Sequence[Path]) -> int:
+def _member_of(files: Sequence[Path], firsts: Mapping[Path, _First]) -> int:
     """The member of some files, by their lines, or by the name if no line is of the cluster."""
     for path in files:
-        _, event = _first(path)
+        _, event = firsts[path]
         if event is not None:
             return event.member_id
     name = parse_log_name(files[0].name)
     return NULL_VALUE if name is None else name.member_id
 
 
-def _in_order(files: Sequence[Path]) -> list[Path]:
+def _in_order(files: Sequence[Path], firsts: Mapping[Path, _First]) -> list[Path]:
     """The files of a member in the order in which they were written.
 
     The headers decide: first the wall clock, then the stamp. If a file has no header, the stamps
@@ -327,11 +353,11 @@ def _in_order(files: Sequence[Path]) -> list[Path]:
     """
     if len(files) == 1:
         return list(files)
-    firsts = [(path, *_first(path)) for path in files]
-    if all(header is not None for _, header, _ in firsts):
-        keys = [(h.wall_time_ms, h.time_ns) for _, h, _ in firsts if h]
+    found = [firsts[path] for path in files]
+    if all(header is not None for header, _ in found):
+        keys = [(h.wall_time_ms, h.time_ns) for h, _ in found if h]
     else:
-        starts = [header or event for _, header, event in firsts]
+        starts = [header or event for header, event in found]
         keys = [(0, start.time_ns if start else 0) for start in starts]
     return [path for _, path in sorted(zip(keys, files, strict=True), key=lambda pair: pair[0])]
 
