@@ -97,7 +97,7 @@ def register(app: typer.Typer) -> None:
         oracles: Oracles = 1,
         examples: Annotated[
             int,
-            typer.Option(min=0, help="Number of classes of divergences with an example page."),
+            typer.Option(min=0, help="Number of classes of divergence with an example page."),
         ] = 3,
         fail_on: Annotated[
             FailOn,
