@@ -3,8 +3,8 @@
 `files` finds modules, definitions and their comments; `manifest` reads `manifest.json`.
 
 What flows: a folder with a spec in; paths, and a typed entry for each model, out. The package must
-not start TLC, must read no other TLA+ than comments and the first lines of definitions, and must
-not write to the files.
+not start TLC, and must not write to the files. It knows no TLA+: it finds modules, definitions and
+comments by their text.
 """
 
 from canvass.spec.files import SpecError, find_file, module_folders, spec_root
