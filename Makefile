@@ -44,7 +44,7 @@ browse: page ## look at the sample run in a browser
 browser: ## install Debian's Chromium for the tests of the page (apt-get; root or sudo)
 	@tools/need-browser install
 
-test: java lint types page-if-possible ## everything that must hold: lint, types, all tests
+test: java lint types page-if-possible ## lint, types, and all tests but the nightly ones
 # The order of the folders is kept: else the files with few, long tests come last, and one worker waits.
 	@$(BIN)/pytest -n $(JOBS) --no-loadscope-reorder
 

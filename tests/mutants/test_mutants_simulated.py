@@ -18,6 +18,7 @@ from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
 from canvass.selftest.kill_matrix import MUTANTS
 from canvass.selftest.runs import CoreThenOracle, record_run
+from canvass.traces.counts import counted
 from support.core_clusters import (
     CORE_CLUSTERS,
     STEPS,
@@ -59,13 +60,13 @@ Each mutant has one of these results:
 * `cores`, caught in clusters of cores alone: {cores}, the last one by seed {last_core}. In whole members the module or the duty cycle never makes the
   step that the mutant allows, or all hardenings together exclude it. `tests/support/core_clusters.py` drives cores without these, with all
   steps of `Cluster.tla`, and verifies the recorded runs. The seeds are counted in such runs.
-* `equal`, because no behaviour shows it: {equal}. The table names the lemma of `Properties.tla` that is the reason. TLC checks the invariants in
+* `equivalent`, because no behaviour shows it: {equal}. The table names the lemma of `Properties.tla` that is the reason. TLC checks the invariants in
   the models that claim them ([the lemmas](../../spec/README.md#the-lemmas)), within their bounds. All edges of the member's graphs show that
-  the mutant equals the core where its invariant holds. No step of an equal mutant differs in the runs of
+  the mutant equals the core where its invariant holds. No step of an equivalent mutant differs in the runs of
   `tests/mutants/test_equal_mutants.py`.
 
-{rare} would show in runs that none of {seeds} seeds makes. The state graphs kill all but two of the {count}
-([selftest](../guide/selftest.md)); no state that a member can reach shows these two.
+{rare} left that only rarer runs could show. The state graphs kill all but two; no state that a member can reach shows these two
+([selftest](../guide/selftest.md)).
 
     pytest -m night tests/mutants/test_mutants_simulated.py       # with --rewrite it writes this page
 
@@ -83,6 +84,7 @@ def rows_of(text: str) -> dict[str, tuple[str, int, str]]:
 def page_of(rows: dict[str, tuple[str, int, str]]) -> str:
     caught = [seeds for by, seeds, _ in rows.values() if by == "caught"]
     cores = [seeds for by, seeds, _ in rows.values() if by == "cores"]
+    rare = sum(by == "rare" for by, _, _ in rows.values())
     table = [
         f"| `{name}` | {by} | {seeds} | {line} |"
         for name, (by, seeds, line) in sorted(rows.items())
@@ -94,9 +96,8 @@ def page_of(rows: dict[str, tuple[str, int, str]]) -> str:
         last=max(caught, default=0),
         cores=len(cores),
         last_core=max(cores, default=0),
-        equal=sum(by == "equal" for by, _, _ in rows.values()),
-        rare=sum(by == "rare" for by, _, _ in rows.values()) or "None",
-        seeds=SEEDS,
+        equal=sum(by == "equivalent" for by, _, _ in rows.values()),
+        rare=counted(rare, "mutant is", "mutants are") if rare else "No mutant is",
         rows="\n".join(table),
     )
 
@@ -112,7 +113,7 @@ def row_of(kill: SimulatedKill) -> tuple[str, int, str]:
             return "caught", kill.seeds, f"the simulation: {kill.reason}"
         case _:
             if name in EQUAL:
-                return "equal", kill.seeds, f"`{EQUAL[name].fact}`: {EQUAL[name].reason}"
+                return "equivalent", kill.seeds, f"`{EQUAL[name].fact}`: {EQUAL[name].reason}"
             return "rare", kill.seeds, RARE.get(name, "?")
 
 
@@ -152,7 +153,7 @@ def test_the_page_has_every_mutant_and_a_reason_for_each_that_is_not_caught() ->
 
     assert text == page_of(rows)
     assert set(rows) == set(MUTANTS)
-    assert {name for name, row in rows.items() if row[0] == "equal"} == set(EQUAL)
+    assert {name for name, row in rows.items() if row[0] == "equivalent"} == set(EQUAL)
     assert (
         {name for name, row in rows.items() if row[0] == "cores"}
         == set(MASKED)

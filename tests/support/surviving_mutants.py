@@ -69,7 +69,8 @@ EQUAL: Final = {
         "that",
     ),
     "votes_of_an_earlier_ballot_are_kept": Equal(
-        "NomineesHaveNoVotes", "whoever is about to stand has forgotten all votes"
+        "NomineesHaveNoVotes",
+        "a member that is about to become a candidate has forgotten all votes",
     ),
 }
 """Mutants that equal the core in every step that a cluster can reach."""

@@ -4,6 +4,6 @@
 worker. `parts` joins runs that are split between tasks. `task_files` and `summary` are the output.
 
 What flows: paths in; tables of verdicts, divergences and coverage out. `canvass.conformance`
-decides verdicts: a worker calls the same functions as ``canvass verify``. Only the command line and
-the browser import this package.
+decides verdicts: a worker calls the same functions as ``canvass verify``. Only the command line,
+the browser and the self-test import this package.
 """

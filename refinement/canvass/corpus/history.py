@@ -239,7 +239,7 @@ class History:
         return latest
 
     def divergences(self) -> set[tuple[str, str]]:
-        """Return the kinds of divergences in the tables: class, and action or property."""
+        """Return the classes of divergence in the tables: class, and action or property."""
         names = ("divergence_class", "name")
         return {
             kind

@@ -3,5 +3,6 @@
 A moment is the state of a whole cluster. `moments` reads moments from a run or from disks. `search`
 starts `MCFrom.tla` from a moment, and TLC searches breadth first. `report` is the JSON document.
 
-In: a run or disks. Out: the number of steps to a violation, and the counterexample.
+What flows: a run or disks in; the number of steps to a violation, and the counterexample, out. The
+package must not know event logs, and must not print.
 """

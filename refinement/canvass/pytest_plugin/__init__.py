@@ -2,6 +2,10 @@
 
 This module has the hooks, the fixtures and the tests of run folders. numpy, pyarrow and Java are
 loaded only when the first run is checked. `docs/guide/pytest.md` has examples.
+
+What flows: the steps of an implementation, or run folders, in; runs, and failures of tests with the
+first divergence, out. The package must not know an implementation. It must not decide whether a
+step is allowed: `canvass.conformance` decides.
 """
 
 from __future__ import annotations

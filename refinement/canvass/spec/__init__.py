@@ -1,7 +1,10 @@
 """The TLA+ spec as data: its files, and the results that its manifest expects of each model.
 
-Nothing here starts TLC or reads TLA+ beyond the comment box of a definition. The files are never
-written.
+`files` finds modules, definitions and their comments; `manifest` reads `manifest.json`.
+
+What flows: a folder with a spec in; paths, and a typed entry for each model, out. The package must
+not start TLC, and must not write to the files. It knows no TLA+: it finds modules, definitions and
+comments by their text.
 """
 
 from canvass.spec.files import SpecError, find_file, module_folders, spec_root

@@ -1,4 +1,7 @@
-"""Traces of real runs: their format, recording, reading and writing, and their columns.
+"""Traces: their format, recording, reading and writing, and their columns.
+
+A trace comes from event logs of Aeron, from an implementation that records its steps, or from the
+simulation.
 
 `schema` is the format; its messages and states are the values of `canvass.cluster`. `recorder` is
 the port for an implementation, `run` reads folders and data sets, `columns` are events as arrays.

@@ -1,4 +1,4 @@
-"""Counts in words."""
+"""Numbers with their nouns for messages to people: ``3 runs``."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def register(app: typer.Typer) -> None:
         oracles: Oracles = 1,
         examples: Annotated[
             int,
-            typer.Option(min=0, help="Number of classes of divergences with an example page."),
+            typer.Option(min=0, help="Number of classes of divergence with an example page."),
         ] = 3,
         fail_on: Annotated[
             FailOn,
@@ -116,8 +116,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Verify corpora and write tables, summary and report; on Spark if that is faster.
 
-        With --append, a unit is verified if it is new, if its files have changed, or if another
-        spec verified it last. The exit code counts the latest verdict on each unit of CORPUS.
+        With --append, a unit is verified if it is new, if its files have changed, or if the spec or
+        canvass has changed since. A unit is a run folder, a Parquet file or a folder of event logs.
+        The exit code counts the latest verdict on each unit of CORPUS.
 
         Exit code 0: all runs conform. 1: one diverges. 2: a run is malformed and none diverges,
         nothing was checked, or Spark or TLC cannot run. 3: runs are incomplete. 130: interrupted.

@@ -50,7 +50,7 @@ class Report:
     out: Place
     cache: Place | None
     examples: int
-    """Number of classes of divergences with an example page."""
+    """Number of classes of divergence with an example page."""
     known: set[Kind] | None
     """Kinds of divergences that a baseline has."""
 
@@ -99,7 +99,7 @@ def verify_new(
     Returns
     -------
     tuple
-        The summary, and the kinds of divergences that the tables had before.
+        The summary, and the classes of divergence that the tables had before.
     """
     from canvass.cli.output import Stages
     from canvass.corpus.history import History

@@ -14,7 +14,7 @@ import msgspec
 import typer
 
 from canvass.cli.models import Standing
-from canvass.cli.options import Heap, Output
+from canvass.cli.options import Output
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_INTERRUPTED,
@@ -142,13 +142,26 @@ def register(app: typer.Typer) -> None:
         workers: Annotated[
             int | None,
             typer.Option(
-                min=1, help="TLC's threads. Default: from the manifest, else all processors."
+                min=1,
+                help="TLC's threads. Default: from the manifest, else all processors; with"
+                " --from: 1.",
             ),
         ] = None,
-        heap: Heap = None,
+        heap: Annotated[
+            str | None,
+            typer.Option(
+                metavar="SIZE",
+                help="Java heap size, such as 4g. Default: from the manifest, else 1g;"
+                " with --from: 512m.",
+            ),
+        ] = None,
         timeout: Annotated[
             float | None,
-            typer.Option(min=0.001, metavar="SECONDS", help="Time limit for each model."),
+            typer.Option(
+                min=0.001,
+                metavar="SECONDS",
+                help="Time limit for each model. Default: none; with --from, for each search: 60.",
+            ),
         ] = None,
         seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
         coverage: Annotated[
@@ -189,7 +202,9 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 "--property",
-                help="With --from: the property to violate. Default: CommittedIsDurable.",
+                metavar="NAME",
+                help="With --from: the property to violate: CommittedIsDurable, StateMachineSafety,"
+                " LeaderCompleteness or LogMatching. Default: CommittedIsDurable.",
             ),
         ] = None,
         steps: Annotated[

@@ -43,7 +43,12 @@ def disks(
     ],
     lost: Annotated[
         list[int] | None,
-        typer.Option("--assume-lost", min=0, help="Assume that this member's disk is lost."),
+        typer.Option(
+            "--assume-lost",
+            metavar="MEMBER",
+            min=0,
+            help="Assume that this member's disk is lost; repeatable.",
+        ),
     ] = None,
     members: Annotated[
         int | None,

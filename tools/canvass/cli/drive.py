@@ -57,7 +57,10 @@ def drive(
     ],
     trace: Annotated[
         list[Path] | None,
-        typer.Option(metavar="RUN|CORPUS", help="Take the steps of recorded runs, not of a graph."),
+        typer.Option(
+            metavar="RUN|CORPUS",
+            help="Take the steps of recorded runs, not of a graph; repeatable.",
+        ),
     ] = None,
     steps: Annotated[
         int | None,
@@ -82,7 +85,8 @@ def drive(
     """Take every step of a state graph, or of runs, on the Java classes of an Aeron release.
 
     For each step, Aeron's own election and consensus module get the state and the input. The new
-    state and the messages are compared with those of the spec. Needs a JDK.
+    state and the messages are compared with those of the spec or, with --trace, with the recorded
+    ones. Needs a JDK.
 
     Exit code 0: all steps are equal, or a reviewed class explains the difference. 1: other steps
     differ. 2: the driver could not run. 130: interrupted.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.options import Output, Settings, read_settings
+from canvass.cli.options import NotedSettings, Output, read_settings
 from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
@@ -75,7 +75,7 @@ def aeron(
             + ". Default: that of the release that wrote them.",
         ),
     ] = "",
-    setting: Settings = None,
+    setting: NotedSettings = None,
     output: Output = Format.HUMAN,
 ) -> None:
     """Import the event logs of an Aeron cluster as a run, for `canvass verify` to check.

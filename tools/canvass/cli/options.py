@@ -46,8 +46,26 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="PROPERTY=TIME",
-        help="Timeout of the cluster, by the name of Aeron's property. Default: run.json or"
-        " config.json; `explain` and `watch` then measure it in the logs; else Aeron's default.",
+        help="Timeout of the cluster, by the name of Aeron's property; repeatable. Default:"
+        " run.json or config.json, else measured in the logs, else Aeron's default.",
+    ),
+]
+CheckedSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PROPERTY=TIME",
+        help="Timeout of the cluster, by the name of Aeron's property; repeatable. Default:"
+        " run.json, else Aeron's default. A recorded run without any timeout is not checked.",
+    ),
+]
+NotedSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PROPERTY=TIME",
+        help="Timeout to note in run.json, by the name of Aeron's property; repeatable."
+        " Default: config.json beside the logs, else none.",
     ),
 ]
 

@@ -128,9 +128,8 @@ def register(app: typer.Typer) -> None:
         every step. After --steps the faults stop; then every request must be answered, and all
         members must follow one leader and agree.
 
-        Exit code 0: no finding, or only findings that the revision is known to allow. 1: a hardened
-        cluster violates a property or is stuck. 2: the runs could not be simulated. 130:
-        interrupted.
+        Exit code 0: no finding, or the revision is not hardened. 1: hardened members violate a
+        property or are stuck. 2: the runs could not be simulated. 130: interrupted.
 
         canvass simulate --seeds 1000
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.options import Cache, Graphs, Heap, Page, Settings, read_settings
+from canvass.cli.options import Cache, CheckedSettings, Graphs, Heap, Page, read_settings
 from canvass.cli.output import (
     EXIT_ERROR,
     CommandError,
@@ -158,7 +158,7 @@ def register(app: typer.Typer) -> None:
                 help="Steps that the recorded times contradict: warn, fail, or skip the check."
             ),
         ] = TimingMode.WARN,
-        setting: Settings = None,
+        setting: CheckedSettings = None,
         output: Annotated[
             VerifyFormat,
             typer.Option(

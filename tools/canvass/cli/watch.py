@@ -108,8 +108,8 @@ def watch(
         typer.Option(
             "--run",
             metavar="COMMAND",
-            help="Shell command to run at an event of --exit-on or at a danger. The variable"
-            " CANVASS_EVENT has its text.",
+            help="Shell command to run at an event that --exit-on names. Default: at a divergence"
+            " or a danger. The variable CANVASS_EVENT has the text.",
         ),
     ] = None,
     verify: Annotated[

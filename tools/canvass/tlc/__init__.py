@@ -1,7 +1,10 @@
 """TLC from Python: run it as a process, and read its output as typed events, results and values.
 
-:func:`check` runs to the end and returns the result; :func:`run` yields the events. The package
-does not depend on any particular specification.
+:func:`check` runs to the end and returns the result; :func:`run` yields the events. `parse` reads
+values, `dump` reads state graphs, `config` reads and writes configurations.
+
+What flows: a specification, a configuration and options in; events, results and values out. The
+package must not know any particular specification, nor anything of Aeron.
 """
 
 from __future__ import annotations

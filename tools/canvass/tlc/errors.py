@@ -1,4 +1,8 @@
-"""The errors that this package raises.
+"""The errors of `canvass.tlc`: `TlcError`, and a subclass for each thing that fails.
+
+`JarError` and `JavaError`: TLC or Java is not there. `OptionError` and `ConfigError`: TLC cannot
+take an option or a configuration. `TlaValueError`, `ValueSyntaxError` and `DumpError`: a value, its
+text or a dump cannot be read or written. `RunError`: TLC could not be run.
 
 Each message is one line that names the file or value, the reason and, if known, the fix. An error
 that TLC reports about a *specification* is not an exception but a
