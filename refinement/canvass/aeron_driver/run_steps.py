@@ -27,7 +27,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
 from canvass.conformance.screen import Unit
-from canvass.conformance.steps import StepChecker, StepResults, step_at
+from canvass.conformance.step_checker import StepChecker, StepResults, step_at
 from canvass.graph.artifact import StepArrays
 from canvass.steps.canonical import map_step, renumbered
 from canvass.steps.kernel import Status

@@ -25,13 +25,13 @@ from canvass.conformance.differences import differences, in_words
 from canvass.conformance.safety_monitors import Violation
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
-from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
-from canvass.conformance.steps import (
+from canvass.conformance.step_checker import (
     StepChecker,
     StepResults,
     example_of,
     step_at,
 )
+from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.verdict import (
     LOG_STREAM,
     MESSAGE_CAUSALITY,
@@ -250,7 +250,7 @@ def wrong_rows(results: StepResults, codes: Codes) -> Ints:
 
 def known_codes(checker: StepChecker, results: StepResults, lookup: StepLookup) -> Codes:
     """Give the code of each distinct step of one batch, after asking about unknown steps."""
-    codes = lookup.known(checker.distinct.keys)
+    codes = lookup.look_up(checker.distinct.keys)
     waiting = np.flatnonzero(codes == UNKNOWN)
     if len(waiting):
         codes[waiting] = lookup.allowed([results.example(place) for place in waiting.tolist()])

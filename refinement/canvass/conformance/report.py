@@ -237,7 +237,7 @@ def summary(counts: Counts) -> str:
         return f"{done}; TLC searched for behaviours"
     return (
         f"{done}; {counted(counts.distinct_steps, 'distinct step')}:"
-        f" {counts.found_in_graph:,} known, {counts.found_in_cache:,} in the cache,"
+        f" {counts.found_in_table:,} known, {counts.found_in_cache:,} in the cache,"
         f" {counts.asked_of_oracle:,} asked of TLC"
     )
 

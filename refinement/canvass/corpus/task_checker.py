@@ -194,7 +194,7 @@ class TaskChecker:
     def ask(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         """Ask TLC about steps in one batch; yield the key and the answer of each."""
         lookup = StepLookup(digest=self.digest)
-        codes = lookup.ask([to_example(question) for _, question in steps])
+        codes = lookup.ask_oracle([to_example(question) for _, question in steps])
         for (key, _), code in zip(steps, codes.tolist(), strict=True):
             yield key, bytes([code])
 

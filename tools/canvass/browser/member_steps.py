@@ -26,7 +26,7 @@ from canvass.browser.sources import Lazy
 from canvass.cluster.rules import REVISIONS, Rules
 from canvass.conformance.batch import Batch
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.conformance.steps import StepChecker, example_of
+from canvass.conformance.step_checker import StepChecker, example_of
 from canvass.graph.artifact import Graph, MemberView, open_keys
 from canvass.graph.edge_keys import keys_of_edges
 from canvass.steps.distinct import KeyTable

@@ -387,7 +387,7 @@ def grow(
     before = 0 if base is None else len(base.keys)
     said = (
         f"{counted(counts.runs, 'run')}, {counted(counts.distinct_steps, 'distinct step')},"
-        f" of which {counts.found_in_graph:,} were known; {len(made.keys):,} steps"
+        f" of which {counts.found_in_table:,} were known; {len(made.keys):,} steps"
         f" and reduced forms in {table}"
     )
     report = GrowReport(counts.distinct_steps, before, len(made.keys))
