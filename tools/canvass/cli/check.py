@@ -256,7 +256,7 @@ def register(app: typer.Typer) -> None:
             need_export_target(export_to)
         manifest = load_manifest(root)
         both = everything or (listing and not night)
-        sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.PUSH,)
+        sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.CI,)
         chosen = select(manifest, names, frozenset(sets))
         if listing or print_config:
             _list(root, chosen, output, listing=listing)
