@@ -244,7 +244,7 @@ def _empty(outlook: Outlook, with_empty: Outlook | None) -> Iterator[Option]:
         )
 
 
-class Verdict(msgspec.Struct, frozen=True, rename="camel"):
+class DisksVerdict(msgspec.Struct, frozen=True, rename="camel"):
     """The verdict on the disks of a cluster."""
 
     verdict: str
@@ -301,7 +301,7 @@ def assess(
     client: Path | None = None,
     revision: str | None = None,
     now_ms: int = NULL_VALUE,
-) -> Verdict:
+) -> DisksVerdict:
     """Read the disks in some folders, and answer.
 
     Parameters
@@ -348,7 +348,7 @@ def assess(
     with_empty = None
     if lost:
         with_empty = explore(disks, comparison, member_ids, rules, cannot_start, lost)
-    return Verdict(
+    return DisksVerdict(
         verdict=verdict_of(found),
         member_ids=[disk.member_id for disk in disks],
         without_disk=[i for i in member_ids if i not in {disk.member_id for disk in disks}],
