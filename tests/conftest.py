@@ -16,9 +16,7 @@ from support.chromium import UNBUILT, WITHOUT
 # few: hypothesis also tries constants of the modules that a worker has imported by then).
 # No clock decides: neither the deadline of an example nor how long the first ones take to draw.
 settings.register_profile("clockless", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile(
-    "ci", settings.get_profile("clockless"), derandomize=True, database=None
-)
+settings.register_profile("ci", settings.get_profile("clockless"), derandomize=True, database=None)
 settings.register_profile("night", settings.get_profile("clockless"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import LoadedRun, diagnose, has_changed, load
+from canvass.conformance.diagnose import RunColumns, diagnose, has_changed, load
 from canvass.conformance.known_steps import KnownSteps, KnownStepsError, shipped_steps
 from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of, with_limits
@@ -100,7 +100,7 @@ def _timing_warnings(state: RunState, allowed: Allowed) -> tuple[TimingWarning, 
     )
 
 
-def _read_again(state: RunState) -> LoadedRun:
+def _read_again(state: RunState) -> RunColumns:
     """Read a run that was screened.
 
     Raises
@@ -117,7 +117,7 @@ def _read_again(state: RunState) -> LoadedRun:
     return loaded
 
 
-def _others(loaded: LoadedRun, doubt: Doubt) -> Sequence[Example]:
+def _others(loaded: RunColumns, doubt: Doubt) -> Sequence[Example]:
     """Give the step with each input that the times allow."""
     row = loaded.row_of(doubt.member, doubt.step)
     step = step_at(loaded.columns, loaded.states, row)

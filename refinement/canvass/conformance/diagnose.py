@@ -67,7 +67,7 @@ Other properties that are violated with them are violated as a consequence.
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedRun:
+class RunColumns:
     """All events of a run in columns."""
 
     run: Run
@@ -89,7 +89,7 @@ class LoadedRun:
         return step_at(self.columns, self.states, row)
 
 
-def load(path: Path, run_id: str) -> LoadedRun:
+def load(path: Path, run_id: str) -> RunColumns:
     """Read one run of a folder or of a file of a data set.
 
     Raises
@@ -115,7 +115,7 @@ def load(path: Path, run_id: str) -> LoadedRun:
     if not parts:
         raise KeyError(run_id)
     batch = join([({run_id: run}, part) for part in parts])
-    return LoadedRun(run, batch, states_before(batch))
+    return RunColumns(run, batch, states_before(batch))
 
 
 def has_changed(path: str, run_id: str) -> TraceError:
@@ -125,7 +125,7 @@ def has_changed(path: str, run_id: str) -> TraceError:
 
 
 def diagnose(
-    loaded: LoadedRun, facts: Iterable[Fact], lookup: StepLookup
+    loaded: RunColumns, facts: Iterable[Fact], lookup: StepLookup
 ) -> tuple[Divergence, ...]:
     """Give the divergences of a run in the order of causes: the first of each kind and name."""
     sequence = digest(loaded.columns, np.zeros(1, dtype=np.int64))
@@ -257,7 +257,7 @@ def known_codes(checker: StepChecker, results: StepResults, lookup: StepLookup) 
     return codes
 
 
-def _wrong_rows(loaded: LoadedRun, lookup: StepLookup) -> Ints:
+def _wrong_rows(loaded: RunColumns, lookup: StepLookup) -> Ints:
     checker = StepChecker()
     results = checker.check(loaded.batch)
     return wrong_rows(results, known_codes(checker, results, lookup))

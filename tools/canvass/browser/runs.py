@@ -19,7 +19,7 @@ from canvass.browser import api
 from canvass.browser.limits import LANE_EVENTS, bounded
 from canvass.browser.tracks import Track, bands_of, seconds_text, since_text, times_of
 from canvass.cluster.messages import Message
-from canvass.conformance.diagnose import LoadedRun, load
+from canvass.conformance.diagnose import RunColumns, load
 from canvass.lanes.model import MARKED, Diagram, Mark
 from canvass.lanes.of_run import RunLanes, state_changes
 from canvass.traces.aeron_log.errors import AeronLogError
@@ -208,7 +208,7 @@ class OpenRun:
 
     def __init__(self, path: Path, run_id: str, logs: Path | None = None) -> None:
         self.path = path
-        self.loaded: LoadedRun = load(path, run_id)
+        self.loaded: RunColumns = load(path, run_id)
         self.lanes = RunLanes(self.loaded.columns)
         rows = np.array(self.lanes.rows, dtype=np.int64)
         member = self.loaded.columns.member[rows]
