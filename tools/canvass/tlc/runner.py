@@ -31,7 +31,7 @@ from canvass.tlc.results import OUTPUT_LINES, CheckResult, Outcome, ResultBuilde
 from canvass.tlc.values import Value
 from canvass.tlc.workspace import TlcOptions, prepare
 
-_GUARD = Path(__file__).with_name("guard.py")
+_CHILD_PROCESS = Path(__file__).with_name("child_process.py")
 
 
 class TlcRun(Iterator[Event]):
@@ -204,7 +204,7 @@ class TlcRun(Iterator[Event]):
             self._settle(process.returncode)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-I", "-S", str(_GUARD), *self.argv]
+        command = [sys.executable, "-I", "-S", str(_CHILD_PROCESS), *self.argv]
         with self._lock:
             try:
                 self._process = subprocess.Popen(
