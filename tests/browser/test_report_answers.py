@@ -12,7 +12,7 @@ import pytest
 
 from canvass.browser import api
 from canvass.browser.reports import PAGE
-from canvass.corpus.edges import ActionSteps, GraphCoverage
+from canvass.corpus.graph_coverage import ActionSteps, GraphCoverage
 from canvass.corpus.summary import Cluster, Coverage, Listed, Summary
 from support.browse import Asked, serving
 

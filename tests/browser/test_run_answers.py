@@ -15,8 +15,8 @@ from canvass.browser import api
 from canvass.browser.verdicts import Checked
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read
-from canvass.explanation.report import explain
 from canvass.lanes.model import Mark
 from canvass.steps.oracle import Answer
 from canvass.tlc.errors import TlcError

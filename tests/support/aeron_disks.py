@@ -9,7 +9,7 @@ from pathlib import Path
 
 from canvass.disks import layouts
 from canvass.disks.layouts import NULL_VALUE, Layout, align
-from canvass.log.messages import (
+from canvass.log.entries import (
     LOG_MESSAGES,
     ClusterTimeUnit,
     LogMessage,

@@ -20,7 +20,7 @@ from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
-from canvass.log.messages import (
+from canvass.log.entries import (
     LOG_MESSAGES,
     CloseReason,
     ClusterActionRequest,

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.log.messages import (
+from canvass.log.entries import (
     STANDBY_FLAG,
     ClusterAction,
     ClusterActionRequest,

@@ -199,7 +199,7 @@ def to_html(
     cases
         Divergences to show in full, one of each cause, as `make_cases` makes them.
     more
-        Markup of further sections, as `canvass.explanation.report` makes them.
+        Markup of further sections, as `canvass.explanation.explanation` makes them.
     folder
         The folder of the page, for its links to runs; None if it is not known.
     """

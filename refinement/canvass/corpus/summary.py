@@ -17,7 +17,7 @@ from msgspec import Struct
 from canvass.conformance.report import natural
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
-from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.graph_coverage import GraphCoverage
 from canvass.corpus.storage import Place
 from canvass.corpus.task_files import read_table
 from canvass.traces.counts import counted

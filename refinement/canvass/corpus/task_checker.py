@@ -33,7 +33,7 @@ from canvass.conformance.step_lookup import (
     spec_digest,
 )
 from canvass.conformance.verdict import Verdict
-from canvass.corpus.edges import edges_met
+from canvass.corpus.graph_coverage import edges_met
 from canvass.corpus.parts import (
     join_parts,
     part_file,

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from canvass.explanation.evidence import Evidence
+from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.leaderships import ALIVE_NS, Leadership, sentence_of
-from canvass.explanation.report import Explanation, explain
 from canvass.explanation.risks import FEW_DISKS, TRUNCATED, RiskReport
 from canvass.explanation.timeline import CLOSED, HostClock, timeline_of
 from canvass.traces.aeron_log.clocks import ClockBounds, ClockedLog

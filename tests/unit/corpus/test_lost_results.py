@@ -14,12 +14,12 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.conformance.step_lookup import ALLOWED, StepLookup
+from canvass.corpus.data_source import EventsReader, row_schema
 from canvass.corpus.engine import ProcessEngine, RunTask
 from canvass.corpus.frame import BadEvents, _verify_rows
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import Part, Task, Unit, list_units
 from canvass.corpus.rows import Row, RowKind
-from canvass.corpus.source import EventsReader, row_schema
 from canvass.corpus.task_checker import TaskChecker
 from canvass.corpus.task_files import LostResults
 from canvass.traces.parquet import DatasetFile, DatasetWriter

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass.corpus import summary as summaries
-from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.graph_coverage import GraphCoverage
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.summary import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.log.messages import (
+from canvass.log.entries import (
     CloseReason,
     ClusterAction,
     ClusterActionRequest,

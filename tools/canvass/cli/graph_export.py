@@ -36,7 +36,7 @@ from canvass.cli.output import (
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.corpus.edges import GraphCoverage
+    from canvass.corpus.graph_coverage import GraphCoverage
     from canvass.graph.diff import ActionDiff, EdgeSample
     from canvass.graph.folders import Rows
     from canvass.graph.view import StateGraph, Tree
@@ -181,7 +181,7 @@ def coverage(
     output: Output = Format.HUMAN,
 ) -> None:
     """Show which steps of a member's graph some runs take, and which they never take."""
-    from canvass.corpus.edges import covered_by
+    from canvass.corpus.graph_coverage import covered_by
     from canvass.graph.artifact import MemberView
     from canvass.graph.open import open_view
 

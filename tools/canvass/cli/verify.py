@@ -256,8 +256,8 @@ def _page(found: CorpusVerdict, lookup: StepLookup, file: Path | None) -> str:
 
 def _who_led(found: CorpusVerdict) -> list[str]:
     """Give the sections on leaders and elections, if one run of bounded size was checked."""
+    from canvass.explanation.explanation import explain, sections
     from canvass.explanation.reading import read
-    from canvass.explanation.report import explain, sections
     from canvass.traces.run import RUN_FILE
 
     if len(found.runs) != 1 or not 0 < found.runs[0].events <= _MAX_EXPLAINED:

@@ -12,8 +12,8 @@ import pytest
 from canvass.cli import batch
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
-from canvass.corpus.edges import ActionSteps, GraphCoverage
-from canvass.corpus.report import render
+from canvass.corpus.graph_coverage import ActionSteps, GraphCoverage
+from canvass.corpus.html import render
 from canvass.corpus.rows import reason_text
 from canvass.corpus.summary import (
     BadBaseline,

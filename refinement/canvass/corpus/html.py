@@ -25,7 +25,7 @@ from canvass.conformance.verdict import (
     RunVerdict,
     Verdict,
 )
-from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.graph_coverage import GraphCoverage
 from canvass.corpus.plan import TASK_COST, UnitKind, on_this_machine, unit_at
 from canvass.corpus.rows import step_name
 from canvass.corpus.storage import Place, place_of
