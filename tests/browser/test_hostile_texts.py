@@ -136,7 +136,7 @@ def test_reports_show_payloads_as_texts(tmp_path: Path) -> None:
 
 
 def _summary() -> Summary:
-    from canvass.corpus.summary import VERDICTS, Cluster, Coverage, Listed
+    from canvass.corpus.summary import VERDICTS, Coverage, DivergenceClassSummary, Listed
 
     return Summary(
         version="0",
@@ -146,7 +146,7 @@ def _summary() -> Summary:
         events=1,
         verdicts=dict.fromkeys(VERDICTS, 0),
         divergences=1,
-        clusters=[Cluster("a", "b", 1, 1, "c", "d", 1, 1, "e")],
+        clusters=[DivergenceClassSummary("a", "b", 1, 1, "c", "d", 1, 1, "e")],
         cluster_count=1,
         listed=[Listed("a", "b", "c", 1, "d")],
         listed_count=1,

@@ -67,7 +67,7 @@ class RunPlace(Struct, frozen=True, rename="camel"):
     run_id: str
 
 
-class Cluster(Struct, frozen=True, rename="camel"):
+class DivergenceClassSummary(Struct, frozen=True, rename="camel"):
     """The divergences of one kind: one class, at one action or property."""
 
     divergence_class: str
@@ -119,7 +119,7 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     checked_in_part: int = 0
     """Runs that conform, but were not asked all safety properties; their reasons name these."""
     divergences: int
-    clusters: list[Cluster]
+    clusters: list[DivergenceClassSummary]
     cluster_count: int
     listed: list[Listed]
     listed_count: int
@@ -240,7 +240,7 @@ def _shared_ids(folder: Place) -> list[SharedId]:
 _EXAMPLE: Final = ("run_id", "source", "member_id", "step", "reason")
 
 
-def _kinds(folder: Place) -> list[Cluster]:
+def _kinds(folder: Place) -> list[DivergenceClassSummary]:
     """Group divergences by kind, the most frequent kind first."""
     counts: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
@@ -264,7 +264,9 @@ def _kinds(folder: Place) -> list[Cluster]:
         run_id, source, member_id, step, reason = examples[like]
         first = tuple(sorted(listed[like], key=_natural_place)[:MAX_LISTED])
         clusters.append(
-            Cluster(*like, counts[like], runs[like], run_id, source, member_id, step, reason, first)
+            DivergenceClassSummary(
+                *like, counts[like], runs[like], run_id, source, member_id, step, reason, first
+            )
         )
     return clusters
 
@@ -345,7 +347,7 @@ def verdict_counts(verdicts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in verdicts.items() if count) or "none"
 
 
-def new_clusters(summary: Summary, known: Collection[Kind]) -> list[Cluster]:
+def new_clusters(summary: Summary, known: Collection[Kind]) -> list[DivergenceClassSummary]:
     """Return the clusters whose kind is not in ``known``."""
     return [cluster for cluster in summary.clusters if cluster.identity not in known]
 

@@ -22,7 +22,7 @@ from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.conformance.report import natural
 from canvass.corpus.rows import reason_text
-from canvass.corpus.summary import VERDICTS, Cluster, Summary, read_summary
+from canvass.corpus.summary import VERDICTS, DivergenceClassSummary, Summary, read_summary
 
 PAGE: Final = 100
 _NAMES: Final = ("run_id", "source", "reason")
@@ -126,7 +126,7 @@ class OpenReport:
             runs=self.runs(source_id, "", "", 0),
         )
 
-    def _cluster(self, cluster: Cluster, source_id: str) -> api.ReportCluster:
+    def _cluster(self, cluster: DivergenceClassSummary, source_id: str) -> api.ReportCluster:
         number = self._number_of(cluster.example_source, cluster.example_run_id)
         return api.ReportCluster(
             signature=f"{cluster.divergence_class}: {cluster.name}",
