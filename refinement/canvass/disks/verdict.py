@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.comparison import (
     Comparison,
     MemberLog,
@@ -33,7 +34,7 @@ from canvass.disks.findings import (
     member_names,
     verdict_of,
 )
-from canvass.disks.layouts import NULL_VALUE, RELEASES, revision_of
+from canvass.disks.layouts import RELEASES, revision_of
 from canvass.disks.outlook import Leadership, Outlook, explore
 from canvass.disks.soundness import check, reason_not_to_start
 

@@ -15,8 +15,8 @@ import typer
 
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, result_console
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.findings import ALL_MEMBERS, Finding, Kind, verdict_of
-from canvass.disks.layouts import NULL_VALUE
 
 if TYPE_CHECKING:
     from canvass.disks.comparison import MemberLog

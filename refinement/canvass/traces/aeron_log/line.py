@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_log.errors import LineProblem, LogCode, shown
 from canvass.traces.aeron_log.event_types import (
     ALIASES,
@@ -25,13 +26,7 @@ from canvass.traces.aeron_log.event_types import (
     Field,
     Release,
 )
-from canvass.traces.aeron_log.records import (
-    NULL_VALUE,
-    ClusterEvent,
-    Notation,
-    ProcessStart,
-    Start,
-)
+from canvass.traces.aeron_log.records import ClusterEvent, Notation, ProcessStart, Start
 from canvass.traces.limits import MAX_INT, MIN_INT
 
 NS_PER_S: Final = 1_000_000_000

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.incarnations import LineCounts
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
-    NULL_VALUE,
     SENDER_FIELDS,
     ClusterEvent,
     ElectionStateChange,

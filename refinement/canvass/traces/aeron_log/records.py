@@ -18,8 +18,7 @@ from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
-NULL_VALUE: Final = -1
-"""The null of terms, positions and ids. A field that the release does not print is None."""
+from canvass.cluster.messages import NULL_VALUE
 
 FRAME_ALIGNMENT: Final = 32
 """An entry of a log, and so each position of a log, begins at a multiple of this. Source:
