@@ -157,8 +157,7 @@ class OpenReport:
         Refusal
             If no verdict has that name.
         """
-        if verdict and verdict not in VERDICTS:
-            raise bad_request(f"verdict is one of {', '.join(VERDICTS)}")
+        check_verdict(verdict, VERDICTS)
         table = self._runs.get()
         same = np.ones(len(table), dtype=np.bool_)
         if verdict:
@@ -181,6 +180,18 @@ class OpenReport:
             for number, row in zip(shown.tolist(), rows, strict=True)
         )
         return page_of(page, len(numbers), runs)
+
+
+def check_verdict(verdict: str, names: Sequence[str]) -> None:
+    """Refuse a verdict that is not one of ``names``; an empty one matches all runs.
+
+    Raises
+    ------
+    Refusal
+        If no verdict has that name.
+    """
+    if verdict and verdict not in names:
+        raise bad_request(f"verdict is one of {', '.join(names)}")
 
 
 def page_of(page: int, total: int, runs: Iterable[api.ReportRun]) -> api.ReportRuns:
@@ -290,8 +301,7 @@ class OpenCorpus:
         Refusal
             If no verdict has that name.
         """
-        if verdict and verdict not in (*VERDICTS, UNCHECKED):
-            raise bad_request(f"verdict is one of {', '.join((*VERDICTS, UNCHECKED))}")
+        check_verdict(verdict, (*VERDICTS, UNCHECKED))
         with self._lock:
             self._learn()
             known = dict(self._known)
