@@ -238,7 +238,7 @@ def test_every_text_of_a_run_may_be_hostile(
                 assert "\n" not in reply.problem().message
                 continue
             shown += 1
-            for path in ("/lanes?count=50", "/strip", "/members?at=5", "/step/0/3"):
+            for path in ("/lanes?count=50", "/timeline", "/members?at=5", "/step/0/3"):
                 answer = server.request(f"/api/run/{name}{path}", {"X-Canvass-Token": server.token})
                 assert answer.status == 200, answer.body
                 checked(answer)
