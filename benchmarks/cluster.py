@@ -19,7 +19,7 @@ from canvass.archive.files import FileStorage
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
-from canvass.log.messages import SessionMessageHeader
+from canvass.log.entries import SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node
 from canvass.services.applications import REQUEST, Counter, ExactlyOnce

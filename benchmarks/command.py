@@ -82,7 +82,7 @@ def _median_cpu_s(
 
 
 def model_checking() -> Iterator[Row]:
-    """How many states TLC finds in a second, start of Java included, on the models of a push."""
+    """How many states TLC finds in a second, start of Java included, on the CI set."""
     command = [CANVASS, "check", "--format", "json"]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     for model in json.loads(done.stdout)["models"]:

@@ -44,7 +44,7 @@ def stages() -> dict[str, Taken]:
             import_module(name)
 
     stage("import pyspark and canvass", load)
-    from canvass.corpus.session import open_session
+    from canvass.corpus.spark_session import open_session
 
     opened = open_session("local[2]")
     session = stage(SESSION, opened.__enter__)

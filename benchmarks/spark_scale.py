@@ -52,7 +52,7 @@ from spark_verify import (
 
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
-from canvass.corpus.session import open_session
+from canvass.corpus.spark_session import open_session
 from canvass.corpus.task_files import read_table
 from canvass.traces.counts import counted
 from canvass.traces.parquet import RUNS_KEY, DatasetFile, RunEntry

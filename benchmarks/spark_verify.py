@@ -38,7 +38,7 @@ from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.corpus.engine import SparkEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
-from canvass.corpus.session import open_session
+from canvass.corpus.spark_session import open_session
 from canvass.corpus.task_checker import TaskChecker
 from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm

@@ -12,15 +12,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 from support.chromium import UNBUILT, WITHOUT
 
-# A push draws the same examples every time, so that a red run is about the change (all but a few:
-# hypothesis also tries constants of the modules that a worker has imported by then).
+# The CI set draws the same examples every time, so that a red run is about the change (all but a
+# few: hypothesis also tries constants of the modules that a worker has imported by then).
 # No clock decides: neither the deadline of an example nor how long the first ones take to draw.
 settings.register_profile("clockless", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile(
-    "push", settings.get_profile("clockless"), derandomize=True, database=None
-)
+settings.register_profile("ci", settings.get_profile("clockless"), derandomize=True, database=None)
 settings.register_profile("night", settings.get_profile("clockless"), max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # What one test of these folders has started or found out (Spark, a browser, TLC's results), the
 # others use. Elsewhere no more than a file's tests share anything, and most models share nothing.

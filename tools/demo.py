@@ -51,7 +51,7 @@ def findings(run: str, report: str, cache: str) -> Iterator[str]:
         yield f"{who} for {seconds:.1f} s. The end: {led['endedBy']}."
     taken = f"{counts['events']:,} steps of {story['memberCount']} members"
     yield f"{taken} have {counts['distinctSteps']} distinct canonical forms."
-    yield f"{counts['foundInGraph']} of them are known steps, which ship with canvass."
+    yield f"{counts['foundInTable']} of them are known steps, which ship with canvass."
     yield f"The verdict is {verdict['runs'][0]['verdict']}: every step and message is allowed."
     tables = sorted(path.name for path in Path(ROOT, report).iterdir() if path.is_dir())
     yield f"Spark found that both samples conform, and left tables: {', '.join(tables)}."

@@ -28,8 +28,8 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.check import units_of
 from canvass.conformance.known_steps import SHIPPED, KnownSteps
 from canvass.conformance.screen import Screening, Unit, path_of
+from canvass.conformance.step_checker import Example, example_of, reduced_example
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.simulation.options import PROFILES
 from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
@@ -212,7 +212,7 @@ def share(runs: Iterable[Path]) -> None:
         if not steps:
             continue
         keys = np.array([step.key for step in steps], dtype=np.uint64).reshape(-1, 2)
-        has = (table.lookup(keys) >= 0) | lookup.known_reduced(steps)
+        has = (table.lookup(keys) >= 0) | lookup.look_up_reduced(steps)
         found = float(has.mean())
         shares[steps[0].rules.member_count].append(found)
         absent.update(step.step.action.value for step, ok in zip(steps, has, strict=True) if not ok)

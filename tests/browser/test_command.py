@@ -21,7 +21,7 @@ from urllib.request import url2pathname
 import pytest
 
 from canvass.browser import app, opening
-from canvass.browser.guard import listen
+from canvass.browser.access import listen
 from canvass.browser.opening import Opener, OpenError
 from canvass.browser.verdicts import Checker
 from canvass.cli import browse, main

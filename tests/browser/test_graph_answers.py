@@ -17,7 +17,7 @@ import pytest
 from canvass.browser import api
 from canvass.browser.layout import HEIGHT, WIDTH
 from canvass.conformance.diagnose import load
-from canvass.conformance.steps import example_of
+from canvass.conformance.step_checker import example_of
 from canvass.graph.artifact import MemberView, open_graph, open_keys
 from support.browse import Asked, serving
 

@@ -136,7 +136,7 @@ def test_reports_show_payloads_as_texts(tmp_path: Path) -> None:
 
 
 def _summary() -> Summary:
-    from canvass.corpus.summary import VERDICTS, Cluster, Coverage, Listed
+    from canvass.corpus.summary import VERDICTS, Coverage, DivergenceClassSummary, Listed
 
     return Summary(
         version="0",
@@ -146,7 +146,7 @@ def _summary() -> Summary:
         events=1,
         verdicts=dict.fromkeys(VERDICTS, 0),
         divergences=1,
-        clusters=[Cluster("a", "b", 1, 1, "c", "d", 1, 1, "e")],
+        clusters=[DivergenceClassSummary("a", "b", 1, 1, "c", "d", 1, 1, "e")],
         cluster_count=1,
         listed=[Listed("a", "b", "c", 1, "d")],
         listed_count=1,
@@ -238,7 +238,7 @@ def test_every_text_of_a_run_may_be_hostile(
                 assert "\n" not in reply.problem().message
                 continue
             shown += 1
-            for path in ("/lanes?count=50", "/strip", "/members?at=5", "/step/0/3"):
+            for path in ("/lanes?count=50", "/timeline", "/members?at=5", "/step/0/3"):
                 answer = server.request(f"/api/run/{name}{path}", {"X-Canvass-Token": server.token})
                 assert answer.status == 200, answer.body
                 checked(answer)

@@ -12,8 +12,8 @@ import pytest
 
 from canvass.browser import api
 from canvass.browser.reports import PAGE
-from canvass.corpus.edges import ActionSteps, GraphCoverage
-from canvass.corpus.summary import Cluster, Coverage, Listed, Summary
+from canvass.corpus.graph_coverage import ActionSteps, GraphCoverage
+from canvass.corpus.summary import Coverage, DivergenceClassSummary, Listed, Summary
 from support.browse import Asked, serving
 
 MORE = 250
@@ -26,8 +26,12 @@ def write_report(folder: Path, rows: list[dict[str, object]], bad_run: Path) -> 
     for row in rows:
         counts[str(row["verdict"])] += 1
     clusters = [
-        Cluster("IMPLEMENTATION_STEP", "Canvass", 1, 1, "bad", str(bad_run), 1, 9, "no"),
-        Cluster("CAUSALITY", "MessageCausality", 2, 1, "gone-7", "/gone/7", 0, 3, "<b>x</b>"),
+        DivergenceClassSummary(
+            "IMPLEMENTATION_STEP", "Canvass", 1, 1, "bad", str(bad_run), 1, 9, "no"
+        ),
+        DivergenceClassSummary(
+            "CAUSALITY", "MessageCausality", 2, 1, "gone-7", "/gone/7", 0, 3, "<b>x</b>"
+        ),
     ]
     summary = Summary(
         version="0",

@@ -15,8 +15,8 @@ from canvass.browser import api
 from canvass.browser.verdicts import Checked
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read
-from canvass.explanation.report import explain
 from canvass.lanes.model import Mark
 from canvass.steps.oracle import Answer
 from canvass.tlc.errors import TlcError
@@ -209,13 +209,13 @@ def test_members_stand_where_their_last_event_left_them(server: Asked) -> None:
             } == now
 
 
-def test_the_strip_says_the_same_as_the_lanes(server: Asked) -> None:
-    strip = server.get(api.RunStrip, "/run/good/strip")
+def test_the_timeline_says_the_same_as_the_lanes(server: Asked) -> None:
+    timeline = server.get(api.RunTimeline, "/run/good/timeline")
     lanes = server.get(api.Lanes, "/run/good/lanes", count=1000)
-    assert strip.total == lanes.total == len(lanes.events)
-    assert strip.left_out == 0
+    assert timeline.total == lanes.total == len(lanes.events)
+    assert timeline.left_out == 0
 
-    for member in strip.members:
+    for member in timeline.members:
         assert member.segments[0].start == 0
         starts = {one.start: one.election_state for one in member.segments if not one.status}
         state = ""
@@ -224,14 +224,14 @@ def test_the_strip_says_the_same_as_the_lanes(server: Asked) -> None:
             if event.number in starts:
                 state = starts[event.number]
             assert state == expected
-        restarts = [one.number for one in strip.marks if one.kind == "RESTART"]
+        restarts = [one.number for one in timeline.marks if one.kind == "RESTART"]
         own = [one.number for one in lanes.events if one.lane == member.id]
         for place, one in enumerate(member.segments):
             if one.status == "DOWN":
                 assert own[bisect_left(own, one.start) - 1] == one.start - 1
                 assert member.segments[place + 1].start in restarts
     marked = {one.number: one.mark for one in lanes.events if one.mark}
-    assert {one.number: one.kind for one in strip.marks} == marked
+    assert {one.number: one.kind for one in timeline.marks} == marked
 
 
 def test_a_step_is_reported_as_the_stream_has_it(server: Asked, good_run: Path) -> None:
@@ -399,7 +399,7 @@ def test_event_logs_of_a_cluster_are_imported_when_they_are_asked_for() -> None:
 
         assert (run.run_id, run.verdict) == ("b-leader-killed", "CONFORMS")
         assert run.events > 4000
-        assert len(server.get(api.RunStrip, "/run/b-leader-killed/strip").members) == 3
+        assert len(server.get(api.RunTimeline, "/run/b-leader-killed/timeline").members) == 3
 
 
 def test_logs_that_are_none_are_reported_in_one_line(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import canvass.browser
+from canvass.browser.access import CONTENT_SECURITY_POLICY, TOKEN_BYTES, listen, make_token
 from canvass.browser.app import PageFile
-from canvass.browser.guard import CONTENT_SECURITY_POLICY, TOKEN_BYTES, listen, make_token
 from canvass.browser.limits import CONNECTIONS, HEAD_BYTES
 from support.browse import Asked, read_all, serving, status_of
 
@@ -279,7 +279,7 @@ def test_no_module_of_the_server_can_fetch_or_start_anything() -> None:
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in ("eval", "exec", "compile", "__import__", "open")
 
-    assert {one for one in found if one[1] in fetching | starting} == {("guard.py", "socket")}
+    assert {one for one in found if one[1] in fetching | starting} == {("access.py", "socket")}
 
 
 def test_a_long_head_is_refused(server: Asked) -> None:

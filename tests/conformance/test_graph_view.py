@@ -13,7 +13,7 @@ from canvass.graph.artifact import MemberView
 from canvass.graph.diff import diff
 from canvass.graph.export import to_itf
 from canvass.graph.predicate import parse
-from canvass.graph.printed import identities_of
+from canvass.graph.printed_steps import identities_of
 from canvass.graph.project import project
 from canvass.graph.walks import components, shortest_path
 from canvass.tlc.values import same

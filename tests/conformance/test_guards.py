@@ -13,7 +13,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import load
 from canvass.conformance.operators import failing_parts, find_operator, guard_of
-from canvass.conformance.refused_step import explain
+from canvass.conformance.refused_step import explain_refusal
 from canvass.conformance.step_lookup import StepLookup
 from canvass.selftest.runs import record_run
 from canvass.steps.oracle import Answer, OracleError
@@ -65,7 +65,7 @@ def test_a_divergence_is_explained_without_alternatives_if_tlc_cannot_run(tmp_pa
     found = check_run(bad, StepLookup(ask_core))
     (first, *_) = found.divergences
 
-    explained = explain(load(bad, found.run_id), first, StepLookup(fail))
+    explained = explain_refusal(load(bad, found.run_id), first, StepLookup(fail))
 
     assert explained.divergence == first
     assert explained.changed
@@ -102,7 +102,7 @@ def test_guards_a_report_names_them(tmp_path: Path) -> None:
     verdict = check_run(run, lookup)
     first = next(each for each in verdict.divergences if each.name == "ConsumeLog")
 
-    explanation = explain(load(run, verdict.run_id), first, lookup)
+    explanation = explain_refusal(load(run, verdict.run_id), first, lookup)
 
     assert explanation.failing == ("x.position > ConsumeBound(s) /\\ ~IsBoundWithinEntry(s, x)",)
 

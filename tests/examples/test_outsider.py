@@ -18,14 +18,14 @@ from examples.outsider.ledger import HastyClerk, Office
 from support.guide_examples import absent, block
 
 if TYPE_CHECKING:
-    from canvass.pytest_plugin.recording import Recorder
+    from canvass.pytest_plugin.recording import RecorderFixture
 
 pytestmark = pytest.mark.tlc
 
 
 @pytest.mark.parametrize("chief", [0, 1, 2])
 def test_three_clerks_keep_one_ledger(
-    canvass_recorder: Recorder, canvass_seed: int, chief: int
+    canvass_recorder: RecorderFixture, canvass_seed: int, chief: int
 ) -> None:
     recording = canvass_recorder(members=3, revision="1.50", appointed_leader_id=chief)
 
@@ -33,7 +33,7 @@ def test_three_clerks_keep_one_ledger(
 
 
 def test_a_clerk_that_settles_what_one_copy_holds_is_caught(
-    canvass_recorder: Recorder, canvass_seed: int
+    canvass_recorder: RecorderFixture, canvass_seed: int
 ) -> None:
     recording = canvass_recorder(members=3, revision="1.50", appointed_leader_id=0)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from canvass.aeron_driver.comparison import explain
+from canvass.aeron_driver.comparison import reviewed_classes
 from canvass.aeron_driver.drivable import GraphSteps, Requests
 from canvass.aeron_driver.driving import Steps
 from canvass.selftest.edges import Trials, find_kill
@@ -41,7 +41,7 @@ class DrivenTrials(Trials):
         steps = GraphSteps(self.graph)
         found = drivable_steps(steps)
         requests = Requests(steps.layout, steps.requests(found.source, found.given))
-        names = explain(requests, self.graph.rules.revision)
+        names = reviewed_classes(requests, self.graph.rules.revision)
         return found[np.array([not name for name in names])]
 
     def of(self, action: Action) -> NDArray[np.int64]:

@@ -104,7 +104,7 @@ def test_a_mutant_is_reported_with_the_action_and_where_the_spec_defines_it(grap
 
 
 @pytest.mark.parametrize(
-    "whole", [False, pytest.param(True, marks=pytest.mark.night)], ids=["push", "night"]
+    "whole", [False, pytest.param(True, marks=pytest.mark.night)], ids=["ci", "night"]
 )
 def test_the_core_differs_from_no_edge(graphs: Graphs, whole: bool) -> None:
     """States, sends, and the order and result of effects are those of the graphs."""

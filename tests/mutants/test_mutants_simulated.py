@@ -1,6 +1,6 @@
 """Mutants of the core in simulated clusters: caught by verification, or by the simulation.
 
-A page has a row with the result of each mutant. The night tests check every row, the push tests a
+A page has a row with the result of each mutant. The night tests check every row, the CI tests a
 few that take no time. With ``--rewrite`` a test writes its row.
 """
 

@@ -1,4 +1,4 @@
-"""Runs of simulated clusters are behaviours of the spec: few runs on a push, 1,000 at night."""
+"""Runs of simulated clusters are behaviours of the spec: few in the CI set, 1,000 at night."""
 
 from __future__ import annotations
 

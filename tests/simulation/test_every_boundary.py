@@ -25,7 +25,7 @@ HISTORY = Options(
 )
 """Two elections, a log that is cut off, a snapshot: and nothing that ends a process."""
 EVERY = 11
-"""On a push every so many boundaries are tried."""
+"""In the CI set every so many boundaries are tried."""
 STARTED_NS = 2 * MILLISECOND_NS
 
 

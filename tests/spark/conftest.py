@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from canvass.corpus.session import open_session
-from canvass.corpus.source import register
+from canvass.corpus.data_source import register
+from canvass.corpus.spark_session import open_session
 from support.corpora import record_runs
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ import sys
 from pathlib import Path
 
 from canvass.corpus.frame import verify
-from canvass.corpus.session import open_session
-from canvass.corpus.source import register
+from canvass.corpus.spark_session import open_session
+from canvass.corpus.data_source import register
 
 master, corpus, cache = sys.argv[1:]
 with open_session(master) as session:

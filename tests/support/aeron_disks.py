@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import layouts
-from canvass.disks.layouts import NULL_VALUE, Layout, align
-from canvass.log.messages import (
+from canvass.disks.layouts import Layout, align
+from canvass.log.entries import (
     LOG_MESSAGES,
     ClusterTimeUnit,
     LogMessage,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import Input, Member, Role
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.disks.layouts import NULL_VALUE
 from canvass.simulation.log_contents import Log, cut, length
 from canvass.simulation.world import World
 from support.aeron_disks import TIME, Disk, Term, with_message, write_log

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
+from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.reading import read
-from canvass.explanation.report import Explanation, explain
 
 _HEADER = "2026-01-31 10:20:{:06.3f}+0000, enabled loggers: {{CLUSTER: version=1.52.2 commit=0}}"
 

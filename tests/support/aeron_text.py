@@ -18,7 +18,7 @@ from canvass.traces.aeron_log.event_types import (
     Field,
     Release,
 )
-from canvass.traces.aeron_log.records import ClusterEvent, Kind, LogRecord, ProcessStart
+from canvass.traces.aeron_log.records import ClusterEvent, LogRecord, Notation, ProcessStart
 
 _BY_RECORD: Final = {row.record: row for row in EVENT_TYPES.values()}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,13 +57,13 @@ def _agent(field: Field, values: tuple[object, ...]) -> str:
     match field.kind:
         case kind if kind in PAIRS:
             return f"{values[0]} -> {values[1]}"
-        case Kind.BOOL:
+        case Notation.BOOL:
             return f"{name}={str(bool(value)).lower()}"
-        case Kind.FLAGS:
+        case Notation.FLAGS:
             return f"{name}=0b{value:08b}"
-        case Kind.VERSION:
+        case Notation.VERSION:
             return f"{name}={_version(value)}"
-        case Kind.REASON:
+        case Notation.REASON:
             return f'{name}="{value}"'
         case _:
             return f"{name}={value}"
@@ -74,9 +74,9 @@ def _built_in(field: Field, values: tuple[object, ...]) -> str:
     match field.kind:
         case kind if kind in PAIRS:
             return f"oldState={values[0]} newState={values[1]}"
-        case Kind.BOOL:
+        case Notation.BOOL:
             return f"{name}={str(bool(value)).lower()}"
-        case Kind.TEXT | Kind.REASON:
+        case Notation.TEXT | Notation.REASON:
             return f'{name}="{value}"'
         case _:
             return f"{name}={value}"
@@ -97,7 +97,7 @@ def _line_of_agent(release: Release, record: LogRecord) -> str:
     printed = _built_in if row.name in _ORDER_1_53 else _agent
     fields = " ".join(
         f"reason={values[0]}"
-        if field.kind is Kind.REASON and release < QUOTED and row.since < Release(1, 49)
+        if field.kind is Notation.REASON and release < QUOTED and row.since < Release(1, 49)
         else printed(field, values)
         for field, values in _values(row, record)
         if field.since <= release

@@ -10,7 +10,7 @@ from canvass.archive.recording import SEGMENT_LENGTH
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, Timing
-from canvass.log.messages import LOG_MESSAGES, ClusterActionRequest, SessionMessageHeader
+from canvass.log.entries import LOG_MESSAGES, ClusterActionRequest, SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.module_state import ControlToggle
 from canvass.node.node import Node

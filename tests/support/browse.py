@@ -16,8 +16,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from canvass.browser import api
+from canvass.browser.access import LOOPBACK, Access, Protocol, listen, make_server, make_token
 from canvass.browser.app import Browser, PageFile
-from canvass.browser.guard import LOOPBACK, Access, Protocol, listen, make_server, make_token
 from canvass.browser.opening import Opener
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import Checker

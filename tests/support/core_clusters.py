@@ -18,7 +18,7 @@ from canvass.cluster.rules import HAZARDS, Rules
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.selftest.kill_matrix import Mutant, load
-from canvass.selftest.runs import DrivenCluster, record_run
+from canvass.selftest.runs import RandomCluster, record_run
 from canvass.simulation.options import rng_of
 from support.simulated_mutants import WRONG_STEPS, SimulatedKill
 from support.traced_mutants import Watched
@@ -26,7 +26,7 @@ from support.traced_mutants import Watched
 STEPS: Final = 600
 
 
-class EndingCluster(DrivenCluster):
+class EndingCluster(RandomCluster):
     """A driven cluster with more elections, with terminations and with incomplete copies.
 
     The added actions of Cluster.tla are ``TakeInitiateTermination``, ``TakeTerminate``,

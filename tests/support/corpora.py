@@ -31,7 +31,7 @@ from canvass.traces.layout import (
     MEMBER_COLUMNS,
     MESSAGE_COLUMNS,
     STATE_COLUMNS,
-    Kind,
+    NumberKind,
     kind,
 )
 from canvass.traces.parquet import RUNS_KEY, RunEntry
@@ -52,7 +52,7 @@ def record_runs(root: Path, runs: int, steps: int, *, members: int = 3) -> Path:
 
 
 def _scaled(cells: Ints, columns: Sequence[str], factor: int) -> Ints:
-    places = [place for place, name in enumerate(columns) if kind(name) is Kind.POSITION]
+    places = [place for place, name in enumerate(columns) if kind(name) is NumberKind.POSITION]
     copy = cells.copy()
     chosen = copy[..., places]
     copy[..., places] = np.where(chosen > 0, chosen * factor, chosen)
@@ -64,11 +64,11 @@ def _renamed(cells: Ints, columns: Sequence[str], by: int, members: int) -> Ints
     copy = cells.copy()
     for place, name in enumerate(columns):
         cell, what = copy[..., place], kind(name)
-        if what is Kind.MEMBER:
+        if what is NumberKind.MEMBER:
             changed = (cell + by) % members
-        elif what is Kind.MEMBER_MASK:
+        elif what is NumberKind.MEMBER_MASK:
             changed = (cell << by | cell >> (members - by)) & ((1 << members) - 1)
-        elif what is Kind.MESSAGE_ID:
+        elif what is NumberKind.MESSAGE_ID:
             low = cell & ((1 << ID_BITS) - 1)
             changed = ((cell >> ID_BITS) + by) % members << ID_BITS | low
         else:

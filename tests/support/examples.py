@@ -11,5 +11,5 @@ _DEFAULT: Final = 100
 
 
 def examples(count: int) -> settings:
-    """Draw so many on a push; at night more, as of every property."""
+    """Draw so many in the CI set; at night more, as of every property."""
     return settings(max_examples=count * settings().max_examples // _DEFAULT)

@@ -19,7 +19,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from canvass.aeron_driver import DriverError
-from canvass.aeron_driver.comparison import RECORDING_LOG, explain, field_names
+from canvass.aeron_driver.comparison import RECORDING_LOG, field_names, reviewed_classes
 from canvass.aeron_driver.drivable import GraphSteps, Requests, Rows
 from canvass.aeron_driver.driving import (
     Outcomes,
@@ -266,7 +266,7 @@ class AnswerCollector:
             self._different.append(outcomes.steps[rows])
             self._java.append(java_hashes(self.steps, outcomes, rows))
             requests = Requests(self.steps.layout, outcomes.requests[rows])
-            self._names += explain(requests, self.steps.graph.rules.revision)
+            self._names += reviewed_classes(requests, self.steps.graph.rules.revision)
 
     def answers(self, release: str) -> KeptAnswers:
         """Give the answers."""

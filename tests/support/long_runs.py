@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from canvass.cluster.member import NO_INPUT, ElectionState, Role
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import rows_of
-from canvass.selftest.runs import DrivenCluster
+from canvass.selftest.runs import RandomCluster
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.columns import EventColumns, Ints, predecessors
 from canvass.traces.parquet import EVENTS_PER_ROW_GROUP, RUNS_KEY, RunEntry
@@ -35,7 +35,7 @@ _TABLES: Final = {"log": "log_offsets", "sends": "send_offsets", "checksums": "c
 _MIXED: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-class _SteadyCluster(DrivenCluster):
+class _SteadyCluster(RandomCluster):
     """A driven cluster that can also be made to append, one entry after the other."""
 
     def elect(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from canvass.corpus.summary import Cluster, Coverage, Listed, Summary
+from canvass.corpus.summary import Coverage, DivergenceClassSummary, Listed, Summary
 
 PAYLOADS: tuple[str, ...] = (
     "<script>document.title='hit'</script>",
@@ -116,7 +116,9 @@ def write_strange_counterexample(path: Path, texts: Sequence[str]) -> Path:
 def write_report(folder: Path, bad: Path, texts: Sequence[str]) -> Path:
     """Write a report with one kind of divergence for each text; the example of all is one run."""
     folder.mkdir(parents=True)
-    clusters = [Cluster(text, text, 1, 1, "bad", str(bad), 1, 2, text) for text in texts]
+    clusters = [
+        DivergenceClassSummary(text, text, 1, 1, "bad", str(bad), 1, 2, text) for text in texts
+    ]
     listed = [Listed(str(bad), "bad", "DIVERGES", 300, texts[0])]
     summary = Summary(
         version="1",

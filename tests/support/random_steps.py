@@ -25,7 +25,7 @@ from canvass.steps.canonical import map_step
 from canvass.steps.reduction import core_answer
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
-from canvass.traces.layout import Kind, kind
+from canvass.traces.layout import NumberKind, kind
 
 ELECTION_ACTIONS = {
     ElectionState(name): Action("".join(word.capitalize() for word in name.split("_")))
@@ -45,11 +45,11 @@ class Numbers:
 
     def number(self, name: str, members: int, lowest: int = -1) -> int:
         which = kind(name)
-        if which is Kind.TERM:
+        if which is NumberKind.TERM:
             return self.rng.choice(self.terms[1 + lowest :])
-        if which is Kind.POSITION:
+        if which is NumberKind.POSITION:
             return self.rng.choice(self.positions[1 + lowest :])
-        if which is Kind.MEMBER:
+        if which is NumberKind.MEMBER:
             return self.rng.randrange(lowest, members)
         return self.rng.choice((0, 1)) if name == "flags" else self.rng.choice((-1, 0, 1))
 
@@ -96,7 +96,7 @@ def random_state(numbers: Numbers, members: int) -> Member:
 
 def random_message(numbers: Numbers, message_type: type[Message], members: int) -> Message:
     values: list[Any] = [
-        numbers.number(name, members, 0 if kind(name) is Kind.MEMBER else -1)
+        numbers.number(name, members, 0 if kind(name) is NumberKind.MEMBER else -1)
         for name in message_type.__struct_fields__
     ]
     if message_type is Vote:
@@ -199,21 +199,21 @@ def random_rules(
 
 def renumbered(rng: random.Random, step: Step, widest: int = 1 << 40) -> Step:
     """The step with other terms and positions in the same order."""
-    found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
+    found: dict[NumberKind, set[int]] = {NumberKind.TERM: set(), NumberKind.POSITION: set()}
 
     def collect(name: str, value: int) -> int:
         found.get(kind(name), set()).add(value)
         return value
 
     map_step(step, collect)
-    tables: dict[Kind, dict[int, int]] = {}
+    tables: dict[NumberKind, dict[int, int]] = {}
     for which, values in found.items():
-        fixed = {-1: -1} if which is Kind.TERM else {-1: -1, 0: 0}
+        fixed = {-1: -1} if which is NumberKind.TERM else {-1: -1, 0: 0}
         place = previous = max(fixed.values())
         table = dict(fixed)
         for value in sorted(values - set(fixed)):
-            follows = which is Kind.TERM and value == previous + 1
-            least = 2 if which is Kind.TERM else 1
+            follows = which is NumberKind.TERM and value == previous + 1
+            least = 2 if which is NumberKind.TERM else 1
             place += 1 if follows else rng.choice((least, 7, widest))
             previous, table[value] = value, place
         tables[which] = table
@@ -230,7 +230,7 @@ def shuffled(rng: random.Random, step: Step) -> Step:
     place = rng.sample(range(count), count)
 
     def rename(name: str, value: int) -> int:
-        known = kind(name) is Kind.MEMBER and 0 <= value < count
+        known = kind(name) is NumberKind.MEMBER and 0 <= value < count
         return place[value] if known else value
 
     def moved(state: Member) -> Member:
@@ -274,7 +274,7 @@ def changed_step(rng: random.Random, step: Step) -> Step:
     if choice == 2 and step.input.message is not None:
         message = step.input.message
         name = rng.choice([name for name in message.__struct_fields__ if name != "vote"])
-        lowest = 0 if kind(name) is Kind.MEMBER else -1
+        lowest = 0 if kind(name) is NumberKind.MEMBER else -1
         values: dict[str, Any] = {name: numbers.number(name, members, lowest)}
         return replace(step, input=replace(step.input, message=replace(message, **values)))
     name = rng.choice(names)

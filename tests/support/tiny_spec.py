@@ -71,7 +71,7 @@ def model(name: str, /, **changes: Any) -> dict[str, Any]:
         "name": name,
         "module": "Tiny",
         "config": f"{name}.cfg",
-        "set": "push",
+        "set": "ci",
         "mode": "check",
         "expected": "success",
         "deadlockCheck": False,

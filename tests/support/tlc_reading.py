@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from canvass.tlc import CheckResult, Event, Outcome
 from canvass.tlc.output import OutputReader
-from canvass.tlc.results import Verdict
+from canvass.tlc.results import ResultBuilder
 from support.tlc_cases import FIXTURES
 
 EXIT_CODES: dict[str, int] = json.loads((FIXTURES / "index.json").read_text(encoding="utf-8"))
@@ -33,11 +33,11 @@ def interpret(
     stderr: Sequence[str] = (),
 ) -> CheckResult:
     """Return the result of a run that printed the lines and ended with the code."""
-    reader, verdict = OutputReader(), Verdict(properties)
+    reader, builder = OutputReader(), ResultBuilder(properties)
     for line in lines:
         for event in reader.feed(line):
-            verdict.add(event)
-    return verdict.result(
+            builder.add(event)
+    return builder.result(
         exit_code=exit_code,
         stopped=stopped,
         seconds=1.0,

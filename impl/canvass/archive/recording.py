@@ -17,7 +17,7 @@ from typing import Final
 from zlib import crc32
 
 from canvass.archive.storage import ArchiveError, DamageError, Storage
-from canvass.log.messages import FRAME_ALIGNMENT, FRAME_HEADER_LENGTH
+from canvass.log.entries import FRAME_ALIGNMENT, FRAME_HEADER_LENGTH
 
 HEADER: Final = struct.Struct("<iIqQII")
 """Length, CRC, position, checksum, bytes not synced before it, recording id (0: the log's)."""

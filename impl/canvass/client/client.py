@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from canvass.log.messages import SessionMessageHeader
+from canvass.log.entries import SessionMessageHeader
 from canvass.services.applications import ALL_SERVICES, REQUEST, WINDOW, address_of, read_address
 from canvass.transport.messages import (
     PROTOCOL_VERSION,

@@ -135,20 +135,21 @@ def _on_request_vote_in_election(
         own_log = (s.log_leadership_term_id, s.append_position)
         return Send(candidate, Vote(candidate_term, *own_log, candidate, i, vote))
 
-    # Refuse.
     if candidate == i:
         return Outcome(s)
+
+    # Refuse: the vote of this term is used up.
     if _vote_used_up(s, m):
         return Outcome(s, (answer(vote=False),))
 
-    # Decide.
+    # Compare the logs.
     longer = compare_log(s.log_leadership_term_id, s.append_position, log_term, m.log_position) > 0
     if not longer and s.election_state not in BALLOT_OPEN:
         return Outcome(s)
     term = max(s.persisted_candidate_term_id, candidate_term)
     raised = replace(s, candidate_term_id=term, persisted_candidate_term_id=term)
 
-    # Effects.
+    # Grant.
     if not longer:
         after = replace(
             raised,
@@ -156,7 +157,8 @@ def _on_request_vote_in_election(
             members=forget_records(s.members),
         )
         return Outcome(after, (PersistCandidateTerm(term), answer(vote=True)))
-    # The candidate's log is older than the member's own: refuse, and use up the vote of the term.
+
+    # Refuse: the candidate's log is older. The vote of the term is used up, too.
     outcome = Outcome(raised, (PersistCandidateTerm(term), answer(vote=False)))
     if s.role is not Role.LEADER:
         return outcome

@@ -22,6 +22,7 @@ from msgspec import Meta, Struct
 from canvass.cluster.names import wire_name
 
 NULL_VALUE: Final = -1
+"""Aeron's null of terms, positions and ids."""
 MIN_INT: Final = -(1 << 63)
 MAX_INT: Final = (1 << 63) - 1
 """Positions, terms and times are signed 64-bit, as Aeron's are."""

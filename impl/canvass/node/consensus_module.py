@@ -20,7 +20,7 @@ from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
-from canvass.log.messages import (
+from canvass.log.entries import (
     LOG_MESSAGES,
     CloseReason,
     ClusterActionRequest,
@@ -35,8 +35,8 @@ from canvass.node.module_state import (
     ACTION_OF,
     ControlToggle,
     ModuleControlState,
-    ModuleState,
     NodeToggle,
+    ReplicatedState,
 )
 from canvass.node.sessions import (
     AcceptEveryone,
@@ -98,7 +98,7 @@ class ConsensusModule:
         authenticator: Authenticator | None = None,
     ) -> None:
         self._settings, self._archive, self._send = settings, archive, send
-        self.state = ModuleState(len(services))
+        self.state = ReplicatedState(len(services))
         snapshot = archive.last_snapshot()
         position = 0 if snapshot is None else snapshot.log_position
         parts = {} if snapshot is None else snapshot.parts

@@ -1,8 +1,8 @@
 """The replicated state of the consensus module: sessions, timers, service messages, control.
 
-A leader acts on a message when it appends the message (`ModuleState.on_append`). Any other member
-acts on it when it reads the log (`ModuleState.on_replay`). Both reach the same state. When a leader
-loses its leadership, it undoes its uncommitted actions (`ModuleState.roll_back`).
+A leader acts on a message when it appends the message (`ReplicatedState.on_append`). Any other
+member acts on it when it reads the log (`ReplicatedState.on_replay`). Both reach the same state.
+When a leader loses its leadership, it undoes its uncommitted actions (`ReplicatedState.roll_back`).
 
 The toggles by which an operator controls a cluster and a member have Aeron's names.
 `canvass.node.consensus_module` polls them and appends to the log.
@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.log.messages import (
+from canvass.log.entries import (
     STANDBY_FLAG,
     ClusterAction,
     ClusterActionRequest,
@@ -312,7 +312,7 @@ _Snapshot: TypeAlias = tuple[
 """Next committed session id; sessions; timers; trackers, each with its pending messages."""
 
 
-class ModuleState:
+class ReplicatedState:
     """The replicated state of the consensus module of one member."""
 
     def __init__(self, service_count: int) -> None:

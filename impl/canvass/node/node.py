@@ -25,7 +25,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import LogPart, Offer, Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.timing import MILLISECOND_NS, SLOW_TICK_NS
-from canvass.log.messages import (
+from canvass.log.entries import (
     LOG_MESSAGES,
     ClusterTimeUnit,
     NewLeadershipTermEvent,

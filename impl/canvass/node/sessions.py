@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
-from canvass.log.messages import CloseReason, SessionMessageHeader, SessionOpenEvent
+from canvass.log.entries import CloseReason, SessionMessageHeader, SessionOpenEvent
 from canvass.transport.messages import (
     AdminRequest,
     AdminResponse,

@@ -16,7 +16,7 @@ from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
-from canvass.log.messages import (
+from canvass.log.entries import (
     LOG_MESSAGES,
     STANDBY_FLAG,
     ClusterAction,

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from canvass.log.messages import CloseReason
+from canvass.log.entries import CloseReason
 from canvass.services.service import ClientSession, Cluster, ClusteredService
 
 REQUEST: Final = struct.Struct("<QQ")

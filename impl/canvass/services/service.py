@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from canvass.cluster.member import Role
-from canvass.log.messages import CloseReason, NewLeadershipTermEvent
+from canvass.log.entries import CloseReason, NewLeadershipTermEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self, TypeAlias
 
 from canvass.archive.recording import Recording
-from canvass.log.messages import leadership_term_of
+from canvass.log.entries import leadership_term_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 
 from canvass.cluster import messages
 from canvass.cluster.messages import Message
+from canvass.log.entries import SCHEMA_ID, SessionMessageHeader
 from canvass.log.layout import Codec, LayoutError
-from canvass.log.messages import SCHEMA_ID, SessionMessageHeader
 
 PROTOCOL_VERSION: Final = 1 << 16
 """1.0.0; another major version is rejected."""

@@ -306,7 +306,7 @@ KNOWN: Final = (
 )
 
 
-def explain(requests: Requests, revision: str) -> list[str]:
+def reviewed_classes(requests: Requests, revision: str) -> list[str]:
     """Name for each step the class that may explain a difference; empty if there is none."""
     names = [""] * len(requests)
     for known in KNOWN:

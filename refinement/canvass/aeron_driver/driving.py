@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from canvass.aeron_driver.comparison import (
     SENDS,
     compared_cells,
-    explain,
     field_names,
     fields_of,
     input_of,
+    reviewed_classes,
     sends_differ,
     sends_of,
     short_state,
@@ -253,7 +253,7 @@ class Collector:
         if not len(rows):
             return
         layout = self.steps.layout
-        known = explain(Requests(layout, outcomes.requests[rows]), self.revision)
+        known = reviewed_classes(Requests(layout, outcomes.requests[rows]), self.revision)
         for row, name in zip(rows.tolist(), known, strict=True):
             self.explained += bool(name)
             self._note(outcomes, row, name)

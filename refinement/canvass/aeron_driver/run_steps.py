@@ -27,7 +27,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
 from canvass.conformance.screen import Unit
-from canvass.conformance.steps import StepChecker, StepResults, step_at
+from canvass.conformance.step_checker import StepChecker, StepResults, step_at
 from canvass.graph.artifact import StepArrays
 from canvass.steps.canonical import map_step, renumbered
 from canvass.steps.kernel import Status
@@ -35,7 +35,7 @@ from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS
 from canvass.traces.columns import EventColumns, from_events
 from canvass.traces.errors import TraceError
-from canvass.traces.layout import Kind, kind
+from canvass.traces.layout import NumberKind, kind
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Event, Run, Send, to_trace_input
@@ -199,7 +199,7 @@ def as_driven(step: Step) -> Step:
     place = {i: 0, 0: i}
 
     def rename(name: str, value: int) -> int:
-        return place.get(value, value) if kind(name) is Kind.MEMBER else value
+        return place.get(value, value) if kind(name) is NumberKind.MEMBER else value
 
     def moved(state: Member) -> Member:
         records = list(state.members)

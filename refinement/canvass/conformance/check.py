@@ -22,10 +22,11 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import LoadedRun, diagnose, has_changed, load
+from canvass.conformance.diagnose import RunColumns, diagnose, has_changed, load
 from canvass.conformance.known_steps import KnownSteps, KnownStepsError, shipped_steps
 from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of, with_limits
+from canvass.conformance.step_checker import Example, example_of, step_at
 from canvass.conformance.step_lookup import (
     ALLOWED,
     NO_STEPS,
@@ -35,7 +36,6 @@ from canvass.conformance.step_lookup import (
     default_cache,
     spec_digest,
 )
-from canvass.conformance.steps import Example, example_of, step_at
 from canvass.conformance.timing import GRACEFUL, Doubt
 from canvass.conformance.verdict import (
     CorpusVerdict,
@@ -100,7 +100,7 @@ def _timing_warnings(state: RunState, allowed: Allowed) -> tuple[TimingWarning, 
     )
 
 
-def _read_again(state: RunState) -> LoadedRun:
+def _read_again(state: RunState) -> RunColumns:
     """Read a run that was screened.
 
     Raises
@@ -117,7 +117,7 @@ def _read_again(state: RunState) -> LoadedRun:
     return loaded
 
 
-def _others(loaded: LoadedRun, doubt: Doubt) -> Sequence[Example]:
+def _others(loaded: RunColumns, doubt: Doubt) -> Sequence[Example]:
     """Give the step with each input that the times allow."""
     row = loaded.row_of(doubt.member, doubt.step)
     step = step_at(loaded.columns, loaded.states, row)
@@ -250,7 +250,7 @@ def settle_all(screening: Screening) -> CorpusVerdict:
         runs=len(screening.runs),
         events=sum(state.events for state in screening.runs),
         distinct_steps=screening.distinct,
-        found_in_graph=screening.found_in_graph,
+        found_in_table=screening.found_in_table,
         found_in_cache=screening.found_in_cache,
         asked_of_oracle=screening.asked,
         seconds=time.perf_counter() - screening.started,
@@ -351,7 +351,7 @@ def check_in_processes(
         runs=len(ordered),
         events=sum(part.counts.events for part in found),
         distinct_steps=len(np.unique(np.concatenate(keys), axis=0)),
-        found_in_graph=sum(part.counts.found_in_graph for part in found),
+        found_in_table=sum(part.counts.found_in_table for part in found),
         found_in_cache=sum(part.counts.found_in_cache for part in found),
         asked_of_oracle=lookup.asked - asked,
         seconds=time.perf_counter() - started,
@@ -379,7 +379,7 @@ def _ask_unknown(lookup: StepLookup, examples: list[Example], asking: Asking | N
     if unknown:
         if asking is not None:
             asking(len(unknown))
-        lookup.ask(unknown)
+        lookup.ask_oracle(unknown)
 
 
 def grown(

@@ -25,13 +25,13 @@ from canvass.conformance.differences import differences, in_words
 from canvass.conformance.safety_monitors import Violation
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
-from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
-from canvass.conformance.steps import (
+from canvass.conformance.step_checker import (
     StepChecker,
     StepResults,
     example_of,
     step_at,
 )
+from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.verdict import (
     LOG_STREAM,
     MESSAGE_CAUSALITY,
@@ -67,7 +67,7 @@ Other properties that are violated with them are violated as a consequence.
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedRun:
+class RunColumns:
     """All events of a run in columns."""
 
     run: Run
@@ -89,7 +89,7 @@ class LoadedRun:
         return step_at(self.columns, self.states, row)
 
 
-def load(path: Path, run_id: str) -> LoadedRun:
+def load(path: Path, run_id: str) -> RunColumns:
     """Read one run of a folder or of a file of a data set.
 
     Raises
@@ -115,7 +115,7 @@ def load(path: Path, run_id: str) -> LoadedRun:
     if not parts:
         raise KeyError(run_id)
     batch = join([({run_id: run}, part) for part in parts])
-    return LoadedRun(run, batch, states_before(batch))
+    return RunColumns(run, batch, states_before(batch))
 
 
 def has_changed(path: str, run_id: str) -> TraceError:
@@ -125,7 +125,7 @@ def has_changed(path: str, run_id: str) -> TraceError:
 
 
 def diagnose(
-    loaded: LoadedRun, facts: Iterable[Fact], lookup: StepLookup
+    loaded: RunColumns, facts: Iterable[Fact], lookup: StepLookup
 ) -> tuple[Divergence, ...]:
     """Give the divergences of a run in the order of causes: the first of each kind and name."""
     sequence = digest(loaded.columns, np.zeros(1, dtype=np.int64))
@@ -250,14 +250,14 @@ def wrong_rows(results: StepResults, codes: Codes) -> Ints:
 
 def known_codes(checker: StepChecker, results: StepResults, lookup: StepLookup) -> Codes:
     """Give the code of each distinct step of one batch, after asking about unknown steps."""
-    codes = lookup.known(checker.distinct.keys)
+    codes = lookup.look_up(checker.distinct.keys)
     waiting = np.flatnonzero(codes == UNKNOWN)
     if len(waiting):
         codes[waiting] = lookup.allowed([results.example(place) for place in waiting.tolist()])
     return codes
 
 
-def _wrong_rows(loaded: LoadedRun, lookup: StepLookup) -> Ints:
+def _wrong_rows(loaded: RunColumns, lookup: StepLookup) -> Ints:
     checker = StepChecker()
     results = checker.check(loaded.batch)
     return wrong_rows(results, known_codes(checker, results, lookup))

@@ -18,7 +18,7 @@ from typing import Final
 from urllib.parse import quote
 
 from canvass.conformance.differences import Difference
-from canvass.conformance.refused_step import Explanation
+from canvass.conformance.refused_step import RefusedStep
 from canvass.conformance.report import (
     CLASS_TEXTS,
     Case,
@@ -199,7 +199,7 @@ def to_html(
     cases
         Divergences to show in full, one of each cause, as `make_cases` makes them.
     more
-        Markup of further sections, as `canvass.explanation.report` makes them.
+        Markup of further sections, as `canvass.explanation.explanation` makes them.
     folder
         The folder of the page, for its links to runs; None if it is not known.
     """
@@ -334,7 +334,7 @@ def _runs(alike: Sequence[RunVerdict], folder: Path | None) -> str:
     return f"<p>{links}{f' and {more:,} more' if more > 0 else ''}</p>"
 
 
-def _allowed(explanation: Explanation) -> Iterator[str]:
+def _allowed(explanation: RefusedStep) -> Iterator[str]:
     """Show the outcomes that the spec allows, the nearest first."""
     if explanation.divergence.kind not in (
         DivergenceClass.IMPLEMENTATION_STEP,
@@ -373,7 +373,7 @@ def _differences(differences: Sequence[Difference]) -> str:
     return table(("field that differs", "before", "observed", "allowed"), rows)
 
 
-def _changed(explanation: Explanation) -> Iterator[str]:
+def _changed(explanation: RefusedStep) -> Iterator[str]:
     if explanation.changed:
         rows = (
             (f"<code>{text(each.field)}</code>", text(each.before), text(each.allowed))
@@ -397,7 +397,7 @@ def _others(run: RunVerdict) -> Iterator[str]:
         yield f"<h3>What else is wrong with the run</h3>{shown}"
 
 
-def _operator(explanation: Explanation) -> Iterator[str]:
+def _operator(explanation: RefusedStep) -> Iterator[str]:
     operator = explanation.operator
     if operator is None:
         return
@@ -410,7 +410,7 @@ def _operator(explanation: Explanation) -> Iterator[str]:
     yield block([*lines, *([f"       … {more} lines more"] if more > 0 else [])])
 
 
-def _recorded(explanation: Explanation) -> Iterator[str]:
+def _recorded(explanation: RefusedStep) -> Iterator[str]:
     events = (*explanation.earlier, explanation.event)
     yield "<details><summary>The member's steps up to here, as recorded</summary>"
     yield block(encode(event).decode() for event in events)

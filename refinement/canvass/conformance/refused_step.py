@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import LoadedRun
+from canvass.conformance.diagnose import RunColumns
 from canvass.conformance.differences import Difference, differences
 from canvass.conformance.operators import Operator, find_operator
 from canvass.conformance.step_lookup import StepLookup
@@ -39,7 +39,7 @@ STEPS_BEFORE: Final = 5
 """Steps of the member that a report shows before the divergence."""
 
 
-class Explanation(Struct, frozen=True, rename=wire_name):
+class RefusedStep(Struct, frozen=True, rename=wire_name):
     """A divergence with its context."""
 
     run_id: str
@@ -61,7 +61,7 @@ class Explanation(Struct, frozen=True, rename=wire_name):
     """The reason why there are no alternatives, if the oracle could not be asked."""
 
 
-def explain(loaded: LoadedRun, divergence: Divergence, lookup: StepLookup) -> Explanation:
+def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLookup) -> RefusedStep:
     """Explain a divergence."""
     columns = loaded.columns
     row = loaded.row_of(divergence.member, divergence.step)
@@ -69,7 +69,7 @@ def explain(loaded: LoadedRun, divergence: Divergence, lookup: StepLookup) -> Ex
     while columns.predecessor[first] != NONE and row - first < STEPS_BEFORE:
         first -= 1
     event = columns.event(row)
-    base = Explanation(
+    base = RefusedStep(
         run_id=loaded.run.run_id,
         divergence=divergence,
         event=event,

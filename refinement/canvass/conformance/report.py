@@ -14,9 +14,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Final, Literal, TypeAlias
 
-from canvass.conformance.diagnose import LoadedRun, load
+from canvass.conformance.diagnose import RunColumns, load
 from canvass.conformance.differences import Difference
-from canvass.conformance.refused_step import Explanation, explain
+from canvass.conformance.refused_step import RefusedStep, explain_refusal
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     VERDICT_SCHEMA,
@@ -62,10 +62,10 @@ class Report(Record, frozen=True):
     counts: Counts
     runs: tuple[RunVerdict, ...]
     shared_ids: tuple[SharedId, ...]
-    explanations: tuple[Explanation, ...]
+    explanations: tuple[RefusedStep, ...]
 
 
-def to_report(found: CorpusVerdict, explained: Sequence[Explanation]) -> Report:
+def to_report(found: CorpusVerdict, explained: Sequence[RefusedStep]) -> Report:
     """Make a report."""
     return Report(
         schema=VERDICT_SCHEMA,
@@ -245,7 +245,7 @@ def summary(counts: Counts) -> str:
         return f"{done}; TLC searched for behaviours"
     return (
         f"{done}; {counted(counts.distinct_steps, 'distinct step')}:"
-        f" {counts.found_in_graph:,} known, {counts.found_in_cache:,} in the cache,"
+        f" {counts.found_in_table:,} known, {counts.found_in_cache:,} in the cache,"
         f" {counts.asked_of_oracle:,} asked of TLC"
     )
 
@@ -274,7 +274,7 @@ class Case:
     """One divergence with its explanation, place and diagram."""
 
     run: RunVerdict
-    explanation: Explanation
+    explanation: RefusedStep
     place: Place
     diagram: Diagram
 
@@ -302,7 +302,7 @@ def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
     first = run.divergences[0]
     return Case(
         run=run,
-        explanation=explain(loaded, first, lookup),
+        explanation=explain_refusal(loaded, first, lookup),
         place=place_of(run, first),
         diagram=draw(loaded, first),
     )
@@ -313,7 +313,7 @@ def make_cases(runs: Iterable[RunVerdict], lookup: StepLookup, limit: int) -> li
     return [make_case(alike[0], lookup) for alike in by_cause(runs)[:limit]]
 
 
-def draw(loaded: LoadedRun, divergence: Divergence) -> Diagram:
+def draw(loaded: RunColumns, divergence: Divergence) -> Diagram:
     """Draw the events that a divergence rests on, its event, and a few events after it."""
     lanes = RunLanes(loaded.columns)
     row = loaded.row_of(divergence.member, divergence.step)
@@ -402,13 +402,13 @@ _MAX_LINES: Final = 40
 _OF_STEPS: Final = (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUMENTATION_GAP)
 
 
-def divergence_lines(explanation: Explanation) -> Iterator[tuple[str, Style]]:
+def divergence_lines(explanation: RefusedStep) -> Iterator[tuple[str, Style]]:
     """Give the explanation of a divergence as lines of text, each with its style."""
     for text, style in _lines(explanation):
         yield visible(text), style
 
 
-def _lines(explanation: Explanation) -> Iterator[tuple[str, Style]]:
+def _lines(explanation: RefusedStep) -> Iterator[tuple[str, Style]]:
     divergence = explanation.divergence
     head = f"{explanation.run_id}, member {divergence.member}, step {divergence.step}"
     yield f"{head}: {CLASS_TEXTS[divergence.kind]}", "bad"
@@ -431,7 +431,7 @@ def _lines(explanation: Explanation) -> Iterator[tuple[str, Style]]:
             yield f"    {line}", "dim"
 
 
-def _alternatives(explanation: Explanation) -> Iterator[tuple[str, Style]]:
+def _alternatives(explanation: RefusedStep) -> Iterator[tuple[str, Style]]:
     if explanation.note:
         yield "", ""
         yield f"  {explanation.note}", ""

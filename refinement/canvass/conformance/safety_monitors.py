@@ -307,9 +307,14 @@ def violations(
 ) -> list[Violation]:
     """Give the first violation of each property of one run."""
     found = [
+        # CandidateTermMonotonic, CommitMonotonic, CommitBounded, RecordingLogCoherent, LogStream
         *_of_states(sequence, order, revision),
+        # OneVotePerTerm
         *_of_votes(sequence, order),
+        # ElectionSafety
         *_of_leaders(order),
+        # LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable,
+        # NoTruncationBelowCommit, LogStream
         *_of_logs(sequence, order, unknown=unknown, complete=complete),
     ]
     left_out = not_asked(revision=revision, unknown=unknown, whole=all(complete))

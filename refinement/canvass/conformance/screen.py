@@ -23,15 +23,15 @@ from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
 from canvass.conformance.sequence import Sequence, digest
+from canvass.conformance.step_checker import Example, StepChecker, StepResults
 from canvass.conformance.step_lookup import (
     ALLOWED,
-    IN_GRAPH,
+    IN_TABLE,
     REFUSED,
     UNKNOWN,
     StepLookup,
     StepLookupError,
 )
-from canvass.conformance.steps import Example, StepChecker, StepResults
 from canvass.conformance.verdict import RunVerdict
 from canvass.steps.kernel import Status
 from canvass.traces.columns import EventColumns
@@ -96,9 +96,9 @@ class Screening:
         The start, by the performance counter.
     events
         Events screened so far.
-    found_in_graph, found_in_cache, asked
-        Distinct steps by the origin of their answers. The known steps that ship with canvass count
-        with those of graphs.
+    found_in_table, found_in_cache, asked
+        Distinct steps by the origin of their answers. The tables are those of state graphs and the
+        known steps that ship with canvass; a step counts, too, if they have its reduced form.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Screening:
         self.lookup, self._timing = lookup, timing
         self._on_batch = on_batch
         self.started = time.perf_counter()
-        self.found_in_graph = self.found_in_cache = self.asked = 0
+        self.found_in_table = self.found_in_cache = self.asked = 0
         self.runs: list[RunState] = []
         self._steps = StepChecker()
         self._codes = np.empty(0, dtype=np.int8)
@@ -227,7 +227,7 @@ class Screening:
     def _screen(self, batch: Batch, states: list[RunState]) -> None:
         columns = batch.columns
         results = self._steps.check(batch)
-        self._know(results)
+        self._look_up_new(results)
         codes = np.full(len(columns), ALLOWED, dtype=np.int8)
         keyed = results.numbers >= 0
         self._seen[results.numbers[keyed]] = True
@@ -256,19 +256,19 @@ class Screening:
             state.actions += np.bincount(part.action, minlength=len(ACTION_NAMES))
             state.parts.append(part)
 
-    def _know(self, results: StepResults) -> None:
+    def _look_up_new(self, results: StepResults) -> None:
         """Look up the new steps; keep the unknown ones in ``_open``."""
         known = len(self._codes)
         fresh = self._steps.distinct.keys[known:]
         if len(fresh):
-            codes = self.lookup.known(fresh)
-            self.found_in_graph += int(np.count_nonzero(codes == IN_GRAPH))
+            codes = self.lookup.look_up(fresh)
+            self.found_in_table += int(np.count_nonzero(codes == IN_TABLE))
             self.found_in_cache += int(np.count_nonzero((codes == ALLOWED) | (codes == REFUSED)))
-            codes[codes == IN_GRAPH] = ALLOWED
+            codes[codes == IN_TABLE] = ALLOWED
             waiting = np.flatnonzero(codes == UNKNOWN)
             examples = [results.example(known + place) for place in waiting.tolist()]
-            reduced = self.lookup.known_reduced(examples)
-            self.found_in_graph += int(np.count_nonzero(reduced))
+            reduced = self.lookup.look_up_reduced(examples)
+            self.found_in_table += int(np.count_nonzero(reduced))
             codes[waiting[reduced]] = ALLOWED
             self._codes = np.concatenate([self._codes, codes])
             self._seen = np.concatenate([self._seen, np.zeros(len(fresh), dtype=np.bool_)])
@@ -316,7 +316,7 @@ class Screening:
         """The steps that have no known answer, by their numbers."""
         return self._open
 
-    def tell(self, answers: Mapping[int, int]) -> None:
+    def take_answers(self, answers: Mapping[int, int]) -> None:
         """Take over answers, allowed or refused, by the numbers of their steps."""
         for number, code in answers.items():
             self._codes[number] = code
@@ -327,9 +327,9 @@ class Screening:
         self.flush()
         if self._open:
             numbers = list(self._open)
-            codes = self.lookup.ask([self._open[number] for number in numbers])
+            codes = self.lookup.ask_oracle([self._open[number] for number in numbers])
             self.asked += len(numbers)
-            self.tell(dict(zip(numbers, codes.tolist(), strict=True)))
+            self.take_answers(dict(zip(numbers, codes.tolist(), strict=True)))
 
     def refused(self, state: RunState) -> bool:
         """Whether one of a run's steps that were pending is refused.

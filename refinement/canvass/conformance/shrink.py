@@ -25,7 +25,7 @@ from pathlib import Path
 import msgspec
 
 from canvass.conformance.check import check_run
-from canvass.conformance.diagnose import LoadedRun
+from canvass.conformance.diagnose import RunColumns
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, RunVerdict
 from canvass.lanes.of_run import RunLanes
@@ -85,7 +85,7 @@ class Shrinker:
 
     run: Run
     streams: Mapping[int, Sequence[Event]]
-    loaded: LoadedRun
+    loaded: RunColumns
     found: RunVerdict
     lookup: StepLookup
     on_progress: Callable[[int], object] = lambda _: None

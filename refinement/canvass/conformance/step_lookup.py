@@ -1,8 +1,8 @@
 """`StepLookup` decides canonical steps by tables of steps, the cache, reduced forms and the oracle.
 
-It asks them in this order. All answers come from TLC; a step with a known reduced form is allowed
-only if the core takes it, too. Answers are kept on disk under the digest of the spec that they rest
-on. The lookup knows no events; it gets examples of steps.
+It looks a step up in this order. All answers come from TLC; a step with a known reduced form is
+allowed only if the core takes it, too. Answers are kept on disk under the digest of the spec that
+they rest on. The lookup knows no events; it gets examples of steps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
-from canvass.conformance.steps import Example, reduced_example
+from canvass.conformance.step_checker import Example, reduced_example
 from canvass.spec.files import find_file, module_digest
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer
@@ -32,7 +32,7 @@ from canvass.steps.tables import tables_as_bytes
 REFUSED: Final = 0
 ALLOWED: Final = 1
 UNKNOWN: Final = -1
-IN_GRAPH: Final = 2
+IN_TABLE: Final = 2
 """Allowed, as it is an edge of a state graph or a step that ships with canvass."""
 
 NO_STEPS: Final = KeyTable.build(np.empty((0, 2), np.uint64), np.empty(0, np.int64))
@@ -122,19 +122,19 @@ class StepLookup:
     reduces: bool = False
     """Whether a step is allowed if TLC has allowed its reduced form, and the core takes it."""
 
-    def known(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
-        """Give for each key ``IN_GRAPH``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
+    def look_up(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
+        """Give for each key ``IN_TABLE``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
 
         A step that is in no graph is unknown, not refused: a graph has bounds.
         """
         out = np.full(len(keys), UNKNOWN, dtype=np.int8)
         for table in (*self.graphs.values(), self.shipped):
-            out[table.lookup(keys) >= 0] = IN_GRAPH
+            out[table.lookup(keys) >= 0] = IN_TABLE
         open_keys = np.flatnonzero(out == UNKNOWN)
         out[open_keys] = self.cached().lookup(keys[open_keys])
         return out
 
-    def ask(self, examples: Sequence[Example]) -> NDArray[np.int8]:
+    def ask_oracle(self, examples: Sequence[Example]) -> NDArray[np.int8]:
         """Let the oracle decide some steps, and keep the answers.
 
         Raises
@@ -156,15 +156,15 @@ class StepLookup:
             self.remember(_keys(examples), out)
         return out
 
-    def known_reduced(self, examples: Sequence[Example]) -> NDArray[np.bool_]:
+    def look_up_reduced(self, examples: Sequence[Example]) -> NDArray[np.bool_]:
         """Mark the steps whose reduced form is allowed, if the core takes the step itself, too.
 
         The other steps are unknown, not refused: ask about them.
         """
         if not self.reduces:
             return np.zeros(len(examples), dtype=np.bool_)
-        codes = self.known(_keys(list(map(reduced_example, examples))))
-        found = np.isin(codes, (ALLOWED, IN_GRAPH))
+        codes = self.look_up(_keys(list(map(reduced_example, examples))))
+        found = np.isin(codes, (ALLOWED, IN_TABLE))
         for place in np.flatnonzero(found).tolist():
             example = examples[place]
             found[place] = core_answer(example.rules, example.step).allowed
@@ -174,17 +174,17 @@ class StepLookup:
         """Tell for each of some steps whether it is allowed; ask about unknown ones."""
         answers = dict.fromkeys((example.key for example in examples), True)
         open_examples = self.unknown(examples)
-        for example, code in zip(open_examples, self.ask(open_examples), strict=True):
+        for example, code in zip(open_examples, self.ask_oracle(open_examples), strict=True):
             answers[example.key] = bool(code == ALLOWED)
-        refused = self.known(_keys(examples)) == REFUSED
+        refused = self.look_up(_keys(examples)) == REFUSED
         return [answers[e.key] and not no for e, no in zip(examples, refused, strict=True)]
 
     def unknown(self, examples: Iterable[Example]) -> list[Example]:
         """Give the unknown ones of some steps, each once."""
         distinct = list({example.key: example for example in examples}.values())
-        codes = self.known(_keys(distinct))
+        codes = self.look_up(_keys(distinct))
         waiting = [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
-        return [waiting[place] for place in np.flatnonzero(~self.known_reduced(waiting)).tolist()]
+        return [waiting[place] for place in np.flatnonzero(~self.look_up_reduced(waiting)).tolist()]
 
     @property
     def _file(self) -> Path | None:

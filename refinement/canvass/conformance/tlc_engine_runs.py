@@ -32,7 +32,7 @@ from canvass.traces.layout import (
     MESSAGE_PLACES,
     NONE,
     STATE_COLUMNS,
-    Kind,
+    NumberKind,
     kind,
 )
 from canvass.traces.parquet import DatasetFile, FactFinder
@@ -55,12 +55,12 @@ TABLES: Final = (
 )
 
 
-def places_of(columns: Sequence[str], wanted: Kind) -> list[int]:
+def places_of(columns: Sequence[str], wanted: NumberKind) -> list[int]:
     """Give the places of the columns of a kind."""
     return [place for place, name in enumerate(columns) if kind(name) is wanted]
 
 
-def _values(columns: EventColumns, wanted: Kind) -> Ints:
+def _values(columns: EventColumns, wanted: NumberKind) -> Ints:
     cells = [
         getattr(columns, name)[..., places_of(names, wanted)].reshape(-1) for name, names in TABLES
     ]
@@ -68,7 +68,7 @@ def _values(columns: EventColumns, wanted: Kind) -> Ints:
     return found
 
 
-def _renumber(columns: EventColumns, wanted: Kind, old: Ints, new: Ints) -> EventColumns:
+def _renumber(columns: EventColumns, wanted: NumberKind, old: Ints, new: Ints) -> EventColumns:
     """Replace each number above 0 of a kind by the one at its place in ``new``."""
     tables = {}
     for name, names in TABLES:
@@ -89,14 +89,14 @@ def make_small(columns: EventColumns) -> tuple[EventColumns, tuple[int, ...]]:
     large for two digits: then gaps of more than one become gaps of two, as the spec only adds one
     to terms. Numbers up to 0 stay.
     """
-    positions = _values(columns, Kind.POSITION)
+    positions = _values(columns, NumberKind.POSITION)
     positions = np.concatenate(([0], positions[positions > 0]))
-    columns = _renumber(columns, Kind.POSITION, positions, np.arange(len(positions)))
-    terms = _values(columns, Kind.TERM)
+    columns = _renumber(columns, NumberKind.POSITION, positions, np.arange(len(positions)))
+    terms = _values(columns, NumberKind.TERM)
     terms = np.concatenate(([0], terms[terms > 0]))
     if terms[-1] >= TWO_DIGITS:
         gaps = np.minimum(np.diff(terms, prepend=0), 2)
-        columns = _renumber(columns, Kind.TERM, terms, np.cumsum(gaps))
+        columns = _renumber(columns, NumberKind.TERM, terms, np.cumsum(gaps))
     return columns, tuple(positions.tolist())
 
 
@@ -261,14 +261,14 @@ def _how(run: Run, rows: EventColumns) -> Ints:
     tables["sends"] = np.repeat(np.arange(count), np.diff(rows.send_offsets))
     for name, columns in TABLES:
         if name in tables:
-            cells = getattr(rows, name)[:, places_of(columns, Kind.MEMBER)]
+            cells = getattr(rows, name)[:, places_of(columns, NumberKind.MEMBER)]
             wrong = ((cells < NULL_VALUE) | (cells >= run.member_count)).any(axis=1)
             owners[name] = tables[name][wrong]
             how[owners[name]] = ABSURD
     for name in ("message", "sends"):
         table = getattr(rows, name)
         for code, places in enumerate(MESSAGE_PLACES):
-            own = [place for place in places if kind(MESSAGE_COLUMNS[place]) is Kind.MEMBER]
+            own = [place for place in places if kind(MESSAGE_COLUMNS[place]) is NumberKind.MEMBER]
             if own:
                 nobody = (table[:, 0] == code) & (table[:, own] < 0).any(axis=1)
                 how[tables[name][nobody]] = ABSURD

@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from pyspark.sql.functions import lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from canvass.corpus.data_source import REVISION, TRUNCATED, plain_schema, row_schema
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.rows import ROW_SCHEMA, VERDICT_COLUMNS, RowKind, malformed_row, to_batch
-from canvass.corpus.source import REVISION, TRUNCATED, plain_schema, row_schema
 from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.arrow import ADDED_COLUMN, arrow_schema
 from canvass.traces.errors import TraceError

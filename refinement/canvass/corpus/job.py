@@ -25,8 +25,8 @@ from uuid import uuid4
 
 import msgspec
 
-from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.engine import Engine, RunTask
+from canvass.corpus.graph_coverage import GraphCoverage
 from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large

@@ -31,8 +31,8 @@ from canvass.conformance.long_arrays import long_array
 from canvass.conformance.screen import RunState, Screening, check_whole, with_limits
 from canvass.conformance.sequence import Sequence as RunSequence
 from canvass.conformance.sequence import Spans, wide
+from canvass.conformance.step_checker import StepChecker, step_at
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
-from canvass.conformance.steps import StepChecker, step_at
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
 from canvass.corpus.plan import Part, Unit, UnitKind, on_this_machine
 from canvass.corpus.rows import key_of
@@ -482,7 +482,7 @@ def _verdict(
 def _suspect(part: PartOfRun, lookup: StepLookup) -> bool:
     """Tell whether an open step of a part is refused, or has no answer yet."""
     keys = np.array([key_of(key) for key in part.pending], dtype=np.uint64).reshape(-1, 2)
-    codes = lookup.known(keys)
+    codes = lookup.look_up(keys)
     return bool(((codes == REFUSED) | (codes == UNKNOWN)).any())
 
 

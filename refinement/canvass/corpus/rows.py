@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from canvass.conformance.report import limits_text, revision_choice
 from canvass.conformance.screen import RunState, with_limits
-from canvass.conformance.steps import Example
+from canvass.conformance.step_checker import Example
 from canvass.conformance.verdict import (
     Divergence,
     DivergenceClass,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from canvass.conformance.report import natural
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
-from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.graph_coverage import GraphCoverage
 from canvass.corpus.storage import Place
 from canvass.corpus.task_files import read_table
 from canvass.traces.counts import counted
@@ -67,7 +67,7 @@ class RunPlace(Struct, frozen=True, rename="camel"):
     run_id: str
 
 
-class Cluster(Struct, frozen=True, rename="camel"):
+class DivergenceClassSummary(Struct, frozen=True, rename="camel"):
     """The divergences of one kind: one class, at one action or property."""
 
     divergence_class: str
@@ -121,7 +121,7 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     revisions: dict[str, int] = {}
     """Runs by revision and its choice; of imported runs also by releases and notes."""
     divergences: int
-    clusters: list[Cluster]
+    clusters: list[DivergenceClassSummary]
     cluster_count: int
     listed: list[Listed]
     listed_count: int
@@ -250,7 +250,7 @@ def _shared_ids(folder: Place) -> list[SharedId]:
 _EXAMPLE: Final = ("run_id", "source", "member_id", "step", "reason")
 
 
-def _kinds(folder: Place) -> list[Cluster]:
+def _kinds(folder: Place) -> list[DivergenceClassSummary]:
     """Group divergences by kind, the most frequent kind first."""
     counts: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
@@ -274,7 +274,9 @@ def _kinds(folder: Place) -> list[Cluster]:
         run_id, source, member_id, step, reason = examples[like]
         first = tuple(sorted(listed[like], key=_natural_place)[:MAX_LISTED])
         clusters.append(
-            Cluster(*like, counts[like], runs[like], run_id, source, member_id, step, reason, first)
+            DivergenceClassSummary(
+                *like, counts[like], runs[like], run_id, source, member_id, step, reason, first
+            )
         )
     return clusters
 
@@ -367,7 +369,7 @@ def verdict_counts(verdicts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in verdicts.items() if count) or "none"
 
 
-def new_clusters(summary: Summary, known: Collection[Kind]) -> list[Cluster]:
+def new_clusters(summary: Summary, known: Collection[Kind]) -> list[DivergenceClassSummary]:
     """Return the clusters whose kind is not in ``known``."""
     return [cluster for cluster in summary.clusters if cluster.identity not in known]
 

@@ -33,7 +33,7 @@ from canvass.conformance.step_lookup import (
     spec_digest,
 )
 from canvass.conformance.verdict import Verdict
-from canvass.corpus.edges import edges_met
+from canvass.corpus.graph_coverage import edges_met
 from canvass.corpus.parts import (
     join_parts,
     part_file,
@@ -194,7 +194,7 @@ class TaskChecker:
     def ask(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         """Ask TLC about steps in one batch; yield the key and the answer of each."""
         lookup = StepLookup(digest=self.digest)
-        codes = lookup.ask([to_example(question) for _, question in steps])
+        codes = lookup.ask_oracle([to_example(question) for _, question in steps])
         for (key, _), code in zip(steps, codes.tolist(), strict=True):
             yield key, bytes([code])
 

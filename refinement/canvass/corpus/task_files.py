@@ -29,7 +29,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from canvass.conformance.verdict import Verdict
-from canvass.corpus.edges import GraphCoverage, coverage_of, edge_count
+from canvass.corpus.graph_coverage import GraphCoverage, coverage_of, edge_count
 from canvass.corpus.plan import Task
 from canvass.corpus.rows import (
     COVERAGE_SCHEMA,

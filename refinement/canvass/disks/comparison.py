@@ -26,11 +26,11 @@ from typing import Annotated, Final
 
 import msgspec
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.quorum import quorum_size
 from canvass.disks.disk import MemberDisk
 from canvass.disks.files import RECORDING_LOG
 from canvass.disks.findings import ALL_MEMBERS, DiskError, Finding, Kind, member_names
-from canvass.disks.layouts import NULL_VALUE
 from canvass.disks.log import RecordedLog, TermRun, agreement, session_messages
 from canvass.disks.small_files import LogEntry
 

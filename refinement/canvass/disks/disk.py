@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.files import (
     CATALOG,
     MARK_FILE,
@@ -19,12 +20,7 @@ from canvass.disks.files import (
     read_bytes,
 )
 from canvass.disks.findings import DiskError, Finding, Kind
-from canvass.disks.layouts import (
-    CONSENSUS_MODULE,
-    NULL_VALUE,
-    RECORDING_LOG_ALIGNMENT,
-    RECORDING_LOG_ENTRY,
-)
+from canvass.disks.layouts import CONSENSUS_MODULE, RECORDING_LOG_ALIGNMENT, RECORDING_LOG_ENTRY
 from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import (
     Catalog,

@@ -14,10 +14,8 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.findings import DiskError
-
-NULL_VALUE: Final = -1
-"""Aeron's value for "none"."""
 
 MAJOR_VERSION_SHIFT: Final = 16
 """A semantic version is one number: major, minor and patch, eight bits each."""

@@ -14,15 +14,12 @@ from typing import Final
 
 import numpy as np
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import kernels
 from canvass.disks.files import Bytes, read_segment
 from canvass.disks.findings import DiskError
 from canvass.disks.kernels import Halves, Ints, Table, Words
-from canvass.disks.layouts import (
-    CLUSTER_SCHEMA_ID,
-    FRAME_ALIGNMENT,
-    NULL_VALUE,
-)
+from canvass.disks.layouts import CLUSTER_SCHEMA_ID, FRAME_ALIGNMENT
 from canvass.disks.small_files import Recording
 
 PAGE: Final = 4096

@@ -17,13 +17,13 @@ from typing import Final
 import msgspec
 
 from canvass.cluster.member import Member, Role, TermEntry
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.quorum import quorum_size
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.disks.comparison import Comparison, Proof
 from canvass.disks.disk import MemberDisk
-from canvass.disks.layouts import NULL_VALUE
 from canvass.simulation.healing import reasons
 from canvass.simulation.log_contents import (
     Log,

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import layouts
 from canvass.disks.files import Bytes
 from canvass.disks.findings import DiskError, printable
 from canvass.disks.kernels import crc32c
-from canvass.disks.layouts import NULL_VALUE, align
+from canvass.disks.layouts import align
 
 MAX_ENTRIES: Final = 1_000_000
 """The greatest number of entries of a recording log, or records of an error log, that are read."""

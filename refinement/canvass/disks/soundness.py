@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import layouts
 from canvass.disks.disk import CONSENSUS_MODULE_SERVICE_ID, MemberDisk
 from canvass.disks.files import CATALOG, MARK_FILE, NODE_STATE, RECORDING_LOG
 from canvass.disks.findings import DiskError, Finding, Kind
-from canvass.disks.layouts import NULL_VALUE, RELEASES, VERSION_FAILED
+from canvass.disks.layouts import RELEASES, VERSION_FAILED
 from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import Catalog, LogEntry, Recording
 

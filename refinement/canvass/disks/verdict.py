@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.comparison import (
     Comparison,
     MemberLog,
@@ -33,7 +34,7 @@ from canvass.disks.findings import (
     member_names,
     verdict_of,
 )
-from canvass.disks.layouts import NULL_VALUE, RELEASES, revision_of
+from canvass.disks.layouts import RELEASES, revision_of
 from canvass.disks.outlook import Leadership, Outlook, explore
 from canvass.disks.soundness import check, reason_not_to_start
 
@@ -244,7 +245,7 @@ def _empty(outlook: Outlook, with_empty: Outlook | None) -> Iterator[Option]:
         )
 
 
-class Verdict(msgspec.Struct, frozen=True, rename="camel"):
+class DisksVerdict(msgspec.Struct, frozen=True, rename="camel"):
     """The verdict on the disks of a cluster."""
 
     verdict: str
@@ -301,7 +302,7 @@ def assess(
     client: Path | None = None,
     revision: str | None = None,
     now_ms: int = NULL_VALUE,
-) -> Verdict:
+) -> DisksVerdict:
     """Read the disks in some folders, and answer.
 
     Parameters
@@ -348,7 +349,7 @@ def assess(
     with_empty = None
     if lost:
         with_empty = explore(disks, comparison, member_ids, rules, cannot_start, lost)
-    return Verdict(
+    return DisksVerdict(
         verdict=verdict_of(found),
         member_ids=[disk.member_id for disk in disks],
         without_disk=[i for i in member_ids if i not in {disk.member_id for disk in disks}],

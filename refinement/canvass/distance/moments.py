@@ -20,7 +20,7 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.quorum import quorum_position
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.conformance.diagnose import LoadedRun, load
+from canvass.conformance.diagnose import RunColumns, load
 from canvass.disks.outlook import initial_state
 from canvass.disks.soundness import check, reason_not_to_start
 from canvass.disks.verdict import assess, load_disks
@@ -115,7 +115,7 @@ class RunMoments:
     """
 
     def __init__(self, path: Path) -> None:
-        self.loaded: LoadedRun = load(path, RunFolder(path).run.run_id)
+        self.loaded: RunColumns = load(path, RunFolder(path).run.run_id)
         self.rules = self.loaded.run.rules
         self.lanes = RunLanes(self.loaded.columns)
         columns = self.loaded.states.state

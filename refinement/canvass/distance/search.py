@@ -28,7 +28,7 @@ from canvass.simulation.log_contents import Log, length
 from canvass.steps.canonical import map_message, map_state, ranks
 from canvass.tlc import CheckResult, Outcome, TlcOptions, Violation, check
 from canvass.tlc.config import TlcConfig, parse_config
-from canvass.traces.layout import Kind, kind
+from canvass.traces.layout import NumberKind, kind
 
 UnderWay = tuple[int, int, Message]
 """Sender, receiver and message."""
@@ -86,20 +86,22 @@ class Moment:
 
     def small(self) -> tuple[Moment, dict[int, int]]:
         """Give the moment with ranks for positions and terms, and the position of each rank."""
-        found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
+        found: dict[NumberKind, set[int]] = {NumberKind.TERM: set(), NumberKind.POSITION: set()}
 
         def collect(name: str, value: int) -> int:
             found.get(kind(name), set()).add(value)
             return value
 
         self._map(collect)
-        forth = {which: ranks(values, terms=which is Kind.TERM) for which, values in found.items()}
+        forth = {
+            which: ranks(values, terms=which is NumberKind.TERM) for which, values in found.items()
+        }
 
         def rename(name: str, value: int) -> int:
             table = forth.get(kind(name))
             return value if table is None else table[value]
 
-        back = {new: old for old, new in forth[Kind.POSITION].items()}
+        back = {new: old for old, new in forth[NumberKind.POSITION].items()}
         return self._map(rename), back
 
     def _map(self, rename: Callable[[str, int], int]) -> Moment:
@@ -201,7 +203,7 @@ STACK_MIB: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SearchBounds:
     """How far a search goes.
 
     Parameters
@@ -273,7 +275,7 @@ def search(
     root: Path,
     moment: Moment,
     options: TlcOptions,
-    bounds: Bounds,
+    bounds: SearchBounds,
     wanted: str = PROPERTIES[0],
 ) -> Distance:
     """Search from a moment for the nearest violation.

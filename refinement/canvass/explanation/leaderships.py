@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import ACTIVE, CLOSED, MemberTimeline, Timeline, is_heartbeat
 from canvass.traces.aeron_log.records import (
-    NULL_VALUE,
     AppendSessionClose,
     AppendSessionOpen,
     ClusterEvent,

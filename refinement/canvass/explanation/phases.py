@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import (
     POSITIONS,
@@ -22,7 +23,6 @@ from canvass.explanation.timeline import (
 )
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import (
-    NULL_VALUE,
     ElectionStateChange,
     Line,
     ProcessStart,

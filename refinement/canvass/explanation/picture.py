@@ -14,15 +14,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.explanation.evidence import Evidence
+from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.leaderships import ALIVE_NS, Leadership, sentence_of
-from canvass.explanation.report import Explanation, explain
 from canvass.explanation.risks import FEW_DISKS, TRUNCATED, RiskReport
 from canvass.explanation.timeline import CLOSED, HostClock, timeline_of
 from canvass.traces.aeron_log.clocks import ClockBounds, ClockedLog
 from canvass.traces.aeron_log.logs import MemberLog, members_named
 from canvass.traces.aeron_log.records import (
-    NULL_VALUE,
     AppendPosition,
     CanvassPosition,
     CommitPosition,

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from canvass.cluster.effects import TruncateLog
 from canvass.cluster.member import ElectionState, Member
-from canvass.cluster.messages import Message
+from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.explanation.evidence import MemberStates, States
 from canvass.explanation.timeline import MemberTimeline, Timeline, make_timeline
@@ -125,11 +125,11 @@ def _states_of(live: DrivenMember, timeline: MemberTimeline) -> MemberStates:
 
 
 _UNRECORDED: Final[dict[str, object]] = {
-    "protocol_version": records.NULL_VALUE,
-    "leader_recording_id": records.NULL_VALUE,
-    "timestamp": records.NULL_VALUE,
-    "log_session_id": records.NULL_VALUE,
-    "app_version": records.NULL_VALUE,
+    "protocol_version": NULL_VALUE,
+    "leader_recording_id": NULL_VALUE,
+    "timestamp": NULL_VALUE,
+    "log_session_id": NULL_VALUE,
+    "app_version": NULL_VALUE,
     "catchup_endpoint": "",
     "is_startup": False,
     "time_unit": "",
@@ -201,7 +201,7 @@ def _received(
     place: tuple[int, int, int], member_id: int, message: Message
 ) -> records.ClusterEvent:
     kind: type[records.ClusterEvent] = getattr(records, type(message).__name__)
-    given = _UNRECORDED | {"sender_member_id": getattr(message, "member_id", records.NULL_VALUE)}
+    given = _UNRECORDED | {"sender_member_id": getattr(message, "member_id", NULL_VALUE)}
     names = kind.__struct_fields__[4:]
     return kind(*place, member_id, *(getattr(message, k, given.get(k)) for k in names))
 
@@ -243,6 +243,6 @@ def _reason(kind: type[records.ClusterEvent], event: Event, before: Member) -> s
         return "error" if action is Action.ELECTION_ERROR else ""
     if action in _REASONS:
         return _REASONS[action]
-    if event.input.graceful_closed_leader_id != records.NULL_VALUE:
+    if event.input.graceful_closed_leader_id != NULL_VALUE:
         return "log disconnected from leader: eos=true"
     return "inactive follower quorum" if before.role == "LEADER" else "leader heartbeat timeout"

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.quorum import quorum_size
 from canvass.explanation.evidence import Evidence
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
-    NULL_VALUE,
     AppendPosition,
     CanvassPosition,
     ClusterEvent,

@@ -29,7 +29,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError, folders
 from canvass.graph.edge_keys import keys_of_edges
 from canvass.graph.folders import Rows, decode_manifest, find_row, verify_files
-from canvass.graph.printed import identities_of, state_id
+from canvass.graph.printed_steps import identities_of, state_id
 from canvass.graph.values import ABSENT, Columns, ValueBuilder
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
 from canvass.steps.distinct import EDGES_FILE, KEYS_FILE, KeyTable, distinct_rows

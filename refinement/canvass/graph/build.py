@@ -37,7 +37,7 @@ from canvass.graph.folders import (
     need_place,
     write_manifest,
 )
-from canvass.graph.printed import PrintedGraph, arrange
+from canvass.graph.printed_steps import PrintedGraph, arrange
 from canvass.spec.files import HARNESS, module_digest, module_folders, modules_of
 from canvass.steps.tables import form_digest, tables_as_bytes
 from canvass.tlc import (

@@ -19,7 +19,7 @@ import pytest
 from canvass.pytest_plugin.session import Session, add_options, seed_of
 
 if TYPE_CHECKING:
-    from canvass.pytest_plugin.recording import Recorder
+    from canvass.pytest_plugin.recording import RecorderFixture
     from canvass.pytest_plugin.session import Checked
 
 _SESSION = pytest.StashKey[Session]()
@@ -56,15 +56,15 @@ def canvass_seed(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def canvass_recorder(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Recorder]:
+) -> Iterator[RecorderFixture]:
     """Record runs of the implementation under test. Each run is checked when the test ends.
 
     Call the fixture with the fields of ``run.json``: ``canvass_recorder(members=3,
     revision="1.50")`` returns a `Recording`. A member records its steps through ``member(id)``.
     """
-    from canvass.pytest_plugin.recording import Recorder
+    from canvass.pytest_plugin.recording import RecorderFixture
 
-    recorder = Recorder(
+    recorder = RecorderFixture(
         request.config.stash[_SESSION],
         request.node,
         tmp_path_factory.mktemp("canvass"),

@@ -142,7 +142,7 @@ class Recording:
         return "\n".join(lines)
 
 
-class Recorder:
+class RecorderFixture:
     """Makes recordings for one test."""
 
     def __init__(self, session: Session, item: pytest.Item, folder: Path) -> None:

@@ -248,7 +248,7 @@ class Session:
 
     def _divergence(self, result: RunVerdict, shown: Path) -> list[str]:
         from canvass.conformance.diagnose import load
-        from canvass.conformance.refused_step import explain
+        from canvass.conformance.refused_step import explain_refusal
         from canvass.conformance.report import divergence_lines, show_command
         from canvass.lanes.of_run import RunLanes
         from canvass.lanes.text import TextLanes
@@ -261,7 +261,7 @@ class Session:
         drawn = ("".join(part for part, _ in line) for line in TextLanes(diagram, 110).lines())
         return [
             "",
-            *(line for line, _ in divergence_lines(explain(loaded, first, self.lookup))),
+            *(line for line, _ in divergence_lines(explain_refusal(loaded, first, self.lookup))),
             "",
             *drawn,
             "",

@@ -46,7 +46,7 @@ E: Final = ElectionState
 _EVENT_LENGTH: Final = 32
 
 
-class DrivenCluster(World):
+class RandomCluster(World):
     """A world with a random scheduler. The core takes every step, and every step is recorded.
 
     Parameters
@@ -223,7 +223,7 @@ def record_run(
     faults: float = 0.01,
     run_id: str | None = None,
     step: StepFunction = core.step,
-    cluster: type[DrivenCluster] = DrivenCluster,
+    cluster: type[RandomCluster] = RandomCluster,
 ) -> Run:
     """Drive a cluster and record its run.
 
@@ -232,7 +232,7 @@ def record_run(
     folder
         The run's folder, new.
     rules, seed, faults, step
-        As for `DrivenCluster`.
+        As for `RandomCluster`.
     steps
         Approximate number of recorded steps.
     run_id

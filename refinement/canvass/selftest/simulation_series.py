@@ -306,7 +306,7 @@ class CoverageMeter:
         self._known = len(self._screening.keys)
         if not self._edges:
             return result, len(keys)
-        from canvass.corpus.edges import edges_met
+        from canvass.corpus.graph_coverage import edges_met
 
         new = 0
         for graph, table in self._screening.lookup.graphs.items():
@@ -317,7 +317,7 @@ class CoverageMeter:
 
     def report(self) -> list[GraphSteps]:
         """Give the coverage of each graph."""
-        from canvass.corpus.edges import coverage_of
+        from canvass.corpus.graph_coverage import coverage_of
 
         rows = []
         for graph, met in self._edges.items():

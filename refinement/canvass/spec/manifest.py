@@ -21,9 +21,9 @@ RelativePath = Annotated[str, msgspec.Meta(pattern=r"\A(?!.*\.\.)[A-Za-z0-9_][A-
 
 
 class ModelSet(str, Enum):
-    """The set that a model belongs to: run on every push, or only at night."""
+    """The set that a model belongs to: the CI set runs on every push, the nightly set at night."""
 
-    PUSH = "push"
+    CI = "ci"
     NIGHT = "night"
 
 
@@ -75,7 +75,7 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         The invariants and properties to check; null for all of the configuration. A name that the
         configuration does not list is an invariant that must be violated: a goal.
     model_set
-        JSON ``set``: ``push`` or ``night``.
+        JSON ``set``: ``ci`` or ``night``.
     mode
         ``check`` or ``simulate``.
     expected

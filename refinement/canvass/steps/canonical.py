@@ -61,7 +61,7 @@ from canvass.steps.step import (
 )
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.columns import member_of
-from canvass.traces.layout import INPUT_COLUMNS, MEMBER_COLUMNS, STATE_COLUMNS, Kind
+from canvass.traces.layout import INPUT_COLUMNS, MEMBER_COLUMNS, STATE_COLUMNS, NumberKind
 from canvass.traces.layout import kind as kind_of
 from canvass.traces.limits import MAX_INT
 
@@ -363,9 +363,9 @@ def check_domain(step: Step) -> None:
     def check(lowest: int) -> Callable[[str, int], int]:
         def visit(name: str, value: int) -> int:
             kind = kind_of(name)
-            if kind is Kind.MEMBER and not lowest <= value < count:
+            if kind is NumberKind.MEMBER and not lowest <= value < count:
                 raise OutOfDomain(name)
-            if kind is Kind.CODE and not (NULL_VALUE <= value <= MAX_FLAGS):
+            if kind is NumberKind.CODE and not (NULL_VALUE <= value <= MAX_FLAGS):
                 raise OutOfDomain(name)
             return value
 
@@ -385,9 +385,9 @@ def check_domain(step: Step) -> None:
             raise OutOfDomain(name)
 
 
-def renumbered(step: Step) -> tuple[Step, dict[Kind, dict[int, int]]]:
+def renumbered(step: Step) -> tuple[Step, dict[NumberKind, dict[int, int]]]:
     """Replace terms and positions by their ranks; give the rank of each number, too."""
-    found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
+    found: dict[NumberKind, set[int]] = {NumberKind.TERM: set(), NumberKind.POSITION: set()}
 
     def collect(name: str, value: int) -> int:
         kind = kind_of(name)
@@ -396,7 +396,7 @@ def renumbered(step: Step) -> tuple[Step, dict[Kind, dict[int, int]]]:
         return value
 
     map_step(step, collect)
-    tables = {kind: ranks(values, terms=kind is Kind.TERM) for kind, values in found.items()}
+    tables = {kind: ranks(values, terms=kind is NumberKind.TERM) for kind, values in found.items()}
 
     def rename(name: str, value: int) -> int:
         kind = kind_of(name)
@@ -429,7 +429,9 @@ def _peer_cells(step: Step, frame: Frame, peer: int) -> Iterator[int]:
         yield MESSAGE_TYPES.index(type(message))
         for name in message.__struct_fields__:
             value = int(getattr(message, name))
-            yield _mention(step.member, peer, value) if kind_of(name) is Kind.MEMBER else value
+            yield (
+                _mention(step.member, peer, value) if kind_of(name) is NumberKind.MEMBER else value
+            )
 
     if step.input.message is not None:
         yield from relative(step.input.message)
@@ -452,7 +454,7 @@ def _peer_cells(step: Step, frame: Frame, peer: int) -> Iterator[int]:
 
 def _members_named(message: Message) -> list[int]:
     names = message.__struct_fields__
-    return [getattr(message, name) for name in names if kind_of(name) is Kind.MEMBER]
+    return [getattr(message, name) for name in names if kind_of(name) is NumberKind.MEMBER]
 
 
 def _permuted(step: Step, frame: Frame) -> Step:
@@ -463,7 +465,7 @@ def _permuted(step: Step, frame: Frame) -> Step:
     place = {j: k for k, j in enumerate(order)}
 
     def rename(name: str, value: int) -> int:
-        return place.get(value, value) if kind_of(name) is Kind.MEMBER else value
+        return place.get(value, value) if kind_of(name) is NumberKind.MEMBER else value
 
     def shuffled(records: Sequence[MemberRecord]) -> tuple[MemberRecord, ...]:
         return tuple(records[j] for j in order)

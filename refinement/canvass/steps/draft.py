@@ -20,7 +20,7 @@ from canvass.steps.canonical import map_step
 from canvass.steps.frames import REGIME_FIELDS
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTION_INPUTS
-from canvass.traces.layout import FLAG_COLUMNS, MEMBER_COLUMNS, STATE_COLUMNS, Kind
+from canvass.traces.layout import FLAG_COLUMNS, MEMBER_COLUMNS, STATE_COLUMNS, NumberKind
 from canvass.traces.layout import kind as kind_of
 
 Cells = dict[str, Any]
@@ -136,7 +136,7 @@ class Draft:
             if name not in inputs.split():
                 self.input[name] = Input.__struct_defaults__[Input.__struct_fields__.index(name)]
         for name in self.message:
-            if name not in message.split() and kind_of(name) is not Kind.MEMBER:
+            if name not in message.split() and kind_of(name) is not NumberKind.MEMBER:
                 self.message[name] = False if name == "vote" else _erased(name)
 
     def nothing(self) -> None:
@@ -150,7 +150,7 @@ class Draft:
         """Put the numbers of each group above those of the one before, and of all others."""
         for number, group in enumerate(groups, 1):
             for cells, name in group:
-                lowest = 0 if kind_of(name) is Kind.TERM else 1
+                lowest = 0 if kind_of(name) is NumberKind.TERM else 1
                 if cells[name] >= lowest:
                     cells[name] += number * LARGE
 
@@ -176,7 +176,7 @@ def _with_terms_in_order(step: Step) -> Step:
     found = set[int]()
 
     def visit(name: str, value: int) -> int:
-        if kind_of(name) is Kind.TERM:
+        if kind_of(name) is NumberKind.TERM:
             found.add(value)
         return value
 
@@ -184,7 +184,7 @@ def _with_terms_in_order(step: Step) -> Step:
     places = {value: place for place, value in enumerate(sorted(v for v in found if v >= 0))}
 
     def rename(name: str, value: int) -> int:
-        return places.get(value, value) if kind_of(name) is Kind.TERM else value
+        return places.get(value, value) if kind_of(name) is NumberKind.TERM else value
 
     return map_step(step, rename)
 

@@ -48,7 +48,7 @@ from canvass.traces.layout import (
     STATE_COLUMNS,
     STATE_ENUMS,
     STATE_INDEX,
-    Kind,
+    NumberKind,
 )
 from canvass.traces.limits import MAX_RECORDING_LOG
 
@@ -65,11 +65,11 @@ FLAVOUR_149: Final = 1
 FLAVOUR_HZ1: Final = 2
 FLAVOUR_APPOINTED_SHIFT: Final = 2
 
-_TERM: Final = int(Kind.TERM)
-_POSITION: Final = int(Kind.POSITION)
-_MEMBER: Final = int(Kind.MEMBER)
-_MASK: Final = int(Kind.MEMBER_MASK)
-_CODE: Final = int(Kind.CODE)
+_TERM: Final = int(NumberKind.TERM)
+_POSITION: Final = int(NumberKind.POSITION)
+_MEMBER: Final = int(NumberKind.MEMBER)
+_MASK: Final = int(NumberKind.MEMBER_MASK)
+_CODE: Final = int(NumberKind.CODE)
 _STATES: Final = len(STATE_COLUMNS)
 _RECORDS: Final = len(MEMBER_COLUMNS)
 _MESSAGE: Final = len(MESSAGE_COLUMNS)

@@ -20,7 +20,7 @@ from canvass.traces.layout import (
     MEMBER_INDEX,
     MESSAGE_INDEX,
     STATE_INDEX,
-    Kind,
+    NumberKind,
 )
 from canvass.traces.limits import MAX_INT
 
@@ -33,9 +33,9 @@ _INPUT_TERM = INPUT_INDEX["leadership_term_id"]
 _RECORD_TERM = MEMBER_INDEX["leadership_term_id"]
 _RECORD_TERMS = int(Lookup.RECORD_TERMS)
 _LARGEST = MAX_INT
-_MEMBER = int(Kind.MEMBER)
-_MASK = int(Kind.MEMBER_MASK)
-_CODE = int(Kind.CODE)
+_MEMBER = int(NumberKind.MEMBER)
+_MASK = int(NumberKind.MEMBER_MASK)
+_CODE = int(NumberKind.CODE)
 _MAX_FLAGS = 255
 
 

@@ -82,7 +82,7 @@ CHECKSUM_COLUMNS: Final = ("position", "checksum")
 """Columns of one log checksum; the checksum's 64 bits are read as a signed integer."""
 
 
-class Kind(IntEnum):
+class NumberKind(IntEnum):
     """The meaning of a number: how a renaming that keeps a step valid may change the number."""
 
     TERM = 0
@@ -95,21 +95,21 @@ class Kind(IntEnum):
     CHECKSUM = 6
 
 
-def kind(column: str) -> Kind:
+def kind(column: str) -> NumberKind:
     """Return the kind of a column by its name."""
     if column in ("active", "accepted"):
-        return Kind.MEMBER_MASK
+        return NumberKind.MEMBER_MASK
     if column == "id":
-        return Kind.MESSAGE_ID
+        return NumberKind.MESSAGE_ID
     if column == "checksum":
-        return Kind.CHECKSUM
+        return NumberKind.CHECKSUM
     if column.endswith("term_id"):
-        return Kind.TERM
+        return NumberKind.TERM
     if column.endswith("position"):
-        return Kind.POSITION
+        return NumberKind.POSITION
     if column == "peer" or column.endswith(("member_id", "leader_id")):
-        return Kind.MEMBER
-    return Kind.CODE
+        return NumberKind.MEMBER
+    return NumberKind.CODE
 
 
 def index_of(columns: Sequence[str]) -> Mapping[str, int]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from canvass.browser.access import leading_to
 from canvass.browser.app import page_files
-from canvass.browser.guard import leading_to
 from support.browse import MANY, Asked, serving, write_corpus
 
 pytestmark = pytest.mark.browser

@@ -1,4 +1,4 @@
-"""The strip with the distances to a loss, in the election of a run."""
+"""The chart with the distances to a loss, in the election of a run."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_the_lower_a_mark_the_nearer_the_violation(
     open_page: Open, measured: Asked, moments: tuple[api.DistanceMark, ...]
 ) -> None:
     page = open_page(f"/run/{measured.ids[0]}?view=election&at=0", at=measured)
-    strip = page.get_by_role("region", name="Distance to a loss")
-    links = strip.get_by_role("link")
+    chart = page.get_by_role("region", name="Distance to a loss")
+    links = chart.get_by_role("link")
     expect(links).to_have_count(len(moments))
     centre = "(marks) => marks.map((one) => [one.cx.baseVal.value, one.cy.baseVal.value])"
-    places = strip.locator("a circle:last-child").evaluate_all(centre)
-    level = strip.locator(".distance-level").evaluate_all(
+    places = chart.locator("a circle:last-child").evaluate_all(centre)
+    level = chart.locator(".distance-level").evaluate_all(
         "(lines) => lines.map((one) => one.y1.baseVal.value)"
     )
 
@@ -70,11 +70,11 @@ def test_the_lower_a_mark_the_nearer_the_violation(
     assert places[2][1] == level[0]
     assert {y for _, y in places[3:]} == {places[1][1]}
     assert places[1][1] < level[1]
-    expect(strip.locator(".distance-near")).to_have_count(2)
-    expect(strip.locator(".distance-far")).to_have_count(len(moments) - 2)
+    expect(chart.locator(".distance-near")).to_have_count(2)
+    expect(chart.locator(".distance-far")).to_have_count(len(moments) - 2)
     exposed = sum(one.exposed and one.steps is None for one in moments)
     assert exposed > 0
-    expect(strip.locator(".distance-far.is-exposed")).to_have_count(exposed)
+    expect(chart.locator(".distance-far.is-exposed")).to_have_count(exposed)
 
 
 def test_a_mark_leads_to_the_event_of_its_moment(
@@ -95,7 +95,7 @@ def test_a_mark_leads_to_the_event_of_its_moment(
     expect(page.get_by_role("tab", selected=True)).to_have_text("Election")
 
 
-def test_on_a_phone_the_strip_is_in_sight(open_page: Open, measured: Asked) -> None:
+def test_on_a_phone_the_chart_is_in_sight(open_page: Open, measured: Asked) -> None:
     page = open_page(f"/run/{measured.ids[0]}?view=election", at=measured)
     page.set_viewport_size(PHONE)
     picture = page.locator(".distance-picture")
@@ -106,7 +106,7 @@ def test_on_a_phone_the_strip_is_in_sight(open_page: Open, measured: Asked) -> N
     assert page.locator(".distance a circle:last-child").evaluate_all(COVERED) == []
 
 
-def test_without_distances_there_is_no_strip(open_page: Open, ids: Ids) -> None:
+def test_without_distances_there_is_no_chart(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/run/{ids['sample']}?view=election&at=0")
     expect(page.locator(".machine")).to_be_visible()
     expect(page.locator(".waiting, [data-pending]")).to_have_count(0)

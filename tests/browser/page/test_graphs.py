@@ -1,4 +1,4 @@
-"""State graphs on the page: the member graph of the push, and one of more than 100,000 states."""
+"""State graphs on the page: the member graph of the CI set, and one of more than 100,000 states."""
 
 from __future__ import annotations
 

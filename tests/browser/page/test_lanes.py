@@ -32,14 +32,14 @@ CHANGED = """async () => {
     (one.target.nodeType === 1 ? one.target : one.target.parentElement)?.closest(what) !== null;
   return {
     lanes: seen.filter((one) => within(one, "svg.lanes")).length,
-    strip: seen.filter((one) => within(one, ".strip-picture")).length,
+    timeline: seen.filter((one) => within(one, ".timeline-picture")).length,
     all: seen.length,
   };
 }"""
-"""Press the arrow key; count what changes of the page, in the lanes, in the strip and in all."""
+"""Press the arrow key; count what changes of the page, in the lanes, in the timeline and in all."""
 
 
-def test_an_arrow_key_changes_two_boxes_of_the_lanes_and_one_line_of_the_strip(
+def test_an_arrow_key_changes_two_boxes_of_the_lanes_and_one_line_of_the_timeline(
     open_page: Open, ids: Ids
 ) -> None:
     page = open_page(f"/run/{ids['sample']}?at=300&view=lanes&show=all")
@@ -49,7 +49,7 @@ def test_an_arrow_key_changes_two_boxes_of_the_lanes_and_one_line_of_the_strip(
     for _ in range(3):
         changed = page.evaluate(CHANGED)
         assert changed["lanes"] <= 6
-        assert changed["strip"] <= 2
+        assert changed["timeline"] <= 2
         assert changed["all"] <= 120
 
 

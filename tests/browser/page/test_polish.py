@@ -75,17 +75,17 @@ def test_each_view_has_a_title_of_its_own(open_page: Open, ids: Ids) -> None:
     expect(page).to_have_title("counterexample.json · states · canvass")
 
 
-def test_everything_drawn_in_the_strip_says_what_it_is(
+def test_everything_drawn_in_the_timeline_says_what_it_is(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
     page = open_page(f"/run/{ids['sample']}")
-    drawn = page.locator(".strip-segment, .strip-mark, .strip-down, [data-band]")
+    drawn = page.locator(".timeline-segment, .timeline-mark, .timeline-down, [data-band]")
     expect(drawn.first).to_be_attached()
     titles = drawn.evaluate_all(
         "(all) => all.map((one) => one.querySelector('title')?.textContent)"
     )
     assert all(titles)
-    band = server.get(api.RunStrip, f"/run/{ids['sample']}/strip").bands[0]
+    band = server.get(api.RunTimeline, f"/run/{ids['sample']}/timeline").bands[0]
     assert any(
         text.startswith(f"member {band.member} leads term {band.term} for {band.lasted}")
         for text in titles

@@ -150,15 +150,15 @@ def test_which_line_of_the_log_shows_this_step(reader: Read, ids: Ids) -> None:
 
 
 def test_who_was_down_and_when_did_it_restart(reader: Read, server: Asked, ids: Ids) -> None:
-    strip = server.get(api.RunStrip, f"/run/{ids['sample']}/strip")
-    restarts = [mark for mark in strip.marks if mark.kind == "RESTART"]
+    timeline = server.get(api.RunTimeline, f"/run/{ids['sample']}/timeline")
+    restarts = [mark for mark in timeline.marks if mark.kind == "RESTART"]
     one = reader(f"/run/{ids['sample']}")
     expect(one.page.locator("[data-down]")).not_to_have_count(0)
     one.press("5")
     one.click(one.page.get_by_role("button", name="restarts"))
     found = one.page.locator("[data-found]")
     # The first start of each member is one as well.
-    expect(found).to_have_count(len(restarts) + len(strip.members))
+    expect(found).to_have_count(len(restarts) + len(timeline.members))
     expect(one.page.locator(f'[data-found="{restarts[0].number}"]')).to_contain_text(
         re.compile(r"\d s")
     )

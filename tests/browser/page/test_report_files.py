@@ -12,9 +12,9 @@ from playwright.sync_api import Page, expect
 from canvass.conformance.check import check_units
 from canvass.conformance.html import to_html
 from canvass.conformance.report import make_cases
+from canvass.explanation.explanation import explain
+from canvass.explanation.explanation import to_html as explanation_html
 from canvass.explanation.reading import read
-from canvass.explanation.report import explain
-from canvass.explanation.report import to_html as explanation_html
 from support.core_lookup import core_lookup
 
 pytestmark = pytest.mark.browser

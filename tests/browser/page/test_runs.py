@@ -83,20 +83,20 @@ def test_the_further_changes_are_counted_and_drawn_when_asked_for(
     expect(page.locator(".machine .line")).to_have_count(len(overview.edges))
 
 
-def test_the_strip_has_each_members_states_and_a_click_goes_there(
+def test_the_timeline_has_each_members_states_and_a_click_goes_there(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
-    strip = server.get(api.RunStrip, f"/run/{ids['sample']}/strip")
-    drawn = sum(bool(one.election_state) for each in strip.members for one in each.segments)
+    timeline = server.get(api.RunTimeline, f"/run/{ids['sample']}/timeline")
+    drawn = sum(bool(one.election_state) for each in timeline.members for one in each.segments)
     page = open_page(f"/run/{ids['sample']}?at=0")
-    expect(page.locator(".strip-segment")).to_have_count(drawn)
-    expect(page.locator(".strip-mark")).to_have_count(len(strip.marks))
-    rows = page.locator(".strip-mark").evaluate_all(
+    expect(page.locator(".timeline-segment")).to_have_count(drawn)
+    expect(page.locator(".timeline-mark")).to_have_count(len(timeline.marks))
+    rows = page.locator(".timeline-mark").evaluate_all(
         "(lines) => lines.map((one) => (one.y1.baseVal.value - 29) / 15)"
     )
-    order = [each.id for each in strip.members]
-    assert rows == [order.index(mark.member) for mark in strip.marks]
-    picture = page.locator(".strip-picture")
+    order = [each.id for each in timeline.members]
+    assert rows == [order.index(mark.member) for mark in timeline.marks]
+    picture = page.locator(".timeline-picture")
     box = picture.bounding_box()
     assert box is not None
     picture.click(position={"x": box["width"] / 2, "y": 5})
@@ -151,8 +151,8 @@ def test_lanes_draw_only_what_is_in_sight_of_a_long_run(open_page: Open, ids: Id
 def test_lanes_have_messages_as_arrows_and_faults_as_marks(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
-    strip = server.get(api.RunStrip, f"/run/{ids['sample']}/strip")
-    restart = next(mark for mark in strip.marks if mark.kind == "RESTART")
+    timeline = server.get(api.RunTimeline, f"/run/{ids['sample']}/timeline")
+    restart = next(mark for mark in timeline.marks if mark.kind == "RESTART")
     page = open_page(f"/run/{ids['sample']}?at={restart.number}&view=lanes&show=all")
     expect(page.locator(f'.is-restart[data-event="{restart.number}"]')).to_contain_text("↻")
     expect(page.locator(".arrow.is-delivered").first).to_be_attached()
@@ -171,7 +171,7 @@ def test_a_click_in_the_lanes_chooses_the_event(open_page: Open, ids: Ids) -> No
 def test_a_run_opens_on_its_verdict_in_a_sentence_and_its_restarts(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
-    marks = server.get(api.RunStrip, f"/run/{ids['good']}/strip").marks
+    marks = server.get(api.RunTimeline, f"/run/{ids['good']}/timeline").marks
     page = open_page(f"/run/{ids['good']}")
     expect(page.locator(".verdict-line")).to_contain_text("CONFORMS")
     expect(page.locator(".verdict-line")).to_contain_text("The spec allows every step")

@@ -51,16 +51,16 @@ def test_two_leaders_are_found_and_stand_beside_each_other(
 
 def test_a_leader_that_leads_on_hides_no_election(open_page: Open, captured: Asked) -> None:
     page = open_page(f"/run/{captured.ids[0]}", at=captured)
-    bands = page.locator(".strip-bands text")
+    bands = page.locator(".timeline-bands text")
     expect(bands.first).to_be_visible()
     assert bands.evaluate_all(COVERING) == []
 
 
-def test_a_stretch_of_the_strip_has_its_whole_word_if_there_is_room(
+def test_a_stretch_of_the_timeline_has_its_whole_word_if_there_is_room(
     open_page: Open, ids: Ids
 ) -> None:
     page = open_page(f"/run/{ids['sample']}")
-    segments = page.locator(".strip-segment text")
+    segments = page.locator(".timeline-segment text")
     expect(segments.get_by_text("follows", exact=True)).not_to_have_count(0)
     wider = """(texts) => texts.filter((one) =>
       one.getBoundingClientRect().right > one.previousSibling.getBoundingClientRect().right + 1)

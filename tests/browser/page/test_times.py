@@ -97,10 +97,10 @@ def test_each_leadership_is_a_band_with_its_term_and_the_time_of_its_election(
 def test_a_killed_leader_is_down_from_its_last_event_to_its_restart(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
-    strip = server.get(api.RunStrip, f"/run/{ids['sample']}/strip")
-    first = strip.bands[0]
+    timeline = server.get(api.RunTimeline, f"/run/{ids['sample']}/timeline")
+    first = timeline.bands[0]
     restart = next(
-        mark for mark in strip.marks if mark.kind == "RESTART" and mark.member == first.member
+        mark for mark in timeline.marks if mark.kind == "RESTART" and mark.member == first.member
     )
     page = open_page(f"/run/{ids['sample']}?at={first.end - 1}&view=election")
     disc = page.locator(f'.machine [data-member="{first.member}"]')
@@ -120,7 +120,7 @@ def test_a_killed_leader_is_down_from_its_last_event_to_its_restart(
 def test_lanes_without_routine_have_the_elections_and_lead_to_the_same_events(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
-    first = server.get(api.RunStrip, f"/run/{ids['sample']}/strip").bands[0]
+    first = server.get(api.RunTimeline, f"/run/{ids['sample']}/timeline").bands[0]
     page = open_page(f"/run/{ids['sample']}?at={first.start}&view=lanes&show=all")
     chosen = page.locator("svg.lanes .event.is-chosen")
     expect(chosen).to_have_attribute("data-event", str(first.start))

@@ -19,7 +19,7 @@ from canvass.cli.main import run
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
 from canvass.conformance.diagnose import load
-from canvass.conformance.steps import StepChecker, step_at
+from canvass.conformance.step_checker import StepChecker, step_at
 from canvass.selftest.runs import record_run
 from canvass.steps.canonical import canonical
 from canvass.steps.step import Step, input_of

@@ -7,11 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.errors import LineProblem, LogCode
 from canvass.traces.aeron_log.event_types import EVENT_TYPES, Release
 from canvass.traces.aeron_log.line import ClusterLineParser, split_fields, stamp_of
-from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent
+from canvass.traces.aeron_log.records import ClusterEvent
 from support.aeron_lines import read, text
 
 CAPTURED = Path(__file__).with_name("lines-1.52.log").read_text().splitlines()

@@ -52,7 +52,7 @@ from canvass.traces.alignment.member_lines import (
 )
 from canvass.traces.alignment.moves import PROCESS_END, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
-from canvass.traces.alignment.replay import Bounds, Replay, Step, Trajectory
+from canvass.traces.alignment.replay import PositionBounds, Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.solving import Solution, move_left, with_early_ticks
 from canvass.traces.alignment.unmatched import _falling, decide_unmatched
@@ -521,7 +521,7 @@ def test_others_have_recorded_what_a_follower_replays_without_its_commit() -> No
     for one in windows_of.values():
         vocabulary = replace_fields(ALL_EVENTS, kinds=ALL_EVENTS.kinds - {records.AppendPosition})
         one.silent_messages = vocabulary.silent_messages
-        one.bounds = [Bounds()]
+        one.bounds = [PositionBounds()]
     schedule = Schedule(windows_of, Matching())
     for live in schedule.members.values():
         live.state = live.windows.steps[0].state

@@ -13,7 +13,7 @@ from canvass.archive.files import FileStorage
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import HEADER, Recording
 from canvass.archive.storage import ArchiveError, DamageError, Storage
-from canvass.log.messages import FRAME_HEADER_LENGTH
+from canvass.log.entries import FRAME_HEADER_LENGTH
 
 SMALL_SEGMENT = 512
 

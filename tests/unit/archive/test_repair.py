@@ -8,7 +8,7 @@ from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import Recording, segment_name, segment_starts
 from canvass.archive.repair import find_damage, repair
 from canvass.archive.storage import ArchiveError, DamageError
-from canvass.log.messages import FRAME_HEADER_LENGTH
+from canvass.log.entries import FRAME_HEADER_LENGTH
 
 SMALL_SEGMENT = 256
 CANNOT = "^0-0.rec is damaged at offset .*the other recording cannot repair this"

@@ -12,7 +12,7 @@ import pytest
 
 from canvass.archive.archive import Archive
 from canvass.archive.files import FileStorage
-from canvass.log.messages import LOG_MESSAGES, ClusterActionRequest
+from canvass.log.entries import LOG_MESSAGES, ClusterActionRequest
 from canvass.runner.cluster_run import compare_services
 from canvass.traces.run import Corpus
 from support.processes import canvass, members_of

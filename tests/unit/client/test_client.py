@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from canvass.client.client import ClientSettings, ClusterClient
-from canvass.log.messages import SessionMessageHeader
+from canvass.log.entries import SessionMessageHeader
 from canvass.services.applications import REQUEST, WINDOW
 from canvass.transport.messages import (
     AdminRequest,

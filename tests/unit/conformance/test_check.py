@@ -552,5 +552,5 @@ def test_no_answer_changes_in_a_damaged_cache(tmp_path: Path) -> None:
     whole = file.read_bytes()
     for place in range(len(whole)):
         file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        found = StepLookup(cache=tmp_path).known(keys)
+        found = StepLookup(cache=tmp_path).look_up(keys)
         assert set(found.tolist()) <= {REFUSED, UNKNOWN}, place

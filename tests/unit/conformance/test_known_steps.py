@@ -20,14 +20,14 @@ from canvass.conformance.check import (
 )
 from canvass.conformance.known_steps import SHIPPED, KnownSteps, KnownStepsError
 from canvass.conformance.screen import Screening
+from canvass.conformance.step_checker import Example, example_of, reduced_example
 from canvass.conformance.step_lookup import (
-    IN_GRAPH,
+    IN_TABLE,
     RULE_MODULES,
     UNKNOWN,
     StepLookup,
     spec_digest,
 )
-from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.conformance.verdict import Verdict
 from canvass.graph import GraphError
 from canvass.graph.artifact import Counts, GraphRules, Manifest
@@ -91,8 +91,8 @@ def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used
 ) -> None:
     keys = KnownSteps.read(spec_root() / SHIPPED).keys[:100]
 
-    assert set(make_lookup([], tmp_path).known(keys).tolist()) == {IN_GRAPH}
-    assert set(make_lookup([], tmp_path, keep=False).known(keys).tolist()) == {UNKNOWN}
+    assert set(make_lookup([], tmp_path).look_up(keys).tolist()) == {IN_TABLE}
+    assert set(make_lookup([], tmp_path, keep=False).look_up(keys).tolist()) == {UNKNOWN}
 
 
 def test_equal_tables_are_equal_files(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_table_grows_by_the_steps_that_it_lacks(corpus: Path) -> None:
     first, whole = grown(half, units, oracle=ask_core)
     second, again = grown(whole, units, oracle=ask_core)
 
-    assert 0 < first.counts.found_in_graph < first.counts.distinct_steps
+    assert 0 < first.counts.found_in_table < first.counts.distinct_steps
     assert first.counts.asked_of_oracle == len(whole.keys) - len(half.keys)
     assert (second.counts.asked_of_oracle, len(again.keys)) == (0, len(whole.keys))
 
@@ -141,7 +141,7 @@ def test_a_run_is_checked_without_an_oracle_by_the_reduced_forms_of_its_steps(
 
     assert len(forms) < len(steps)
     assert found.runs[0].verdict is Verdict.CONFORMS
-    assert found.counts.found_in_graph == found.counts.distinct_steps == len(steps)
+    assert found.counts.found_in_table == found.counts.distinct_steps == len(steps)
     with pytest.raises(AssertionError, match="asked about"):
         check_corpus([run], StepLookup(fails, shipped=table))
 

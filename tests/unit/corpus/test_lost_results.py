@@ -14,12 +14,12 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.conformance.step_lookup import ALLOWED, StepLookup
+from canvass.corpus.data_source import EventsReader, row_schema
 from canvass.corpus.engine import ProcessEngine, RunTask
 from canvass.corpus.frame import BadEvents, _verify_rows
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import Part, Task, Unit, list_units
 from canvass.corpus.rows import Row, RowKind
-from canvass.corpus.source import EventsReader, row_schema
 from canvass.corpus.task_checker import TaskChecker
 from canvass.corpus.task_files import LostResults
 from canvass.traces.parquet import DatasetFile, DatasetWriter
@@ -116,7 +116,7 @@ def verdicts_on(
     table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str | None, str]:
     """The verdicts on the runs of a table, without the oracle."""
-    monkeypatch.setattr(StepLookup, "ask", lambda _, steps: np.full(len(steps), ALLOWED))
+    monkeypatch.setattr(StepLookup, "ask_oracle", lambda _, steps: np.full(len(steps), ALLOWED))
     checker = TaskChecker.of(cache=tmp_path / "cache")
     run = Run("canvass.run/1", "run", "1.50", 3)
     found = _verify_rows(checker, run, iter(table.to_batches()))
@@ -127,7 +127,7 @@ def verdicts_on(
 def test_a_run_with_an_id_that_the_format_refuses_has_a_verdict(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StepLookup, "ask", lambda _, steps: np.full(len(steps), ALLOWED))
+    monkeypatch.setattr(StepLookup, "ask_oracle", lambda _, steps: np.full(len(steps), ALLOWED))
     table = changed(rows_of(corpus), "run", "Run 2")
     checker = TaskChecker.of(cache=tmp_path / "cache")
 

@@ -330,7 +330,7 @@ def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
     known = StepLookup(cache=cache)
 
     keys = [key for key in asked if key is not None]
-    codes = known.known(np.array([key_of(key) for key in keys], dtype=np.uint64))
+    codes = known.look_up(np.array([key_of(key) for key in keys], dtype=np.uint64))
     checker.learn((key, bytes([code])) for key, code in zip(keys, codes.tolist(), strict=True))
 
     reported = [row for unit in joins(split, rows) for row in checker.check((unit,))]

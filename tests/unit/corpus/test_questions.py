@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from canvass.conformance.screen import Screening
+from canvass.conformance.step_checker import Example
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.steps import Example
 from canvass.corpus.rows import to_example, to_question
 from support.corpora import record_runs
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from canvass.corpus.data_source import EventsReader, TaskPartition, log_lines
 from canvass.corpus.selection import BadOption, Selection, partition_names, partition_values
-from canvass.corpus.source import EventsReader, TaskPartition, log_lines
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from canvass.conformance.screen import with_limits
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.corpus import summary as summaries
-from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.graph_coverage import GraphCoverage
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.rows import Row, RowKind, verdict_rows

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.files import NAMES
 from canvass.disks.findings import DiskError, Finding, Kind
-from canvass.disks.layouts import NULL_VALUE
 from canvass.disks.verdict import assess
 from support.aeron_disk_captures import COMMITTED
 from support.aeron_disks import (

@@ -14,7 +14,7 @@ import pytest
 
 from canvass.cluster.quorum import quorum_size
 from canvass.disks.findings import DiskError, Kind
-from canvass.disks.verdict import Verdict, assess
+from canvass.disks.verdict import DisksVerdict, assess
 from support.aeron_disk_captures import (
     COMMITTED,
     captures,
@@ -109,7 +109,7 @@ def sets_of(capture: Path, folder: Path) -> Iterator[tuple[str, Path, dict[int, 
         yield kind, disks, held
 
 
-def reported(verdict: Verdict) -> tuple[int, int]:
+def reported(verdict: DisksVerdict) -> tuple[int, int]:
     """The numbers of acknowledged entries that are lost, and that may be on disks not given."""
     texts = [one for one in verdict.findings if "acknowledged" in one.text]
     lost, missing = 0, 0

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from canvass.disks.findings import Kind
-from canvass.disks.verdict import Verdict, assess
+from canvass.disks.verdict import DisksVerdict, assess
 from support import aeron_disks
 from support.aeron_disks import TIME, Snapshot, Term, disk_of, write_disks
 
 A, B, C = b"a" * 32, b"b" * 32, b"c" * 32
 
 
-def quorums(verdict: Verdict) -> dict[int, list[list[int]]]:
+def quorums(verdict: DisksVerdict) -> dict[int, list[list[int]]]:
     return {one.leader_member_id: one.quorums for one in verdict.outlook.leaderships}
 
 
-def actions(verdict: Verdict) -> list[str]:
+def actions(verdict: DisksVerdict) -> list[str]:
     return [option.action for option in verdict.options]
 
 
@@ -174,7 +174,7 @@ def test_with_very_many_terms_the_logs_alone_are_compared(tmp_path: Path) -> Non
     }
 
 
-def damaged(tmp_path: Path, member: int, position: int, data: bytes) -> Verdict:
+def damaged(tmp_path: Path, member: int, position: int, data: bytes) -> DisksVerdict:
     """Three members with two terms. One disk has other bytes at a position."""
     terms = [Term(0, 0, (A, B)), Term(1, 1, (A, B, C))]
     folders = write_disks(tmp_path, [disk_of(i, terms) for i in range(3)])

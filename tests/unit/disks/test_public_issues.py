@@ -10,7 +10,7 @@ from pathlib import Path
 
 from canvass.disks.findings import Kind
 from canvass.disks.layouts import INVALID_FLAG
-from canvass.disks.verdict import Verdict, assess
+from canvass.disks.verdict import DisksVerdict, assess
 from support import aeron_disks
 from support.aeron_disks import (
     SEGMENT_LENGTH,
@@ -24,7 +24,7 @@ from support.aeron_disks import (
 )
 
 
-def found(verdict: Verdict, kind: Kind) -> list[str]:
+def found(verdict: DisksVerdict, kind: Kind) -> list[str]:
     return [one.text for one in verdict.findings if one.kind is kind]
 
 

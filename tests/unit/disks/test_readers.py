@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import layouts
 from canvass.disks.findings import DiskError
 from canvass.disks.kernels import CRC32_TABLE, CRC32C_TABLE, crc32c
-from canvass.disks.layouts import NULL_VALUE, Layout
+from canvass.disks.layouts import Layout
 from canvass.disks.log import RecordedLog, read_log, session_messages
 from canvass.disks.small_files import (
     Recording,

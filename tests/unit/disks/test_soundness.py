@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import layouts
 from canvass.disks.findings import Finding, Kind
-from canvass.disks.layouts import NULL_VALUE
 from canvass.disks.verdict import assess
 from support.aeron_disks import (
     LOG,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from canvass.explanation.explanation import explain, time_without_leader
 from canvass.explanation.reading import read
-from canvass.explanation.report import explain, time_without_leader
 from support.aeron_runs import BOUND_WITHIN, SAMPLES, more_captures
 from support.aeron_story import StoryLog, explained
 

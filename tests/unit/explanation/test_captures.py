@@ -15,8 +15,8 @@ import msgspec
 import pytest
 
 from canvass.explanation.evidence import Evidence, Sentence
+from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.reading import infer_states
-from canvass.explanation.report import Explanation, explain
 from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster

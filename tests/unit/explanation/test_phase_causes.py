@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from canvass.explanation.explanation import Explanation
 from canvass.explanation.phases import PhaseReport
-from canvass.explanation.report import Explanation
 from canvass.traces.timeouts import ELECTION, STARTUP_CANVASS
 from support.aeron_story import StoryLog, explained
 

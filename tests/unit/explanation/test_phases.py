@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read
-from canvass.explanation.report import explain
 from support.aeron_runs import FINDING
 from support.aeron_story import StoryLog, write_story
 

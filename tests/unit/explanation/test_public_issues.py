@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from canvass.explanation.elections import ElectionReport
+from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.reading import read
-from canvass.explanation.report import Explanation, explain
 from support.aeron_story import StoryLog, lead, write_story
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "operate.md"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.reading import read
-from canvass.explanation.report import Explanation, explain
 from canvass.traces.timeouts import SettingFault
 from support.aeron_story import StoryLog, lead, write_story
 

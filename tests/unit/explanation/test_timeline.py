@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read
-from canvass.explanation.report import explain
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.errors import TraceError
 from support.aeron_runs import SAMPLES

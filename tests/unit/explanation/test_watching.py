@@ -15,10 +15,10 @@ from typing import TypeAlias
 import pytest
 
 from canvass.explanation import picture as picture_module
+from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.followed_logs import FollowedLogs
 from canvass.explanation.metrics import render
 from canvass.explanation.picture import KeptRecords, News, Picture
-from canvass.explanation.report import Explanation, explain
 from canvass.explanation.timeline import HostClock, make_timeline
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.logs import MemberLog, read_cluster

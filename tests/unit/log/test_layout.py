@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.log.layout import LayoutError
-from canvass.log.messages import (
+from canvass.log.entries import (
     LOG_MESSAGES,
     CloseReason,
     ClusterAction,
@@ -23,6 +22,7 @@ from canvass.log.messages import (
     opens_term,
     requests_snapshot,
 )
+from canvass.log.layout import LayoutError
 
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)
 INT = st.integers(-(1 << 31), (1 << 31) - 1)

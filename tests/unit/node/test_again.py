@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from canvass.log.messages import SessionOpenEvent
+from canvass.log.entries import SessionOpenEvent
 from canvass.node.module_state import PendingServiceMessageTracker, first_session_id
 from canvass.node.sessions import Sessions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from canvass.archive.memory import MemoryStorage
-from canvass.log.messages import LOG_MESSAGES, SessionCloseEvent, SessionMessageHeader
+from canvass.log.entries import LOG_MESSAGES, SessionCloseEvent, SessionMessageHeader
 from canvass.services.applications import ALL_SERVICES, REQUEST, address_of
 from canvass.transport.messages import EventCode, SessionCloseRequest, SessionEvent
 from support.alone import Alone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.log.messages import SessionMessageHeader, SessionOpenEvent
+from canvass.log.entries import SessionMessageHeader, SessionOpenEvent
 from canvass.node.sessions import (
     MAX_SESSIONS,
     MAX_WAITING,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.log.messages import (
+from canvass.log.entries import (
     CloseReason,
     ClusterAction,
     ClusterActionRequest,
@@ -19,8 +19,8 @@ from canvass.log.messages import (
 from canvass.node.module_state import (
     ControlToggle,
     ModuleControlState,
-    ModuleState,
     NodeToggle,
+    ReplicatedState,
     first_session_id,
     service_of,
 )
@@ -55,7 +55,7 @@ def test_a_leader_and_a_follower_reach_the_same_state() -> None:
         action(ClusterAction.SUSPEND),
         action(ClusterAction.RESUME),
     ]
-    leader, follower = ModuleState(1), ModuleState(1)
+    leader, follower = ReplicatedState(1), ReplicatedState(1)
     for state in (leader, follower):
         state.on_service(ScheduleTimer(9, 40))
         state.on_service(ScheduleTimer(10, 99))
@@ -71,14 +71,14 @@ def test_a_leader_and_a_follower_reach_the_same_state() -> None:
 
 
 def test_a_snapshot_is_restored_completely() -> None:
-    state = ModuleState(2)
+    state = ReplicatedState(2)
     messages: list[LogMessage] = [opened(1), opened(4), closed(1)]
     for place, message in enumerate(messages, start=1):
         state.on_replay(32 * place, message)
     state.on_service(ScheduleTimer(3, 300))
     state.on_service(ServiceMessage(1, b"pending"))
     state.sessions.by_id[4].state = SessionState.CLOSING
-    restored = ModuleState(2)
+    restored = ReplicatedState(2)
     restored.restore(state.snapshot())
 
     assert restored.snapshot() == state.snapshot()
@@ -89,7 +89,7 @@ def test_a_snapshot_is_restored_completely() -> None:
 
 def test_a_roll_back_undoes_exactly_the_entries_beyond_the_commit_position() -> None:
     """The queues of a leader, each with one entry that is committed and one that is not."""
-    state = ModuleState(1)
+    state = ReplicatedState(1)
     for session_id in (1, 2, 3):
         state.on_replay(session_id, opened(session_id))
     for correlation_id in (1, 2):
@@ -129,7 +129,7 @@ def test_a_roll_back_undoes_exactly_the_entries_beyond_the_commit_position() -> 
 
 
 def test_an_entry_that_was_rolled_back_can_commit_later() -> None:
-    state = ModuleState(1)
+    state = ReplicatedState(1)
     state.on_service(ScheduleTimer(1, 100))
     state.on_service(ServiceMessage(0, b"x"))
     messages: list[LogMessage] = [opened(1), TimerEvent(0, 1, 101), written(1)]
@@ -145,7 +145,7 @@ def test_an_entry_that_was_rolled_back_can_commit_later() -> None:
 
 
 def test_a_timer_whose_event_came_first_is_not_scheduled() -> None:
-    state = ModuleState(1)
+    state = ReplicatedState(1)
     state.on_replay(1, TimerEvent(0, 7, 100))
     state.on_service(ScheduleTimer(7, 50))
     assert state.timers.pending() == []
@@ -155,7 +155,7 @@ def test_a_timer_whose_event_came_first_is_not_scheduled() -> None:
 
 
 def test_timers_expire_by_deadline_and_can_be_moved_and_cancelled() -> None:
-    timers = ModuleState(0).timers
+    timers = ReplicatedState(0).timers
     for correlation_id, deadline in ((1, 30), (2, 10), (3, 20), (2, 40), (3, 5)):
         timers.schedule(correlation_id, deadline)
     assert (timers.expired(4), timers.expired(5)) == (-1, 3)
@@ -170,7 +170,7 @@ def test_timers_expire_by_deadline_and_can_be_moved_and_cancelled() -> None:
 )
 def test_service_messages_are_in_the_log_once_and_in_order(steps: list[str]) -> None:
     """The trackers of a leader and of another member; an election drops uncommitted messages."""
-    states = [ModuleState(1), ModuleState(1)]
+    states = [ReplicatedState(1), ReplicatedState(1)]
     leader, log, committed, offered = 0, list[int](), 0, [0, 0]
     for step in steps:
         tracker = states[leader].trackers[0]
@@ -205,7 +205,7 @@ def test_the_id_of_a_service_message_names_its_service(service: int) -> None:
 
 
 def test_the_toggle_is_set_only_from_neutral_and_resume_from_suspend() -> None:
-    control = ModuleState(0).control
+    control = ReplicatedState(0).control
     assert not control.set_toggle(ControlToggle.SNAPSHOT)
     control.on_elected(leads=True)
     assert control.set_toggle(ControlToggle.SUSPEND)
@@ -218,7 +218,7 @@ def test_the_toggle_is_set_only_from_neutral_and_resume_from_suspend() -> None:
 
 
 def test_the_toggle_of_a_member_in_any_role_is_ready_between_elections() -> None:
-    control = ModuleState(0).control
+    control = ReplicatedState(0).control
     asked = NodeToggle.REPLICATE_STANDBY_SNAPSHOT
     assert not control.set_node_toggle(asked)
     control.on_elected(leads=False)
@@ -239,7 +239,7 @@ def test_the_toggle_of_a_member_in_any_role_is_ready_between_elections() -> None
 
 
 def test_a_requested_termination_ends_with_the_leadership() -> None:
-    control = ModuleState(0).control
+    control = ReplicatedState(0).control
     control.on_elected(leads=True)
     control.set_toggle(ControlToggle.ABORT)
     control.state = ModuleControlState.TERMINATING

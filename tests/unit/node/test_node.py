@@ -11,7 +11,7 @@ from canvass.archive.memory import MemoryStorage
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.cluster.ports import LogPart
-from canvass.log.messages import (
+from canvass.log.entries import (
     LOG_MESSAGES,
     NewLeadershipTermEvent,
     SessionCloseEvent,

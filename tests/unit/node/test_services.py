@@ -8,7 +8,7 @@ from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
-from canvass.log.messages import LOG_MESSAGES, SessionMessageHeader, TimerEvent
+from canvass.log.entries import LOG_MESSAGES, SessionMessageHeader, TimerEvent
 from canvass.node.module_state import ControlToggle, service_of
 from canvass.services.applications import REQUEST, Counter, KeyValue, address_of
 from canvass.services.service import ScheduleTimer, ServiceMessage

@@ -8,7 +8,7 @@ from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
-from canvass.log.messages import (
+from canvass.log.entries import (
     LOG_MESSAGES,
     CloseReason,
     ClusterAction,

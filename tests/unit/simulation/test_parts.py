@@ -19,7 +19,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.conformance.safety_monitors import PROPERTIES as CHECKED_ON_TRACES
-from canvass.log.messages import LOG_MESSAGES, TimerEvent
+from canvass.log.entries import LOG_MESSAGES, TimerEvent
 from canvass.simulation.faults import links_of
 from canvass.simulation.healing import reasons
 from canvass.simulation.log_contents import Entry, EntryLog

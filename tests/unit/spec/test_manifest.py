@@ -18,7 +18,7 @@ def test_the_entries_are_read_in_their_order(tmp_path: Path) -> None:
     first = models[0]
     assert [one.name for one in models][:3] == ["TinyOk", "TinyNominees", "TinyLoss"]
     assert (first.model_set, first.mode, first.expected) == (
-        ModelSet.PUSH,
+        ModelSet.CI,
         Mode.CHECK,
         Expected.SUCCESS,
     )

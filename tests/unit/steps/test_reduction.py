@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from canvass.cluster import core
 from canvass.cluster.member import ElectionState, Input, ModuleState, Role, new_member
 from canvass.cluster.rules import HAZARDS, Rules
+from canvass.conformance.step_checker import Example, example_of, reduced_example
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.steps import leader_rules
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer, ask

@@ -16,7 +16,7 @@ import pytest
 
 from canvass.tlc import Outcome, TlcRun
 from canvass.tlc.events import InitialStates, Started
-from canvass.tlc.runner import _GUARD
+from canvass.tlc.runner import _CHILD_PROCESS
 from support.interrupting import heed_interrupts
 from support.tlc_cases import CASES, SPECS
 
@@ -198,7 +198,7 @@ def test_the_guard_has_the_exit_status_of_its_command(command: list[str], code: 
     reading, writing = os.pipe()
     try:
         ended = subprocess.run(
-            [sys.executable, "-I", "-S", str(_GUARD), *command],
+            [sys.executable, "-I", "-S", str(_CHILD_PROCESS), *command],
             stdin=reading,
             capture_output=True,
             start_new_session=True,

@@ -8,7 +8,7 @@ import pytest
 
 from canvass.tlc.output import OutputReader
 from canvass.tlc.printed import Printed, PrintedError, read_printed
-from canvass.tlc.results import Verdict, Violation
+from canvass.tlc.results import ResultBuilder, Violation
 from canvass.tlc.values import Value
 from support.tlc_cases import FIXTURES
 
@@ -20,11 +20,11 @@ ONE = "State 1: <Initial predicate>\n/\\ x = 0\n/\\ s = <<1,\n  2>>\n\n"
 
 def violations(path: Path) -> tuple[Violation, ...]:
     """Give the counterexample that the events of a tool's output have."""
-    reader, verdict = OutputReader(), Verdict()
+    reader, builder = OutputReader(), ResultBuilder()
     for line in path.read_text().splitlines():
         for event in reader.feed(line):
-            verdict.add(event)
-    return verdict.result(exit_code=1, seconds=0, argv=()).violations
+            builder.add(event)
+    return builder.result(exit_code=1, seconds=0, argv=()).violations
 
 
 def read(text: str) -> Printed:

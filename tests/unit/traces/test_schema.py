@@ -16,7 +16,7 @@ from canvass.cluster.messages import MESSAGE_TYPES, RequestVote, Vote
 from canvass.cluster.names import action_name, wire_name
 from canvass.traces import publish, schema
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
-from canvass.traces.layout import Kind, kind
+from canvass.traces.layout import NumberKind, kind
 from canvass.traces.schema import encode
 from support.trace_events import MESSAGES, initial_member, inputs, plain_event, states
 
@@ -157,17 +157,17 @@ def test_published_schemas_are_up_to_date() -> None:
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
-        ("next_leadership_term_id", Kind.TERM),
-        ("catchup_join_position", Kind.POSITION),
-        ("graceful_closed_leader_id", Kind.MEMBER),
-        ("follower_member_id", Kind.MEMBER),
-        ("active", Kind.MEMBER_MASK),
-        ("id", Kind.MESSAGE_ID),
-        ("checksum", Kind.CHECKSUM),
-        ("flags", Kind.CODE),
-        ("vote", Kind.CODE),
-        ("election_state", Kind.CODE),
+        ("next_leadership_term_id", NumberKind.TERM),
+        ("catchup_join_position", NumberKind.POSITION),
+        ("graceful_closed_leader_id", NumberKind.MEMBER),
+        ("follower_member_id", NumberKind.MEMBER),
+        ("active", NumberKind.MEMBER_MASK),
+        ("id", NumberKind.MESSAGE_ID),
+        ("checksum", NumberKind.CHECKSUM),
+        ("flags", NumberKind.CODE),
+        ("vote", NumberKind.CODE),
+        ("election_state", NumberKind.CODE),
     ],
 )
-def test_kind_of_a_column_follows_from_its_name(column: str, expected: Kind) -> None:
+def test_kind_of_a_column_follows_from_its_name(column: str, expected: NumberKind) -> None:
     assert kind(column) is expected

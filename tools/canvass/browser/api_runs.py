@@ -386,14 +386,14 @@ class Comparison(Data, frozen=True):
     members: tuple[ComparedMember, ...]
 
 
-class MemberStrip(Data, frozen=True):
+class MemberTimeline(Data, frozen=True):
     """A member's election states over a run."""
 
     id: int
     segments: tuple[Segment, ...]
 
 
-class StripMark(Data, frozen=True):
+class TimelineMark(Data, frozen=True):
     """A restart, a fault, a gap or a divergence."""
 
     number: int
@@ -402,12 +402,12 @@ class StripMark(Data, frozen=True):
     text: str
 
 
-class RunStrip(Data, frozen=True):
+class RunTimeline(Data, frozen=True):
     """Election states, leaderships and marks of a whole run."""
 
     total: int
-    members: tuple[MemberStrip, ...]
-    marks: tuple[StripMark, ...]
+    members: tuple[MemberTimeline, ...]
+    marks: tuple[TimelineMark, ...]
     bands: tuple[LeaderBand, ...]
     times: tuple[TimeMark, ...]
     left_out: int

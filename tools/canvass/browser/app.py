@@ -27,9 +27,9 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from canvass.browser import api
+from canvass.browser.access import Access, AccessControl
 from canvass.browser.api import Overview, OverviewEdge, OverviewState
 from canvass.browser.graph_routes import graph_questions
-from canvass.browser.guard import Access, Guard
 from canvass.browser.limits import WORKERS, encoded
 from canvass.browser.questions import Arguments, Ask, Question, Refusal, bad_request, not_found
 from canvass.browser.run_routes import run_questions
@@ -214,7 +214,7 @@ class Browser:
         routes = [Route(f"/api{one.path}", self._endpoint(one)) for one in questions]
         routes += [Route(path, self._file(file)) for path, file in self.files.items()]
         router = Router(routes, redirect_slashes=False, default=_nothing)
-        return Guard(router, access)
+        return AccessControl(router, access)
 
     def _endpoint(self, question: Question) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:

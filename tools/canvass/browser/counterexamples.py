@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from canvass.browser import api
+from canvass.browser.documents import reading
 from canvass.browser.explanations import hazards_in
 from canvass.browser.labels import tree_changes
 from canvass.browser.limits import LISTED, bounded
@@ -95,21 +96,16 @@ def read_counterexample(path: Path) -> Counterexample:
         If the file is not a counterexample.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise CounterexampleError(f"{path}: larger than {MAX_BYTES >> 20} MiB")
-        if path.suffix != ".json":
-            return _printed(path)
-        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        if document.get("schema") == SCHEMA:
-            return _own(msgspec.convert(document, CounterexampleDocument))
-        if isinstance(document.get("states"), list):
-            return _itf(document, path)
-    except OSError as error:
-        raise CounterexampleError(f"{path}: {error.strerror}") from None
-    except msgspec.ValidationError as error:
-        raise CounterexampleError(f"{path}: not a counterexample: {error}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise CounterexampleError(f"{path}: not JSON: {error}") from None
+        with reading(path, CounterexampleError, "not a counterexample"):
+            if path.stat().st_size > MAX_BYTES:
+                raise CounterexampleError(f"{path}: larger than {MAX_BYTES >> 20} MiB")
+            if path.suffix != ".json":
+                return _printed(path)
+            document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+            if document.get("schema") == SCHEMA:
+                return _own(msgspec.convert(document, CounterexampleDocument))
+            if isinstance(document.get("states"), list):
+                return _itf(document, path)
     except TypeError as error:
         raise CounterexampleError(f"{path}: not a counterexample: {error}") from None
     except (KeyError, ValueError, AttributeError) as error:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from canvass.browser import api
+from canvass.browser.documents import reading
 from canvass.browser.runs import OpenRun
 from canvass.browser.sources import Source
 from canvass.browser.tracks import seconds_text
@@ -64,19 +65,13 @@ def read_distances(file: Path, opened: OpenRun) -> api.Distances:
 
 
 def _document(file: Path) -> DistanceReport:
-    try:
+    with reading(file, DistanceError, "not written by `canvass check --from`"):
         if not file.is_file():
             reason = "not a file" if file.exists() else "there is no such file"
             raise DistanceError(f"{file}: {reason}")
         if file.stat().st_size > MAX_BYTES:
             raise DistanceError(f"{file}: larger than {MAX_BYTES >> 20} MiB")
         report = msgspec.json.decode(file.read_bytes(), type=DistanceReport)
-    except OSError as error:
-        raise DistanceError(f"{file}: {error.strerror}") from None
-    except msgspec.ValidationError as error:
-        raise DistanceError(f"{file}: not written by `canvass check --from`: {error}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DistanceError(f"{file}: not JSON: {error}") from None
     named = {kind for moment in report.moments for kind in moment.faults}
     if report.property not in PROPERTIES or not named <= set(FAULTS.values()):
         raise DistanceError(

@@ -17,10 +17,10 @@ from canvass.browser.questions import not_found
 from canvass.browser.runs import OpenRun
 from canvass.explanation.elections import ElectionReport
 from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns
+from canvass.explanation.explanation import Explanation, explain, time_without_leader
 from canvass.explanation.leaderships import Leadership
 from canvass.explanation.phases import BallotReport
 from canvass.explanation.reading import read
-from canvass.explanation.report import Explanation, explain, time_without_leader
 from canvass.traces.counts import counted
 
 MAX_ROWS: Final = 100

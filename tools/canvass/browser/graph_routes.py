@@ -30,7 +30,7 @@ from canvass.browser.member_steps import MemberSteps, Taken
 from canvass.browser.questions import Answer, Arguments, Question, Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, Store
 from canvass.conformance.batch import Batch
-from canvass.conformance.diagnose import LoadedRun, load
+from canvass.conformance.diagnose import RunColumns, load
 from canvass.graph.predicate import parse
 from canvass.graph.project import Quotient, project
 from canvass.graph.walks import Hop, NoPath, shortest_path
@@ -79,11 +79,11 @@ def _batches(sources: list[Source], steps: MemberSteps) -> Iterator[Batch]:
             yield loaded.batch
 
 
-def _loaded(source: Source) -> LoadedRun | None:
+def _loaded(source: Source) -> RunColumns | None:
     """Read a run; None if it cannot be read: the run's own page says why."""
     try:
         if source.content.made or source.imported:
-            loaded: LoadedRun = source.content.get().opened.loaded
+            loaded: RunColumns = source.content.get().opened.loaded
             return loaded
         return load(source.path, source.run_id)
     except (TraceError, Refusal, KeyError, ValueError):

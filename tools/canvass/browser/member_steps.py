@@ -25,8 +25,8 @@ from canvass.browser.limits import bounded
 from canvass.browser.sources import Lazy
 from canvass.cluster.rules import REVISIONS, Rules
 from canvass.conformance.batch import Batch
-from canvass.conformance.diagnose import LoadedRun, load
-from canvass.conformance.steps import StepChecker, example_of
+from canvass.conformance.diagnose import RunColumns, load
+from canvass.conformance.step_checker import StepChecker, example_of
 from canvass.graph.artifact import Graph, MemberView, open_keys
 from canvass.graph.edge_keys import keys_of_edges
 from canvass.steps.distinct import KeyTable
@@ -37,7 +37,7 @@ MAX_SECONDS: Final = 60.0
 STEPS: Final = 2_000
 """Steps of each simulated run before its faults stop."""
 
-Steps = Callable[[LoadedRun], dict[int, tuple[int, int]]]
+Steps = Callable[[RunColumns], dict[int, tuple[int, int]]]
 
 
 class SimulatedSearch:
@@ -149,7 +149,7 @@ class MemberSteps:
             self.rules.hardening,
         )
 
-    def place(self, loaded: LoadedRun, row: int) -> tuple[int, int, int] | None:
+    def place(self, loaded: RunColumns, row: int) -> tuple[int, int, int] | None:
         """Find the edge of a run's step, with its source and target; None if the graph has none."""
         if int(loaded.states.before[row]) < 0:
             return None
@@ -166,7 +166,7 @@ class MemberSteps:
         )
         return edge, source, target
 
-    def _most_like(self, known: int, loaded: LoadedRun, row: int) -> int:
+    def _most_like(self, known: int, loaded: RunColumns, row: int) -> int:
         """Among the edges with one canonical form, give the first one that resembles a run's step.
 
         A canonical form has no fields that the action neither reads nor changes, so the edges can
@@ -217,7 +217,7 @@ class MemberSteps:
             classes[chunk] = self._find(chunk)
         return classes
 
-    def _taken_first(self, loaded: LoadedRun) -> dict[int, tuple[int, int]]:
+    def _taken_first(self, loaded: RunColumns) -> dict[int, tuple[int, int]]:
         """Give the canonical steps that a run takes, each with its first member and step."""
         checker = StepChecker()
         numbers = checker.check(loaded.batch).numbers

@@ -22,7 +22,7 @@ from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.conformance.report import natural
 from canvass.corpus.rows import reason_text
-from canvass.corpus.summary import VERDICTS, Cluster, Summary, read_summary
+from canvass.corpus.summary import VERDICTS, DivergenceClassSummary, Summary, read_summary
 
 PAGE: Final = 100
 _NAMES: Final = ("run_id", "source", "reason")
@@ -126,7 +126,7 @@ class OpenReport:
             runs=self.runs(source_id, "", "", 0),
         )
 
-    def _cluster(self, cluster: Cluster, source_id: str) -> api.ReportCluster:
+    def _cluster(self, cluster: DivergenceClassSummary, source_id: str) -> api.ReportCluster:
         number = self._number_of(cluster.example_source, cluster.example_run_id)
         return api.ReportCluster(
             signature=f"{cluster.divergence_class}: {cluster.name}",
@@ -157,8 +157,7 @@ class OpenReport:
         Refusal
             If no verdict has that name.
         """
-        if verdict and verdict not in VERDICTS:
-            raise bad_request(f"verdict is one of {', '.join(VERDICTS)}")
+        check_verdict(verdict, VERDICTS)
         table = self._runs.get()
         same = np.ones(len(table), dtype=np.bool_)
         if verdict:
@@ -181,6 +180,18 @@ class OpenReport:
             for number, row in zip(shown.tolist(), rows, strict=True)
         )
         return page_of(page, len(numbers), runs)
+
+
+def check_verdict(verdict: str, names: Sequence[str]) -> None:
+    """Refuse a verdict that is not one of ``names``; an empty one matches all runs.
+
+    Raises
+    ------
+    Refusal
+        If no verdict has that name.
+    """
+    if verdict and verdict not in names:
+        raise bad_request(f"verdict is one of {', '.join(names)}")
 
 
 def page_of(page: int, total: int, runs: Iterable[api.ReportRun]) -> api.ReportRuns:
@@ -290,8 +301,7 @@ class OpenCorpus:
         Refusal
             If no verdict has that name.
         """
-        if verdict and verdict not in (*VERDICTS, UNCHECKED):
-            raise bad_request(f"verdict is one of {', '.join((*VERDICTS, UNCHECKED))}")
+        check_verdict(verdict, (*VERDICTS, UNCHECKED))
         with self._lock:
             self._learn()
             known = dict(self._known)

@@ -18,7 +18,7 @@ from canvass.browser.member_steps import MemberSteps
 from canvass.browser.questions import Answer, Arguments, Question, bad_request, not_found
 from canvass.browser.reports import OpenCorpus, OpenReport
 from canvass.browser.run_find import find_in_run, next_change
-from canvass.browser.runs import FOLDS, strip_of
+from canvass.browser.runs import FOLDS, timeline_of
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import RunSource, marks_of
 
@@ -114,10 +114,10 @@ class RunRoutes:
         start = arguments.number("from", 0, max(0, opened.total))
         return export_run(opened, start, arguments.number("count", LANE_EVENTS, LANE_EVENTS, 1))
 
-    def strip(self, arguments: Arguments) -> Answer:
+    def timeline(self, arguments: Arguments) -> Answer:
         """Give election states, leaderships and marks of the whole run."""
         run = self._run(arguments)
-        return strip_of(run.opened, marks_of(run.opened, run.checked.verdict))
+        return timeline_of(run.opened, marks_of(run.opened, run.checked.verdict))
 
     def distances(self, arguments: Arguments) -> Answer:
         """Give the distances over the run."""
@@ -178,7 +178,7 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/find", ("where", "limit"), routes.find),
         Question("/run/{run}/change", ("field", "member", "at"), routes.change),
         Question("/run/{run}/compare", ("other",), routes.compare),
-        Question("/run/{run}/strip", (), routes.strip),
+        Question("/run/{run}/timeline", (), routes.timeline),
         Question("/run/{run}/distances", (), routes.distances),
         Question("/run/{run}/explanation", (), routes.explanation),
         Question("/run/{run}/step/{member}/{step}", (), routes.step),

@@ -19,7 +19,7 @@ from canvass.browser import api
 from canvass.browser.limits import LANE_EVENTS, bounded
 from canvass.browser.tracks import Track, bands_of, seconds_text, since_text, times_of
 from canvass.cluster.messages import Message
-from canvass.conformance.diagnose import LoadedRun, load
+from canvass.conformance.diagnose import RunColumns, load
 from canvass.lanes.model import MARKED, Diagram, Mark
 from canvass.lanes.of_run import RunLanes, state_changes
 from canvass.traces.aeron_log.errors import AeronLogError
@@ -208,7 +208,7 @@ class OpenRun:
 
     def __init__(self, path: Path, run_id: str, logs: Path | None = None) -> None:
         self.path = path
-        self.loaded: LoadedRun = load(path, run_id)
+        self.loaded: RunColumns = load(path, run_id)
         self.lanes = RunLanes(self.loaded.columns)
         rows = np.array(self.lanes.rows, dtype=np.int64)
         member = self.loaded.columns.member[rows]
@@ -470,7 +470,7 @@ def lanes_of(diagram: Diagram, start: int, total: int) -> api.Lanes:
     )
 
 
-def strip_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunStrip:
+def timeline_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunTimeline:
     """Give election states, leaderships and marks of a run.
 
     ``wrong`` has the names of divergences, by rows.
@@ -481,10 +481,10 @@ def strip_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunStrip:
     left_out, kept = max(0, len(marks) - MAX_PARTS), []
     room = MAX_PARTS
     for member, segments in enumerate(members):
-        kept.append(api.MemberStrip(id=member, segments=tuple(segments[:room])))
+        kept.append(api.MemberTimeline(id=member, segments=tuple(segments[:room])))
         left_out += len(segments) - len(kept[-1].segments)
         room -= len(kept[-1].segments)
-    return api.RunStrip(
+    return api.RunTimeline(
         total=opened.total,
         members=tuple(kept),
         marks=tuple(marks[:MAX_PARTS]),
@@ -496,7 +496,7 @@ def strip_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunStrip:
 
 def _marks(
     opened: OpenRun, rows: NDArray[np.int64], wrong: Mapping[int, str]
-) -> list[api.StripMark]:
+) -> list[api.TimelineMark]:
     columns = opened.loaded.columns
     action = columns.action[rows]
     codes = [ACTION_NAMES.index(name) for name in MARKED]
@@ -514,7 +514,7 @@ def _marks(
         else:
             kind, text = MARKED[ACTION_NAMES[int(columns.action[row])]]
         found.append(
-            api.StripMark(
+            api.TimelineMark(
                 number=place,
                 member=int(columns.member[row]),
                 kind=kind.value,

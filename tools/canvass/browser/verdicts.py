@@ -31,7 +31,7 @@ from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
 from canvass.conformance.check import check_run
 from canvass.conformance.differences import Difference
-from canvass.conformance.refused_step import Explanation, explain
+from canvass.conformance.refused_step import RefusedStep, explain_refusal
 from canvass.conformance.report import CLASS_TEXTS, Case, about, draw, place_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
@@ -237,7 +237,7 @@ def _case(opened: OpenRun, verdict: RunVerdict, lookup: StepLookup) -> Case:
     first = verdict.divergences[0]
     return Case(
         run=verdict,
-        explanation=explain(opened.loaded, first, lookup),
+        explanation=explain_refusal(opened.loaded, first, lookup),
         place=place_of(verdict, first),
         diagram=draw(opened.loaded, first),
     )
@@ -245,7 +245,7 @@ def _case(opened: OpenRun, verdict: RunVerdict, lookup: StepLookup) -> Case:
 
 def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
     """Describe the first divergence of a run, with its explanation."""
-    content: Explanation = case.explanation
+    content: RefusedStep = case.explanation
     first = content.divergence
     return api.Divergence(
         member=first.member,

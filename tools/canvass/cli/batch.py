@@ -30,7 +30,7 @@ from canvass.traces.counts import counted
 if TYPE_CHECKING:
     from canvass.corpus.history import Arrivals
     from canvass.corpus.storage import Place
-    from canvass.corpus.summary import Cluster, Summary
+    from canvass.corpus.summary import DivergenceClassSummary, Summary
 
 
 class FailOn(str, Enum):
@@ -381,7 +381,7 @@ def _register_submit(batch: typer.Typer) -> None:
         print(join(submit_command(submission, main, context.args)))
 
 
-def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
+def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str | None) -> None:
     """Print the result for a person: verdicts, then the clusters of divergences."""
     from canvass.conformance.report import shared_id_remark
     from canvass.corpus.rows import step_name

@@ -57,7 +57,7 @@ class Report:
     def write(self, summary: Summary) -> None:
         """Write the summary, the pages of examples, and the report page."""
         from canvass.conformance.check import make_lookup
-        from canvass.corpus.report import REPORT_FILE, render, write_examples
+        from canvass.corpus.html import REPORT_FILE, render, write_examples
         from canvass.corpus.storage import UrlPath
         from canvass.corpus.summary import SUMMARY_FILE, new_clusters
 
@@ -268,7 +268,7 @@ class Engines(ExitStack):
 def _open_engine(chosen: EngineName, master: str | None) -> Iterator[Engine]:
     """Start an engine, and stop it at the end."""
     from canvass.corpus.engine import ProcessEngine, SparkEngine
-    from canvass.corpus.session import one_line_failures, open_session
+    from canvass.corpus.spark_session import one_line_failures, open_session
 
     if chosen is EngineName.PROCESS:
         yield ProcessEngine()

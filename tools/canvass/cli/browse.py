@@ -94,9 +94,9 @@ def _serve(
     paths: list[Path], distance: Path | None, port: int, output: Format, *, opens: bool
 ) -> None:
     import canvass.browser
+    from canvass.browser.access import LOOPBACK, Access, leading_to, listen, make_server, make_token
     from canvass.browser.app import Browser, page_files
     from canvass.browser.distances import add_distances
-    from canvass.browser.guard import LOOPBACK, Access, leading_to, listen, make_server, make_token
     from canvass.browser.opening import Opener, prepare, usable_graphs
     from canvass.browser.sources import Store
     from canvass.browser.verdicts import Checker

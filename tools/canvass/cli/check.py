@@ -231,7 +231,7 @@ def register(app: typer.Typer) -> None:
         from canvass.cli.counterexample import export, need_export_target
         from canvass.cli.distance import check_from
         from canvass.cli.models import Settings, select
-        from canvass.distance.search import PROPERTIES, Bounds
+        from canvass.distance.search import PROPERTIES, SearchBounds
         from canvass.tlc import TlcOptions, find_jar, find_java
 
         root = spec.absolute() if spec else spec_root()
@@ -255,7 +255,7 @@ def register(app: typer.Typer) -> None:
                 source,
                 every=every,
                 wanted=wanted or PROPERTIES[0],
-                bounds=Bounds(**{name: bounds[name] for name in _given(bounds)}),
+                bounds=SearchBounds(**{name: bounds[name] for name in _given(bounds)}),
                 root=root,
                 options=TlcOptions(jar=find_jar(jar), java=find_java()),
                 diagram=diagram,
@@ -271,7 +271,7 @@ def register(app: typer.Typer) -> None:
             need_export_target(export_to)
         manifest = load_manifest(root)
         both = everything or (listing and not night)
-        sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.PUSH,)
+        sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.CI,)
         chosen = select(manifest, names, frozenset(sets))
         if listing or print_config:
             _list(root, chosen, output, listing=listing)

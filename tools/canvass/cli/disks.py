@@ -15,13 +15,13 @@ import typer
 
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, result_console
+from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.findings import ALL_MEMBERS, Finding, Kind, verdict_of
-from canvass.disks.layouts import NULL_VALUE
 
 if TYPE_CHECKING:
     from canvass.disks.comparison import MemberLog
     from canvass.disks.outlook import Leadership, Outlook
-    from canvass.disks.verdict import Verdict
+    from canvass.disks.verdict import DisksVerdict
 
 REVISIONS: Final = ("1.49", "1.50")
 SHOWN: Final = 6
@@ -95,7 +95,7 @@ def disks(
     raise typer.Exit(verdict.exit_code)
 
 
-def lines(verdict: Verdict) -> Iterator[str]:
+def lines(verdict: DisksVerdict) -> Iterator[str]:
     """The lines of a report."""
     yield from _head(verdict)
     yield "1. Is each disk sound in itself?"
@@ -124,7 +124,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
     yield _last(verdict)
 
 
-def _head(verdict: Verdict) -> Iterator[str]:
+def _head(verdict: DisksVerdict) -> Iterator[str]:
     there = ", ".join(map(str, verdict.member_ids))
     yield (
         f"disks of {len(verdict.member_ids)} of {verdict.member_count} members ({there}); a quorum "
@@ -138,7 +138,7 @@ def _head(verdict: Verdict) -> Iterator[str]:
     yield ""
 
 
-def _written_by(verdict: Verdict) -> str:
+def _written_by(verdict: DisksVerdict) -> str:
     """The release that wrote the logs, and the protocol; a finding has all if there are several."""
     several = len({log.schema_version for log in verdict.logs} - {NULL_VALUE}) > 1
     newest = "the newest of several releases, " if several else "release "
@@ -178,7 +178,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
         yield f"    {len(ranked) - SHOWN} more (--format json has all)"
 
 
-def _logs(verdict: Verdict) -> Iterator[str]:
+def _logs(verdict: DisksVerdict) -> Iterator[str]:
     after = "Beyond that member" if len(verdict.logs) > 1 else "Member"
     if len(verdict.logs) > 1:
         yield f"  All readable logs are the same up to {verdict.common_position}."
@@ -237,7 +237,7 @@ def _leadership(one: Leadership, outlook: Outlook) -> Iterator[str]:
             yield f"    then member {j} does not join: {why}"
 
 
-def _last(verdict: Verdict) -> str:
+def _last(verdict: DisksVerdict) -> str:
     counts = [
         f"{sum(one.kind is kind for one in verdict.findings)} {kind.value.lower()}"
         for kind in Kind

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from canvass.cli.options import Kind, kind_of, named_step, need_runs
+from canvass.cli.options import PathKind, kind_of, named_step, need_runs
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -38,7 +38,7 @@ from canvass.traces.counts import counted
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
     from canvass.distance.moments import RunMoments
-    from canvass.distance.search import Bounds, Distance, Moment
+    from canvass.distance.search import Distance, Moment, SearchBounds
     from canvass.tlc import TlcOptions
 
 _SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
@@ -103,9 +103,9 @@ def _parted(source: str) -> tuple[Path, str]:
     parts = source.split(":")
     for count in range(len(parts), 0, -1):
         path = ":".join(parts[:count])
-        if path and kind_of(Path(path)) not in (Kind.ABSENT, Kind.BROKEN_LINK):
+        if path and kind_of(Path(path)) not in (PathKind.ABSENT, PathKind.BROKEN_LINK):
             return Path(path), ":".join(parts[count:])
-    raise CommandError(f"{parts[0] or source}: {Kind.ABSENT.value}")
+    raise CommandError(f"{parts[0] or source}: {PathKind.ABSENT.value}")
 
 
 def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
@@ -156,7 +156,7 @@ def check_from(
     *,
     every: str | None,
     wanted: str,
-    bounds: Bounds,
+    bounds: SearchBounds,
     root: Path,
     options: TlcOptions,
     diagram: bool,

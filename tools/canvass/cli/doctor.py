@@ -38,7 +38,7 @@ class Status(str, Enum):
     PROBLEM = "problem"
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+class Prerequisite(msgspec.Struct, frozen=True, omit_defaults=True):
     """The state of one prerequisite.
 
     Parameters
@@ -66,7 +66,7 @@ class Report(msgspec.Struct, frozen=True):
     """The result of ``canvass doctor``."""
 
     ok: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[Prerequisite, ...]
 
 
 def examine(jar: Path | None = None) -> Report:
@@ -86,7 +86,7 @@ def examine(jar: Path | None = None) -> Report:
     return Report(all(finding.status is not Status.PROBLEM for finding in findings), findings)
 
 
-def _canvass() -> Finding:
+def _canvass() -> Prerequisite:
     return _or_problem(
         "canvass",
         lambda: metadata.version("canvass"),
@@ -94,12 +94,12 @@ def _canvass() -> Finding:
     )
 
 
-def _python() -> Finding:
+def _python() -> Prerequisite:
     version = platform.python_version()
-    return Finding("Python", Status.OK, version, facts={"version": version})
+    return Prerequisite("Python", Status.OK, version, facts={"version": version})
 
 
-def _java_and_tlc(jar: Path | None) -> Iterator[Finding]:
+def _java_and_tlc(jar: Path | None) -> Iterator[Prerequisite]:
     from canvass.tlc import TlcError, find_jar, find_java
 
     java = found = None
@@ -109,7 +109,7 @@ def _java_and_tlc(jar: Path | None) -> Iterator[Finding]:
         yield _problem("Java", error)
     else:
         facts: dict[str, str | int | None] = {"version": java.version, "path": str(java.path)}
-        yield Finding("Java", Status.OK, f"{java.version} at {java.path}", facts=facts)
+        yield Prerequisite("Java", Status.OK, f"{java.version} at {java.path}", facts=facts)
 
     try:
         found = find_jar(jar)
@@ -117,7 +117,7 @@ def _java_and_tlc(jar: Path | None) -> Iterator[Finding]:
         yield _problem("tla2tools.jar", error)
     else:
         known = f"known, TLC {found.known}" if found.known else "canvass is not tested with it"
-        yield Finding(
+        yield Prerequisite(
             "tla2tools.jar",
             Status.OK,
             f"{found.path} (from {found.source}), SHA-256 {found.sha256} ({known})",
@@ -133,7 +133,7 @@ def _java_and_tlc(jar: Path | None) -> Iterator[Finding]:
         yield _tlc(java.path, found.path)
 
 
-def _tlc(java: Path, jar: Path) -> Finding:
+def _tlc(java: Path, jar: Path) -> Prerequisite:
     """Get the version from the jar: TLC prints a banner before the error about a missing module."""
     from canvass.tlc.programs import clean_environment
 
@@ -149,20 +149,20 @@ def _tlc(java: Path, jar: Path) -> Finding:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("TLC", Status.PROBLEM, f"does not start: {error}", fix)
+        return Prerequisite("TLC", Status.PROBLEM, f"does not start: {error}", fix)
     said = (done.stdout + done.stderr).decode(errors="replace")
     banner = _BANNER.search(said)
     if banner is None:
         line = ascii(said.strip().partition("\n")[0][:100])
-        return Finding("TLC", Status.PROBLEM, f"does not print its version: {line}", fix)
+        return Prerequisite("TLC", Status.PROBLEM, f"does not print its version: {line}", fix)
     # The released jar has its date from the source: "2.15 of Day Month 20??".
     version = banner[1].replace(" of Day Month 20??", "").strip()
     adds = None if version.startswith("2.15") else _ADDED_SINCE_2_15
     detail = version if adds is None else f"{version}; adds to TLC 2.15: {adds}"
-    return Finding("TLC", Status.OK, detail, facts={"version": version, "adds": adds})
+    return Prerequisite("TLC", Status.OK, detail, facts={"version": version, "adds": adds})
 
 
-def _spec() -> Finding:
+def _spec() -> Prerequisite:
     from canvass.spec import load_manifest, spec_root
 
     def describe() -> str:
@@ -171,7 +171,7 @@ def _spec() -> Finding:
     return _or_problem("spec", describe, fix="install canvass again, or repair the named file")
 
 
-def _known_steps() -> Finding:
+def _known_steps() -> Prerequisite:
     from canvass.conformance.known_steps import SHIPPED, shipped_steps
     from canvass.conformance.step_lookup import spec_digest
     from canvass.spec import SpecError
@@ -180,19 +180,19 @@ def _known_steps() -> Finding:
     try:
         steps = len(shipped_steps(spec_digest()))
     except (SpecError, OSError) as error:
-        return Finding(subject, Status.PROBLEM, str(error), "install canvass again")
+        return Prerequisite(subject, Status.PROBLEM, str(error), "install canvass again")
     if not steps:
-        return Finding(
+        return Prerequisite(
             subject,
             Status.ABSENT,
             f"{SHIPPED} is not of this spec: TLC is asked about every step",
             "make known-steps, in a checkout",
         )
     detail = f"{steps:,} steps that TLC has allowed ship with canvass"
-    return Finding(subject, Status.OK, detail, facts={"steps": steps})
+    return Prerequisite(subject, Status.OK, detail, facts={"steps": steps})
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[Prerequisite]:
     for extra, packages in _EXTRAS.items():
         versions: dict[str, str | int | None] = {}
         for package in packages:
@@ -204,27 +204,27 @@ def _extras() -> Iterator[Finding]:
         subject = f"extra {extra}"
         if missing:
             detail, fix = f"without {', '.join(missing)}", f"pip install 'canvass[{extra}]'"
-            yield Finding(subject, Status.ABSENT, detail, fix, versions)
+            yield Prerequisite(subject, Status.ABSENT, detail, fix, versions)
         else:
             detail = ", ".join(f"{package} {version}" for package, version in versions.items())
-            yield Finding(subject, Status.OK, detail, facts=versions)
+            yield Prerequisite(subject, Status.OK, detail, facts=versions)
 
 
-def _problem(subject: str, error: Exception) -> Finding:
+def _problem(subject: str, error: Exception) -> Prerequisite:
     """Split an error of ``canvass.tlc``: the fix follows the last colon of its text."""
     reason, separator, fix = str(error).rpartition(": ")
     if not separator:
         reason, fix = fix, ""
-    return Finding(subject, Status.PROBLEM, reason, fix)
+    return Prerequisite(subject, Status.PROBLEM, reason, fix)
 
 
-def _or_problem(subject: str, describe: Callable[[], str], *, fix: str) -> Finding:
+def _or_problem(subject: str, describe: Callable[[], str], *, fix: str) -> Prerequisite:
     from canvass.spec import SpecError
 
     try:
-        return Finding(subject, Status.OK, describe())
+        return Prerequisite(subject, Status.OK, describe())
     except (SpecError, metadata.PackageNotFoundError) as error:
-        return Finding(subject, Status.PROBLEM, str(error), fix)
+        return Prerequisite(subject, Status.PROBLEM, str(error), fix)
 
 
 def show(report: Report) -> None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from canvass.explanation.elections import ElectionReport
     from canvass.explanation.evidence import Sentence, States
+    from canvass.explanation.explanation import Explanation
     from canvass.explanation.leaderships import Gap
-    from canvass.explanation.report import Explanation
     from canvass.explanation.timeline import Timeline
 
 _NO_LINE: Final = (
@@ -78,7 +78,7 @@ def explain(
 
     canvass explain LOGDIR --format json | jq .leaderships
     """
-    from canvass.explanation.report import explain as explain_timeline
+    from canvass.explanation.explanation import explain as explain_timeline
 
     need_run_or_logs(source)
     settings = read_settings(setting)
@@ -92,7 +92,7 @@ def explain(
         shown = counted(len(found.elections), "election")
         raise CommandError(f"--election {election}: the logs show {shown}")
     if html is not None:
-        from canvass.explanation.report import to_html
+        from canvass.explanation.explanation import to_html
 
         write_file(html, to_html(found, source.absolute().name))
     emit(output, found, lambda: _show_part(found, election, member, source))
@@ -140,7 +140,7 @@ def _next_command(source: Path) -> str:
 
 def show(console: Console, found: Explanation) -> None:
     """Print the short answer."""
-    from canvass.explanation.report import time_without_leader, written_by
+    from canvass.explanation.explanation import time_without_leader, written_by
 
     span = shown_ns(found.end_ns - found.begin_ns)
     console.print(
@@ -190,7 +190,7 @@ def show(console: Console, found: Explanation) -> None:
 
 
 def _show_clocks(console: Console, found: Explanation) -> None:
-    from canvass.explanation.report import clocks_apart
+    from canvass.explanation.explanation import clocks_apart
 
     if apart := clocks_apart(found):
         console.print(apart)

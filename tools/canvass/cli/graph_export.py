@@ -36,7 +36,7 @@ from canvass.cli.output import (
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.corpus.edges import GraphCoverage
+    from canvass.corpus.graph_coverage import GraphCoverage
     from canvass.graph.diff import ActionDiff, EdgeSample
     from canvass.graph.folders import Rows
     from canvass.graph.view import StateGraph, Tree
@@ -181,7 +181,7 @@ def coverage(
     output: Output = Format.HUMAN,
 ) -> None:
     """Show which steps of a member's graph some runs take, and which they never take."""
-    from canvass.corpus.edges import covered_by
+    from canvass.corpus.graph_coverage import covered_by
     from canvass.graph.artifact import MemberView
     from canvass.graph.open import open_view
 
@@ -387,7 +387,7 @@ def grow(
     before = 0 if base is None else len(base.keys)
     said = (
         f"{counted(counts.runs, 'run')}, {counted(counts.distinct_steps, 'distinct step')},"
-        f" of which {counts.found_in_graph:,} were known; {len(made.keys):,} steps"
+        f" of which {counts.found_in_table:,} were known; {len(made.keys):,} steps"
         f" and reduced forms in {table}"
     )
     report = GrowReport(counts.distinct_steps, before, len(made.keys))

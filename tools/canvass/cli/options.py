@@ -114,7 +114,7 @@ _IMPORT: Final = (
 _ONE_OF: Final = "folders of event logs of Aeron: name one of them, such as `{command} {first}`"
 
 
-class Kind(Enum):
+class PathKind(Enum):
     """The kind of a path; its value is the reason for a refusal, with the right command."""
 
     ABSENT = "there is no such file or folder"
@@ -146,53 +146,60 @@ class Kind(Enum):
 
 
 _FILE_OF: Final = {
-    "run.json": Kind.RUN,
-    "manifest.json": Kind.GRAPH,
-    "summary.json": Kind.REPORT,
+    "run.json": PathKind.RUN,
+    "manifest.json": PathKind.GRAPH,
+    "summary.json": PathKind.REPORT,
 }
 """The file that identifies a folder of each kind."""
-_FOLDERS: Final = {Kind.LOG_FOLDERS, Kind.RUN_FOLDERS}
+_FOLDERS: Final = {PathKind.LOG_FOLDERS, PathKind.RUN_FOLDERS}
 _NEITHER: Final = {
-    *(Kind.ABSENT, Kind.BROKEN_LINK, Kind.SPECIAL, Kind.REPORT, Kind.GRAPH, Kind.LOG_FOLDERS),
-    Kind.RUN_FILE,
+    *(
+        PathKind.ABSENT,
+        PathKind.BROKEN_LINK,
+        PathKind.SPECIAL,
+        PathKind.REPORT,
+        PathKind.GRAPH,
+        PathKind.LOG_FOLDERS,
+    ),
+    PathKind.RUN_FILE,
 }
-_NO_RUN: Final = _NEITHER | {Kind.LOGS, Kind.LOG_FILE, Kind.FILE}
-_NO_LOG: Final = _NEITHER | {Kind.RUN, Kind.DATA_SET}
+_NO_RUN: Final = _NEITHER | {PathKind.LOGS, PathKind.LOG_FILE, PathKind.FILE}
+_NO_LOG: Final = _NEITHER | {PathKind.RUN, PathKind.DATA_SET}
 
 
-def kind_of(path: Path) -> Kind:
+def kind_of(path: Path) -> PathKind:
     """Give the kind of a path."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
         with suppress(OSError):  # A name may be too long.
             if path.is_symlink():
-                return Kind.BROKEN_LINK
-        return Kind.ABSENT
+                return PathKind.BROKEN_LINK
+        return PathKind.ABSENT
     if stat.S_ISDIR(mode):
         return _folder_kind(path)
     if not stat.S_ISREG(mode):
-        return Kind.SPECIAL
+        return PathKind.SPECIAL
     if _is_log(path):
-        return Kind.LOG_FILE
+        return PathKind.LOG_FILE
     if path.name == "run.json" or (path.name.startswith("member-") and ".ndjson" in path.name):
-        return Kind.RUN_FILE
-    return Kind.DATA_SET if path.suffix == ".parquet" else Kind.FILE
+        return PathKind.RUN_FILE
+    return PathKind.DATA_SET if path.suffix == ".parquet" else PathKind.FILE
 
 
-def _folder_kind(path: Path) -> Kind:
+def _folder_kind(path: Path) -> PathKind:
     names = _names(path)
     known = next((kind for name, kind in _FILE_OF.items() if name in names), None)
     if known is not None:
         return known
     if any(map(_is_log, names)):
-        return Kind.LOGS
+        return PathKind.LOGS
     folders = _folders(path)
     if folders and all(any(map(_is_log, _names(folder))) for folder in folders):
-        return Kind.LOG_FOLDERS
+        return PathKind.LOG_FOLDERS
     if folders and all((folder / "run.json").is_file() for folder in folders):
-        return Kind.RUN_FOLDERS
-    return Kind.FOLDER
+        return PathKind.RUN_FOLDERS
+    return PathKind.FOLDER
 
 
 def _is_log(path: str | Path) -> bool:
@@ -229,7 +236,7 @@ def need_runs(paths: Iterable[Path], command: str, *, logs: bool = False) -> Non
     CommandError
         For the first path that cannot hold runs, with the right command for that path.
     """
-    _refuse(paths, _NO_RUN - ({Kind.LOGS, Kind.LOG_FOLDERS} if logs else set()), command)
+    _refuse(paths, _NO_RUN - ({PathKind.LOGS, PathKind.LOG_FOLDERS} if logs else set()), command)
 
 
 def need_logs(paths: Iterable[Path]) -> None:
@@ -253,9 +260,9 @@ def need_log_folder(path: Path) -> None:
     """
     _refuse(
         [path],
-        _NO_LOG | {Kind.LOG_FILE, Kind.FILE},
+        _NO_LOG | {PathKind.LOG_FILE, PathKind.FILE},
         "canvass watch",
-        RUN_FILE=Kind.RUN_FILE.value.replace("{command}", "canvass verify"),
+        RUN_FILE=PathKind.RUN_FILE.value.replace("{command}", "canvass verify"),
         LOG_FOLDERS=_ONE_OF,
         LOG_FILE="a file: name the folder of the members' logs, `{command} {folder}`",
         FILE="a file: name the folder of the members' logs",
@@ -272,7 +279,7 @@ def need_run_or_logs(path: Path) -> None:
     """
     _refuse(
         [path],
-        _NEITHER | {Kind.RUN_FOLDERS, Kind.DATA_SET},
+        _NEITHER | {PathKind.RUN_FOLDERS, PathKind.DATA_SET},
         "canvass explain",
         LOG_FOLDERS=_ONE_OF,
     )
@@ -288,14 +295,16 @@ def need_disks(paths: Iterable[Path]) -> None:
     """
     _refuse(
         paths,
-        {Kind.RUN, Kind.RUN_FILE, Kind.LOG_FILE, Kind.REPORT, Kind.FILE},
+        {PathKind.RUN, PathKind.RUN_FILE, PathKind.LOG_FILE, PathKind.REPORT, PathKind.FILE},
         "canvass verify",
         LOG_FILE="an event log of Aeron, not a disk: `canvass explain {folder}` explains it",
         FILE="a file: name the folder of a member's disk, or the folder of all members' disks",
     )
 
 
-def _refuse(paths: Iterable[Path], kinds: Collection[Kind], command: str, **reasons: str) -> None:
+def _refuse(
+    paths: Iterable[Path], kinds: Collection[PathKind], command: str, **reasons: str
+) -> None:
     """Refuse paths of some kinds; ``reasons`` replace the values of kinds, by their names."""
     for path in paths:
         kind = kind_of(path)

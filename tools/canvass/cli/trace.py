@@ -23,13 +23,13 @@ from canvass.cli.output import (
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.conformance.diagnose import LoadedRun
+    from canvass.conformance.diagnose import RunColumns
     from canvass.conformance.verdict import Divergence
     from canvass.lanes.model import Diagram
     from canvass.lanes.of_run import RunLanes
 
 
-def open_run(path: Path, run_id: str | None) -> LoadedRun:
+def open_run(path: Path, run_id: str | None) -> RunColumns:
     """Read a whole run.
 
     Parameters

@@ -25,7 +25,7 @@ from canvass.cli.output import (
 
 if TYPE_CHECKING:
     from canvass.conformance.check import Progress
-    from canvass.conformance.refused_step import Explanation
+    from canvass.conformance.refused_step import RefusedStep
     from canvass.conformance.screen import Unit
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
@@ -256,8 +256,8 @@ def _page(found: CorpusVerdict, lookup: StepLookup, file: Path | None) -> str:
 
 def _who_led(found: CorpusVerdict) -> list[str]:
     """Give the sections on leaders and elections, if one run of bounded size was checked."""
+    from canvass.explanation.explanation import explain, sections
     from canvass.explanation.reading import read
-    from canvass.explanation.report import explain, sections
     from canvass.traces.run import RUN_FILE
 
     if len(found.runs) != 1 or not 0 < found.runs[0].events <= _MAX_EXPLAINED:
@@ -269,16 +269,19 @@ def _who_led(found: CorpusVerdict) -> list[str]:
     return list(sections(explain(timeline, states)))
 
 
-def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[Explanation]:
+def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep]:
     """Explain the first divergence of each run, up to `MAX_REPORTS`."""
     from canvass.conformance.diagnose import load
-    from canvass.conformance.refused_step import explain
+    from canvass.conformance.refused_step import explain_refusal
 
     wrong = [run for run in runs if run.divergences][:MAX_REPORTS]
-    return [explain(load(Path(run.path), run.run_id), run.divergences[0], lookup) for run in wrong]
+    return [
+        explain_refusal(load(Path(run.path), run.run_id), run.divergences[0], lookup)
+        for run in wrong
+    ]
 
 
-def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explanation]) -> None:
+def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[RefusedStep]) -> None:
     from rich.text import Text
 
     from canvass.conformance.report import (

@@ -33,9 +33,9 @@ from canvass.cli.output import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from canvass.explanation.explanation import Explanation
     from canvass.explanation.followed_logs import FollowedLogs
     from canvass.explanation.picture import News, Picture
-    from canvass.explanation.report import Explanation
     from canvass.explanation.risks import RiskReport
     from canvass.traces.releases import LogReleases
 
@@ -164,7 +164,7 @@ def watch(
 def _look_once(logs: Path, settings: dict[str, int], check: LiveCheck | None) -> int:
     """Show the logs as they are, and check them if asked to."""
     from canvass.cli.explain import read_timeline, show
-    from canvass.explanation.report import explain
+    from canvass.explanation.explanation import explain
 
     console = result_console()
     timeline, _, _ = read_timeline(logs, infer=False)
@@ -279,7 +279,7 @@ def _revision_of(found: Explanation | None) -> str:
 
 def _say_releases(state: Watch, display: Display) -> None:
     """Write which releases the logs name, once, and again when a member has another one."""
-    from canvass.explanation.report import written_by
+    from canvass.explanation.explanation import written_by
 
     found = state.picture.explanation
     if found is None or found.releases in (None, state.releases):
@@ -350,8 +350,8 @@ def _run(command: str | None, reason: str) -> None:
 
 def _screen(state: Watch) -> str:
     """The picture, short enough for a terminal."""
+    from canvass.explanation.explanation import clocks_apart, time_without_leader, written_by
     from canvass.explanation.leaderships import sentence_of
-    from canvass.explanation.report import clocks_apart, time_without_leader, written_by
     from canvass.traces.counts import counted
 
     found, totals = state.picture.explanation, state.picture.totals

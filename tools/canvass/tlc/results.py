@@ -257,7 +257,7 @@ _HEAP_EXHAUSTED: Final = re.compile(r"GC overhead limit exceeded|Java heap space
 _HEAP_HINT: Final = "Java ran out of memory: raise heap_mib."
 
 
-class Verdict:
+class ResultBuilder:
     """Makes the result of a run from its events. It keeps no user output.
 
     Parameters

@@ -27,11 +27,11 @@ from canvass.tlc.events import Event, UserOutput
 from canvass.tlc.output import OutputReader
 from canvass.tlc.parse import join_values
 from canvass.tlc.programs import Jar, Java, clean_environment, find_jar, find_java
-from canvass.tlc.results import OUTPUT_LINES, CheckResult, Outcome, Verdict
+from canvass.tlc.results import OUTPUT_LINES, CheckResult, Outcome, ResultBuilder
 from canvass.tlc.values import Value
 from canvass.tlc.workspace import TlcOptions, prepare
 
-_GUARD = Path(__file__).with_name("guard.py")
+_CHILD_PROCESS = Path(__file__).with_name("child_process.py")
 
 
 class TlcRun(Iterator[Event]):
@@ -72,7 +72,7 @@ class TlcRun(Iterator[Event]):
         self.argv = tuple(self._workspace.argv)
         self.foreign_lines: deque[str] = deque(maxlen=OUTPUT_LINES)
         self._reader = OutputReader()
-        self._verdict = Verdict(self._workspace.config.properties)
+        self._builder = ResultBuilder(self._workspace.config.properties)
         self._stderr: deque[str] = deque(maxlen=OUTPUT_LINES)
         self._lock = threading.Lock()
         self._stopped: Outcome | None = None
@@ -188,7 +188,7 @@ class TlcRun(Iterator[Event]):
             for raw in process.stdout:
                 line = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
                 for event in self._reader.feed(line):
-                    self._verdict.add(event)
+                    self._builder.add(event)
                     yield event
             ended = True
         finally:
@@ -204,7 +204,7 @@ class TlcRun(Iterator[Event]):
             self._settle(process.returncode)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-I", "-S", str(_GUARD), *self.argv]
+        command = [sys.executable, "-I", "-S", str(_CHILD_PROCESS), *self.argv]
         with self._lock:
             try:
                 self._process = subprocess.Popen(
@@ -225,7 +225,7 @@ class TlcRun(Iterator[Event]):
         if self._result is not None:
             return
         self._workspace.close()
-        self._result = self._verdict.result(
+        self._result = self._builder.result(
             exit_code=exit_code,
             stopped=self._stopped,
             seconds=time.monotonic() - self._started_s if self._started_s else 0.0,

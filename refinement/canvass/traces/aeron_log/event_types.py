@@ -22,8 +22,8 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import (
     NULL_NAME,
     ClusterEvent,
-    Kind,
     LogRecord,
+    Notation,
     ProcessStart,
     Start,
 )
@@ -84,15 +84,15 @@ def release_of(record: LogRecord) -> Release | None:
 
 
 CONSTANTS: Final = {
-    Kind.ELECTION_STATES: frozenset([*(state.value for state in ElectionState), NULL_NAME]),
-    Kind.ROLES: frozenset([*(role.value for role in Role), NULL_NAME]),
-    Kind.MODULE_STATES: frozenset(
+    Notation.ELECTION_STATES: frozenset([*(state.value for state in ElectionState), NULL_NAME]),
+    Notation.ROLES: frozenset([*(role.value for role in Role), NULL_NAME]),
+    Notation.MODULE_STATES: frozenset(
         ["INIT", "ACTIVE", "SUSPENDED", "SNAPSHOT", "QUITTING", "TERMINATING", "CLOSED", NULL_NAME]
     ),
 }
 """The known constants of each kind. A line with another constant is damaged."""
 
-PAIRS: Final = frozenset({*CONSTANTS, Kind.NAMES})
+PAIRS: Final = frozenset({*CONSTANTS, Notation.NAMES})
 """Kinds that fill two fields of the record, the old and the new one."""
 
 
@@ -110,7 +110,7 @@ class Field(NamedTuple):
     """
 
     log_name: str
-    kind: Kind
+    kind: Notation
     since: Release = OLDEST
 
 
@@ -178,12 +178,12 @@ LATER_FIELDS: Final[dict[type[ClusterEvent], dict[str, Release]]] = {
 """Fields that the oldest release with the event does not print, each with the first that does."""
 
 
-def _kind(hint: object) -> Kind:
+def _kind(hint: object) -> Notation:
     """How a value is written, as the type of its field says."""
     for part in (hint, *get_args(hint)):
         if hasattr(part, "__metadata__"):
-            return Kind(part.__metadata__[0])
-    return Kind.BOOL if hint is bool else Kind.INT
+            return Notation(part.__metadata__[0])
+    return Notation.BOOL if hint is bool else Notation.INT
 
 
 def _row(record: type[ClusterEvent]) -> EventType:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_log.errors import LineProblem, LogCode, shown
 from canvass.traces.aeron_log.event_types import (
     ALIASES,
@@ -25,13 +26,7 @@ from canvass.traces.aeron_log.event_types import (
     Field,
     Release,
 )
-from canvass.traces.aeron_log.records import (
-    NULL_VALUE,
-    ClusterEvent,
-    Kind,
-    ProcessStart,
-    Start,
-)
+from canvass.traces.aeron_log.records import ClusterEvent, Notation, ProcessStart, Start
 from canvass.traces.limits import MAX_INT, MIN_INT
 
 NS_PER_S: Final = 1_000_000_000
@@ -109,39 +104,39 @@ def _text(text: str, column: int) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-_READ: Final[dict[Kind, Callable[[str, int], object]]] = {
-    Kind.INT: _int,
-    Kind.BOOL: _bool,
-    Kind.FLAGS: _flags,
-    Kind.VERSION: _version,
-    Kind.NAME: _name,
-    Kind.TEXT: _text,
-    Kind.REASON: _text,
+_READ: Final[dict[Notation, Callable[[str, int], object]]] = {
+    Notation.INT: _int,
+    Notation.BOOL: _bool,
+    Notation.FLAGS: _flags,
+    Notation.VERSION: _version,
+    Notation.NAME: _name,
+    Notation.TEXT: _text,
+    Notation.REASON: _text,
 }
 
 _G1: Final = {
-    Kind.INT: rf"({_INT})",
-    Kind.BOOL: r"(true|false)",
-    Kind.FLAGS: r"0b([01]{8})",
-    Kind.VERSION: r"([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|[0-9]{1,9})",
-    Kind.NAME: rf"({_NAME})",
-    Kind.TEXT: r'([^" ]*)',
-    Kind.REASON: r'"(.*)"',
+    Notation.INT: rf"({_INT})",
+    Notation.BOOL: r"(true|false)",
+    Notation.FLAGS: r"0b([01]{8})",
+    Notation.VERSION: r"([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|[0-9]{1,9})",
+    Notation.NAME: rf"({_NAME})",
+    Notation.TEXT: r'([^" ]*)',
+    Notation.REASON: r'"(.*)"',
 }
-_G2: Final = {**_G1, Kind.FLAGS: r"([0-9]{1,3})", Kind.TEXT: r'"([^"]*)"'}
+_G2: Final = {**_G1, Notation.FLAGS: r"([0-9]{1,3})", Notation.TEXT: r'"([^"]*)"'}
 
 
 def _version_fast(text: str) -> int:
     return _version(text, 0)
 
 
-_CONVERT: Final[dict[Kind, Callable[[str], object]]] = {
-    Kind.INT: int,
-    Kind.BOOL: "true".__eq__,
-    Kind.VERSION: _version_fast,
-    Kind.NAME: str,
-    Kind.TEXT: str,
-    Kind.REASON: str,
+_CONVERT: Final[dict[Notation, Callable[[str], object]]] = {
+    Notation.INT: int,
+    Notation.BOOL: "true".__eq__,
+    Notation.VERSION: _version_fast,
+    Notation.NAME: str,
+    Notation.TEXT: str,
+    Notation.REASON: str,
 }
 
 
@@ -149,7 +144,7 @@ def _binary(text: str) -> int:
     return int(text, 2)
 
 
-def _pattern(row: EventType, parts: dict[Kind, str], built_in: bool) -> re.Pattern[str]:
+def _pattern(row: EventType, parts: dict[Notation, str], built_in: bool) -> re.Pattern[str]:
     """The pattern of a whole line, as the agent or the built-in logger prints it.
 
     The first two groups are the seconds and the nanoseconds of the stamp.
@@ -177,7 +172,7 @@ def _converters(row: EventType, flags: Callable[[str], object]) -> list[Callable
         if field.kind in PAIRS:
             found += [str, str]
         else:
-            found.append(flags if field.kind is Kind.FLAGS else _CONVERT[field.kind])
+            found.append(flags if field.kind is Notation.FLAGS else _CONVERT[field.kind])
     return found
 
 

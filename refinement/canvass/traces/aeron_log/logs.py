@@ -14,11 +14,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode, joined
 from canvass.traces.aeron_log.incarnations import LineCounts
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
-    NULL_VALUE,
     SENDER_FIELDS,
     ClusterEvent,
     ElectionStateChange,

@@ -1,10 +1,10 @@
 """The records of event logs: one class for each event of Aeron's cluster component.
 
 A class has the name of its event: ``NewElection`` is ``NEW_ELECTION``. Its fields are the values of
-a line, in the order of the line, each with the way in which it is written (`Kind`). `event_types`
-has the releases that print an event, and the names in the log that differ from the fields. Fields
-of a consensus message have the message's SBE names in snake_case. ``member_id`` is always the
-member that wrote the line: for a message its *receiver*.
+a line, in the order of the line, each with the way in which it is written (`Notation`).
+`event_types` has the releases that print an event, and the names in the log that differ from the
+fields. Fields of a consensus message have the message's SBE names in snake_case. ``member_id`` is
+always the member that wrote the line: for a message its *receiver*.
 
 The classes are left out of garbage collection: their fields are numbers and texts, which cannot
 form cycles.
@@ -18,8 +18,7 @@ from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
-NULL_VALUE: Final = -1
-"""The null of terms, positions and ids. A field that the release does not print is None."""
+from canvass.cluster.messages import NULL_VALUE
 
 FRAME_ALIGNMENT: Final = 32
 """An entry of a log, and so each position of a log, begins at a multiple of this. Source:
@@ -30,7 +29,7 @@ NULL_NAME: Final = "null"
 """The state before the first one, as Aeron prints it."""
 
 
-class Kind(Enum):
+class Notation(Enum):
     """How a value is written."""
 
     INT = "decimal, signed 64-bit"
@@ -46,15 +45,15 @@ class Kind(Enum):
     NAMES = "likewise, of any enum"
 
 
-Version: TypeAlias = Annotated[int, Kind.VERSION]
-Flags: TypeAlias = Annotated[int, Kind.FLAGS]
-Name: TypeAlias = Annotated[str, Kind.NAME]
-Text: TypeAlias = Annotated[str, Kind.TEXT]
-Reason: TypeAlias = Annotated[str, Kind.REASON]
-ElectionStateName: TypeAlias = Annotated[str, Kind.ELECTION_STATES]
-RoleName: TypeAlias = Annotated[str, Kind.ROLES]
-ModuleStateName: TypeAlias = Annotated[str, Kind.MODULE_STATES]
-StateName: TypeAlias = Annotated[str, Kind.NAMES]
+Version: TypeAlias = Annotated[int, Notation.VERSION]
+Flags: TypeAlias = Annotated[int, Notation.FLAGS]
+Name: TypeAlias = Annotated[str, Notation.NAME]
+Text: TypeAlias = Annotated[str, Notation.TEXT]
+Reason: TypeAlias = Annotated[str, Notation.REASON]
+ElectionStateName: TypeAlias = Annotated[str, Notation.ELECTION_STATES]
+RoleName: TypeAlias = Annotated[str, Notation.ROLES]
+ModuleStateName: TypeAlias = Annotated[str, Notation.MODULE_STATES]
+StateName: TypeAlias = Annotated[str, Notation.NAMES]
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):

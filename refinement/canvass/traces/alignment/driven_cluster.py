@@ -38,7 +38,7 @@ from canvass.traces.alignment.driven_member import (
     term_of,
 )
 from canvass.traces.alignment.moves import PROCESS_END, Move, receive
-from canvass.traces.alignment.replay import UNBOUNDED, Bounds, Step, leads_closed
+from canvass.traces.alignment.replay import UNBOUNDED, PositionBounds, Step, leads_closed
 from canvass.traces.alignment.windows import SLOTS, Windows, positions_in
 
 _CLOSED: Final = ElectionState.CLOSED
@@ -360,7 +360,7 @@ class DrivenCluster:
         before = channel.sent[channel.consumed][0] if self._in_flight(i, j) else UNBOUNDED
         return [one for one in channel.unclaimed if channel.last < one[0] < before]
 
-    def _limit(self, live: DrivenMember, bounds: Bounds) -> Bounds:
+    def _limit(self, live: DrivenMember, bounds: PositionBounds) -> PositionBounds:
         """The upper bounds of a leader's positions. None exceeds the position in a message that the
         leader has still to send.
         """
@@ -389,7 +389,7 @@ class DrivenCluster:
             announced = channel.pending(NewLeadershipTerm, term)
             published = min(published, _said(announced, "log_position", s.publication_position))
             committed = min(committed, _said(announced, "commit_position", s.commit_position))
-        return Bounds(min(bounds.recorded_position, published), committed, published)
+        return PositionBounds(min(bounds.recorded_position, published), committed, published)
 
     def _append(self, live: DrivenMember, path: list[Step]) -> bool:
         """Make silent steps the next ones of a member, after the steps of others that they need.

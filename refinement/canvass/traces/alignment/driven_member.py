@@ -24,7 +24,7 @@ from canvass.cluster.messages import (
 )
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.moves import TICKS, Move
-from canvass.traces.alignment.replay import UNBOUNDED, Bounds, Step
+from canvass.traces.alignment.replay import UNBOUNDED, PositionBounds, Step
 from canvass.traces.alignment.windows import Windows, keeps_phase, positions_in
 from canvass.traces.limits import MAX_ID_DIGITS
 
@@ -166,7 +166,7 @@ class DrivenMember:
 
     windows: Windows
     on_send: Callable[[int, int, Message, int], None]
-    limit: Callable[[DrivenMember, Bounds], Bounds]
+    limit: Callable[[DrivenMember, PositionBounds], PositionBounds]
     frontier: int = -1
     emitted: list[RunStep] = field(default_factory=list)
     published: dict[int, int] = field(default_factory=dict)
@@ -184,10 +184,10 @@ class DrivenMember:
         self.state = self.windows.trajectory.before
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> PositionBounds:
         """The present upper bounds of its positions."""
         bounds = self.windows.bounds
-        return self.limit(self, bounds[max(self.frontier, 0)] if bounds else Bounds())
+        return self.limit(self, bounds[max(self.frontier, 0)] if bounds else PositionBounds())
 
     def next_step(self) -> Step | None:
         """The next step of its trajectory, or None at its end."""
@@ -288,7 +288,7 @@ class DrivenMember:
         return []
 
     def _preparing(
-        self, s: Member, m: Message, bounds: Bounds, received: Callable[[], list[Move]]
+        self, s: Member, m: Message, bounds: PositionBounds, received: Callable[[], list[Move]]
     ) -> Iterator[Move]:
         """Silent steps that may be needed before a message is sent: positions grow to those in the
         message, and messages are received.

@@ -420,7 +420,7 @@ def _missing(names: list[str]) -> str:
     return "missing: " + " and ".join(names) if names else ""
 
 
-class Bounds(Struct):
+class PositionBounds(Struct):
     """Upper bounds of a member's positions in one state, by the names that the state has for them.
 
     Parameters
@@ -438,17 +438,17 @@ class Bounds(Struct):
     written: int = NULL_VALUE
 
 
-def upper_bounds(trajectory: Trajectory) -> list[Bounds]:
+def upper_bounds(trajectory: Trajectory) -> list[PositionBounds]:
     """The upper bounds after each step. The steps that follow decide them."""
     steps = trajectory.steps
-    bounds: list[Bounds] = []
+    bounds: list[PositionBounds] = []
     recorded = committed = copied = UNBOUNDED
     for index in range(len(steps) - 1, -1, -1):
         step, s = steps[index], steps[index].state
         if s.election_state is not ElectionState.FOLLOWER_LOG_REPLICATION:
             copied = s.append_position
         bounds.append(
-            Bounds(
+            PositionBounds(
                 max(recorded, s.recorded_position),
                 max(committed, s.commit_position),
                 append_position=copied,
@@ -486,7 +486,7 @@ def _most_copied(step: Step) -> int:
     return m.log_position if m.log_leadership_term_id == s.log_leadership_term_id else UNBOUNDED
 
 
-def _note_written(steps: list[Step], bounds: list[Bounds]) -> None:
+def _note_written(steps: list[Step], bounds: list[PositionBounds]) -> None:
     """Note how far leaders must have written: as far as followers reported in the same term."""
     term, written = NULL_VALUE, NULL_VALUE
     for step, bound in zip(steps, bounds, strict=True):

@@ -34,7 +34,7 @@ from canvass.traces.alignment.channel_matching import (
 )
 from canvass.traces.alignment.completeness import IN_STEP_NS
 from canvass.traces.alignment.moves import PROCESS_END, Move, receive
-from canvass.traces.alignment.replay import Bounds, Step
+from canvass.traces.alignment.replay import PositionBounds, Step
 from canvass.traces.alignment.windows import (
     SLOTS,
     Windows,
@@ -149,7 +149,7 @@ def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
     for _ in range(LAST_LINES + 1):
         following = []
         for state in level:
-            for s in one.with_numbers(state, Bounds(), m):
+            for s in one.with_numbers(state, PositionBounds(), m):
                 tried = [*one.sending(s, type(m)), *one.inferred_receipts(s, to, m, _ASKING)]
                 taken = (one.moves.take(s, action, given) for action, given in tried)
                 if any(sends_message(outcome, to, m) >= 0 for outcome in taken):

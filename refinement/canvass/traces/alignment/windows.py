@@ -49,7 +49,7 @@ from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, TICKS, Move, Moves, receive
 from canvass.traces.alignment.replay import (
     UNBOUNDED,
-    Bounds,
+    PositionBounds,
     Step,
     Trajectory,
     heard_of,
@@ -443,7 +443,7 @@ class Windows:
                 # All is copied, and the archive has not said yet that the copy has ended.
                 yield action, Input(interval=True, position=s.recorded_position)
 
-    def with_numbers(self, s: Member, bounds: Bounds, m: Message) -> list[Member]:
+    def with_numbers(self, s: Member, bounds: PositionBounds, m: Message) -> list[Member]:
         """The variants of a state whose open positions are those of a message, within bounds."""
         if isinstance(m, StopCatchup):
             if s.publication_position < bounds.written:

@@ -333,13 +333,13 @@ export interface Comparison {
 }
 
 /** A member's election states over a run. */
-export interface MemberStrip {
+export interface MemberTimeline {
   readonly id: number;
   readonly segments: readonly Segment[];
 }
 
 /** A restart, a fault, a gap or a divergence. */
-export interface StripMark {
+export interface TimelineMark {
   readonly number: number;
   readonly member: number;
   readonly kind: string;
@@ -347,10 +347,10 @@ export interface StripMark {
 }
 
 /** Election states, leaderships and marks of a whole run. */
-export interface RunStrip {
+export interface RunTimeline {
   readonly total: number;
-  readonly members: readonly MemberStrip[];
-  readonly marks: readonly StripMark[];
+  readonly members: readonly MemberTimeline[];
+  readonly marks: readonly TimelineMark[];
   readonly bands: readonly LeaderBand[];
   readonly times: readonly TimeMark[];
   readonly leftOut: number;

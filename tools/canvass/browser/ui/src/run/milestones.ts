@@ -1,6 +1,6 @@
 // The milestones of a run: leaderships, restarts, faults, gaps and divergences.
 
-import type { RunStrip, RunView } from "../api/types";
+import type { RunTimeline, RunView } from "../api/types";
 
 export interface Milestone {
   readonly number: number;
@@ -10,16 +10,16 @@ export interface Milestone {
 
 const LED = "LEADER_READY";
 
-export function milestonesOf(run: RunView, strip: RunStrip | undefined): readonly Milestone[] {
+export function milestonesOf(run: RunView, timeline: RunTimeline | undefined): readonly Milestone[] {
   const found: Milestone[] = [];
-  for (const member of strip?.members ?? []) {
+  for (const member of timeline?.members ?? []) {
     for (const segment of member.segments) {
       if (segment.electionState === LED) {
         found.push({ number: segment.start, text: `member ${member.id} becomes leader`, kind: "leader" });
       }
     }
   }
-  for (const mark of strip?.marks ?? []) {
+  for (const mark of timeline?.marks ?? []) {
     found.push({
       number: mark.number,
       text: `${mark.kind.toLowerCase()} of member ${mark.member}${mark.text ? `: ${mark.text}` : ""}`,
@@ -34,7 +34,7 @@ export function milestonesOf(run: RunView, strip: RunStrip | undefined): readonl
 }
 
 /** The event at which the page opens: the first divergence, else the election of the first leader. */
-export function startOf(run: RunView, strip: RunStrip | undefined): number {
+export function startOf(run: RunView, timeline: RunTimeline | undefined): number {
   if (run.divergence) return run.divergence.eventNumber;
-  return milestonesOf(run, strip).find((one) => one.kind === "leader")?.number ?? 0;
+  return milestonesOf(run, timeline).find((one) => one.kind === "leader")?.number ?? 0;
 }

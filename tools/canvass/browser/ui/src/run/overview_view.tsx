@@ -2,18 +2,18 @@
 
 import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { MembersAt, Overview, RunStrip, RunView } from "../api/types";
+import type { MembersAt, Overview, RunTimeline, RunView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
 import { Awaited } from "../parts/note";
 import { plural } from "../words/visible";
-import { DistanceStrip } from "./distance_strip";
+import { DistanceChart } from "./distance_chart";
 import { useEventAt } from "./event_at";
 import { Machine } from "./machine";
 import { moveOf } from "./machine_layout";
 
 export function OverviewView(
-  { run, strip, at }: { run: RunView; strip: RunStrip | undefined; at: number },
+  { run, timeline, at }: { run: RunView; timeline: RunTimeline | undefined; at: number },
 ) {
   const [all, setAll] = useState(false);
   const overview = useQuery<Overview>(apiPath(["overview"]));
@@ -44,7 +44,7 @@ export function OverviewView(
                 {all ? "Hide" : "Show"} {plural(further, "further change")} <kbd>e</kbd>
               </button>
             </div>
-            <DistanceStrip run={run} strip={strip} at={at} />
+            <DistanceChart run={run} timeline={timeline} at={at} />
             <MemberList now={now.data} />
           </div>
         );

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { NextChange, RunStrip, RunView, SourceInfo } from "../api/types";
+import type { NextChange, RunTimeline, RunView, SourceInfo } from "../api/types";
 import { askOnce, useQuery } from "../api/use_query";
 import type { Place } from "../route/place";
 import { ExportMenu } from "../exports/export_menu";
@@ -71,9 +71,9 @@ function Loaded(
 ) {
   const last = Math.max(0, run.events - 1);
   const asked = Number(query["at"]);
-  const whole = useQuery<RunStrip>(apiPath(["run", run.id, "strip"]));
-  const strip = whole.data;
-  const start = startOf(run, strip);
+  const whole = useQuery<RunTimeline>(apiPath(["run", run.id, "timeline"]));
+  const timeline = whole.data;
+  const start = startOf(run, timeline);
   const at = clamp(query["at"] !== undefined && Number.isInteger(asked) ? asked : start, 0, last);
   const view = VIEWS.find((one) => one.id === query["view"])?.id ?? "story";
   const [said, setSaid] = useState("");
@@ -111,8 +111,8 @@ function Loaded(
     return () => clearTimeout(timer);
   }, [playing, at]);
 
-  const milestones = useMemo(() => milestonesOf(run, strip), [run, strip]);
-  const placed = query["at"] !== undefined || strip !== undefined || whole.error !== undefined;
+  const milestones = useMemo(() => milestonesOf(run, timeline), [run, timeline]);
+  const placed = query["at"] !== undefined || timeline !== undefined || whole.error !== undefined;
   const toMark = (next: boolean): void => {
     const found = next
       ? milestones.find((one) => one.number > at) : milestones.findLast((one) => one.number < at);
@@ -138,7 +138,7 @@ function Loaded(
     run: () => show({ view: one.id }, false),
   })));
 
-  // The strip decides at which event to begin; another event shown before would flicker.
+  // The timeline decides at which event to begin; another event shown before would flicker.
   if (!placed) return <p class="waiting" role="status">Loading the run …</p>;
   return (
     <>
@@ -169,14 +169,14 @@ function Loaded(
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
             : view === "compare" ? <CompareView run={run} open={others} other={query["other"] ?? ""} choose={(other) => show({ other, view: "compare" }, false)} show={(n) => show({ at: n })} />
             : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
-            : view === "election" ? <OverviewView run={run} strip={strip} at={at} />
+            : view === "election" ? <OverviewView run={run} timeline={timeline} at={at} />
             : <StoryView run={run} milestones={milestones} show={(n) => show({ at: n })} />}
         </section>
         <StepPane run={run} at={at} said={said} toChange={toChange} />
       </div>
       <Timeline
         run={run}
-        strip={strip}
+        timeline={timeline}
         at={at}
         playing={playing}
         play={() => setPlaying((before) => !before)}

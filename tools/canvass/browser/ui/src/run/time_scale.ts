@@ -1,7 +1,7 @@
 // The place of an event between left and right. Stretches without a change of an election state are
 // shortened: a day of quiet must not hide an election of forty steps.
 
-import type { RunStrip } from "../api/types";
+import type { RunTimeline } from "../api/types";
 
 export interface TimeScale {
   readonly place: (number: number) => number;
@@ -11,10 +11,10 @@ export interface TimeScale {
 const QUIET = 0.55; // Exponent of a stretch's length; 1 would be true to scale.
 
 /** A scale from event numbers to places between 0 and `width`, and back. */
-export function timeScale(strip: RunStrip | undefined, total: number, width: number): TimeScale {
+export function timeScale(timeline: RunTimeline | undefined, total: number, width: number): TimeScale {
   const breaks = new Set([0, Math.max(1, total)]);
-  for (const member of strip?.members ?? []) for (const one of member.segments) breaks.add(one.start);
-  for (const mark of strip?.marks ?? []) breaks.add(mark.number);
+  for (const member of timeline?.members ?? []) for (const one of member.segments) breaks.add(one.start);
+  for (const mark of timeline?.marks ?? []) breaks.add(mark.number);
   const ends = [...breaks].filter((one) => one >= 0 && one <= Math.max(1, total)).sort((a, b) => a - b);
   const places = [0];
   ends.slice(1).forEach((end, at) => {

@@ -1,19 +1,19 @@
 // Time from left to right: the members' election states, and the current event.
 
 import { useMemo, useRef } from "preact/hooks";
-import type { RunStrip, RunView } from "../api/types";
+import type { RunTimeline, RunView } from "../api/types";
 import { useSize } from "../parts/use_size";
 import { plural } from "../words/visible";
 import { useEventAt } from "./event_at";
-import { Strip, STRIP_TOP } from "./strip";
+import { TimelinePicture, TIMELINE_TOP } from "./timeline_picture";
 import { timeScale } from "./time_scale";
 
-const UNITS = 10_000; // Length of the slider: it moves by place in the strip, not by event.
+const UNITS = 10_000; // Length of the slider: it moves by place in the timeline, not by event.
 
 export function Timeline(
-  { run, strip, at, playing, play, show }: {
+  { run, timeline, at, playing, play, show }: {
     run: RunView;
-    strip: RunStrip | undefined;
+    timeline: RunTimeline | undefined;
     at: number;
     playing: boolean;
     play: () => void;
@@ -24,8 +24,8 @@ export function Timeline(
   const holder = useRef<HTMLDivElement>(null);
   const { width } = useSize(holder);
   const last = Math.max(0, run.events - 1);
-  const scale = useMemo(() => timeScale(strip, run.events, width), [strip, run.events, width]);
-  const units = useMemo(() => timeScale(strip, run.events, UNITS), [strip, run.events]);
+  const scale = useMemo(() => timeScale(timeline, run.events, width), [timeline, run.events, width]);
+  const units = useMemo(() => timeScale(timeline, run.events, UNITS), [timeline, run.events]);
   const to = (number: number): void => show(Math.min(last, Math.max(0, number)));
   return (
     <footer class="timeline" aria-label="Time">
@@ -43,12 +43,12 @@ export function Timeline(
         {event?.time ? <span class="place-time" data-time>{event.time}</span> : null}
       </div>
       <div class="timeline-track">
-        <div class="strip-names" aria-hidden="true" style={{ paddingTop: `${STRIP_TOP}px` }}>
-          {(strip?.members ?? []).map((member) => <span key={member.id}>{member.id}</span>)}
+        <div class="timeline-names" aria-hidden="true" style={{ paddingTop: `${TIMELINE_TOP}px` }}>
+          {(timeline?.members ?? []).map((member) => <span key={member.id}>{member.id}</span>)}
         </div>
-        <div class="strip-place" ref={holder}>
-          {strip && width > 0
-            ? <Strip strip={strip} run={run} at={at} width={width} scale={scale} show={to} /> : null}
+        <div class="timeline-place" ref={holder}>
+          {timeline && width > 0
+            ? <TimelinePicture timeline={timeline} run={run} at={at} width={width} scale={scale} show={to} /> : null}
           <input
             type="range"
             min={0}
@@ -59,8 +59,8 @@ export function Timeline(
             title="Quiet stretches are drawn shorter than they are"
             onInput={(input) => to(Math.floor(units.number(Number(input.currentTarget.value))))}
           />
-          {strip && strip.leftOut > 0
-            ? <p class="soft">{`${plural(strip.leftOut, "change")} of state left out of the strip`}</p> : null}
+          {timeline && timeline.leftOut > 0
+            ? <p class="soft">{`${plural(timeline.leftOut, "change")} of state left out of the timeline`}</p> : null}
         </div>
       </div>
     </footer>

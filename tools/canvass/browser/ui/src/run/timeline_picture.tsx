@@ -1,7 +1,7 @@
 // The election state of each member over the run, as coloured bars with signs.
 
 import { useMemo } from "preact/hooks";
-import type { MemberStrip, RunStrip, RunView } from "../api/types";
+import type { MemberTimeline, RunTimeline, RunView } from "../api/types";
 import { phaseOf, signOf } from "../words/election";
 import type { TimeScale } from "./time_scale";
 
@@ -10,12 +10,12 @@ const SIGN = 15;
 const CHARACTER = 5.8;
 const AXIS = 14;
 const BAND = 15;
-export const STRIP_TOP = AXIS + BAND;
+export const TIMELINE_TOP = AXIS + BAND;
 const TICK = 92; // Room for a time with milliseconds.
 
-export function Strip(
-  { strip, run, at, width, scale, show }: {
-    strip: RunStrip;
+export function TimelinePicture(
+  { timeline, run, at, width, scale, show }: {
+    timeline: RunTimeline;
     run: RunView;
     at: number;
     width: number;
@@ -23,7 +23,7 @@ export function Strip(
     show: (at: number) => void;
   },
 ) {
-  const height = STRIP_TOP + strip.members.length * ROW;
+  const height = TIMELINE_TOP + timeline.members.length * ROW;
   const diverges = run.divergence?.eventNumber;
   const middle = (number: number): number => (scale.place(number) + scale.place(number + 1)) / 2;
   const clicked = (event: MouseEvent): void => {
@@ -33,18 +33,18 @@ export function Strip(
   // From key to key, only the line at the current event is drawn again.
   const still = useMemo(() => (
     <g>
-      <Axis strip={strip} width={width} middle={middle} />
-      <Bands strip={strip} scale={scale} />
-      {strip.members.map((member, row) => (
-        <Segments key={member.id} member={member} row={row} total={strip.total} scale={scale} />
+      <Axis timeline={timeline} width={width} middle={middle} />
+      <Bands timeline={timeline} scale={scale} />
+      {timeline.members.map((member, row) => (
+        <Segments key={member.id} member={member} row={row} total={timeline.total} scale={scale} />
       ))}
-      {strip.marks.map((mark, place) => {
+      {timeline.marks.map((mark, place) => {
         // In the member's row only: a loop of errors would cover the states of all members.
-        const top = STRIP_TOP + strip.members.findIndex((one) => one.id === mark.member) * ROW;
+        const top = TIMELINE_TOP + timeline.members.findIndex((one) => one.id === mark.member) * ROW;
         return (
           <line
             key={place}
-            class={`strip-mark is-${mark.kind.toLowerCase()}`}
+            class={`timeline-mark is-${mark.kind.toLowerCase()}`}
             x1={middle(mark.number)} x2={middle(mark.number)} y1={top} y2={top + ROW}
           >
             <title>{`${mark.kind} of member ${mark.member}: ${mark.text}`}</title>
@@ -52,32 +52,32 @@ export function Strip(
         );
       })}
       {diverges === undefined ? null : (
-        <line class="strip-mark is-diverges" x1={middle(diverges)} x2={middle(diverges)} y1={0} y2={height}>
+        <line class="timeline-mark is-diverges" x1={middle(diverges)} x2={middle(diverges)} y1={0} y2={height}>
           <title>{`the first step that diverges: event ${diverges + 1}`}</title>
         </line>
       )}
     </g>
-  ), [strip, scale, width, diverges]);
+  ), [timeline, scale, width, diverges]);
   return (
-    <svg class="strip-picture" width={width} height={height} onClick={clicked} aria-hidden="true">
+    <svg class="timeline-picture" width={width} height={height} onClick={clicked} aria-hidden="true">
       {still}
-      <line class="strip-now" x1={middle(at)} x2={middle(at)} y1={0} y2={height} />
+      <line class="timeline-now" x1={middle(at)} x2={middle(at)} y1={0} y2={height} />
     </svg>
   );
 }
 
-/** Times along the strip, as many as have room. */
+/** Times along the timeline, as many as have room. */
 function Axis(
-  { strip, width, middle }: { strip: RunStrip; width: number; middle: (number: number) => number },
+  { timeline, width, middle }: { timeline: RunTimeline; width: number; middle: (number: number) => number },
 ) {
   const ticks: { x: number; time: string }[] = [];
-  for (const { number, time } of strip.times) {
+  for (const { number, time } of timeline.times) {
     const x = middle(number);
     const last = ticks.at(-1);
     if ((last === undefined || x - last.x >= TICK) && x < width - TICK / 2) ticks.push({ x, time });
   }
   return (
-    <g class="strip-axis" data-axis>
+    <g class="timeline-axis" data-axis>
       {ticks.map(({ x, time }) => (
         <g key={x}>
           <path d={`M${x} 0v${AXIS - 2}`} />
@@ -89,22 +89,22 @@ function Axis(
 }
 
 /** The leaderships, and the duration of the election before each. */
-function Bands({ strip, scale }: { strip: RunStrip; scale: TimeScale }) {
-  const timed = strip.times.length > 0; // Without times, the clock only counts.
+function Bands({ timeline, scale }: { timeline: RunTimeline; scale: TimeScale }) {
+  const timed = timeline.times.length > 0; // Without times, the clock only counts.
   return (
-    <g class="strip-bands">
-      {strip.bands.map((band, at) => {
+    <g class="timeline-bands">
+      {timeline.bands.map((band, at) => {
         const from = scale.place(band.start);
         const width = Math.max(1.5, scale.place(band.end) - from);
         const text = `${band.member} leads term ${band.term}${timed ? ` · ${band.lasted}` : ""}`;
         // A leader may not know yet that another member is elected: its band continues above the election.
-        const ends = strip.bands.slice(0, at).map((one) => one.end);
+        const ends = timeline.bands.slice(0, at).map((one) => one.end);
         const before = from - scale.place(Math.max(band.electionStart, ...ends));
         return (
           <g key={`${band.start} ${band.member}`} data-band={band.member} data-term={band.term}>
             <rect x={from} y={AXIS + 1} width={width} height={BAND - 3} rx={3} />
             <text x={from + 4} y={AXIS + BAND - 4}>{fitting(width - 6, text, `${band.member} leads t${band.term}`, `t${band.term}`)}</text>
-            <text class="strip-election" x={from - 4} y={AXIS + BAND - 4} text-anchor="end">
+            <text class="timeline-election" x={from - 4} y={AXIS + BAND - 4} text-anchor="end">
               {timed ? fitting(before - 6, `elected in ${band.election}`, band.election) : ""}
             </text>
             <title>{`member ${band.member} leads term ${band.term} for ${band.lasted}; its own election took ${band.election}`}</title>
@@ -125,7 +125,7 @@ function isLeading(one: { readonly electionState: string; readonly role: string 
 
 function Segments(
   { member, row, total, scale }: {
-    member: MemberStrip;
+    member: MemberTimeline;
     row: number;
     total: number;
     scale: TimeScale;
@@ -137,10 +137,10 @@ function Segments(
         if (segment.electionState === "" && segment.status === "") return null;
         const from = scale.place(segment.start);
         const width = scale.place(member.segments[place + 1]?.start ?? total) - from;
-        const y = STRIP_TOP + row * ROW;
+        const y = TIMELINE_TOP + row * ROW;
         if (segment.status !== "") {
           return (
-            <g key={`${segment.start} ${segment.status}`} class="strip-down" data-down={member.id}>
+            <g key={`${segment.start} ${segment.status}`} class="timeline-down" data-down={member.id}>
               <path d={`M${from} ${y + ROW / 2}h${Math.max(0.5, width)}`} />
               <text x={from + 4} y={y + ROW - 4}>{segment.status === "DOWN" ? fitting(width - 6, "down") : fitting(width - 6, "no further events", "no events")}</text>
               <title>{segment.status === "DOWN"
@@ -151,7 +151,7 @@ function Segments(
         }
         const leads = isLeading(segment);
         return (
-          <g key={segment.start} class={`strip-segment phase-${leads ? "leader" : phaseOf(segment.electionState)}${leads ? " is-leading" : ""}`}>
+          <g key={segment.start} class={`timeline-segment phase-${leads ? "leader" : phaseOf(segment.electionState)}${leads ? " is-leading" : ""}`}>
             <rect x={from} y={y + 1} width={Math.max(0.5, width - 0.5)} height={ROW - 2}>
               <title>{`member ${member.id}: ${segment.electionState}${leads ? ", it leads" : ""}, from event ${segment.start + 1}`}</title>
             </rect>

@@ -2,7 +2,7 @@
 
 import { useMemo, useRef } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { DistanceMark, Distances, RunStrip, RunView } from "../api/types";
+import type { DistanceMark, Distances, RunTimeline, RunView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useSize } from "../parts/use_size";
 import { formatRoute } from "../route/route";
@@ -18,19 +18,19 @@ const LEVEL = 14; // Height of a level, if there are few.
 const TOUCH = 11; // Largest radius of the area that can be pressed.
 const DOT = 4;
 
-export function DistanceStrip(
-  { run, strip, at }: { run: RunView; strip: RunStrip | undefined; at: number },
+export function DistanceChart(
+  { run, timeline, at }: { run: RunView; timeline: RunTimeline | undefined; at: number },
 ) {
   const { data, error } = useQuery<Distances>(apiPath(["run", run.id, "distances"]));
   if (error) return <p class="soft" role="alert">{error.message}</p>;
   if (!data || data.moments.length === 0) return null;
-  return <Drawn run={run} strip={strip} at={at} distances={data} />;
+  return <Drawn run={run} timeline={timeline} at={at} distances={data} />;
 }
 
 function Drawn(
-  { run, strip, at, distances }: {
+  { run, timeline, at, distances }: {
     run: RunView;
-    strip: RunStrip | undefined;
+    timeline: RunTimeline | undefined;
     at: number;
     distances: Distances;
   },
@@ -40,7 +40,7 @@ function Drawn(
   const { moments, property, leftOut } = distances;
   const depth = Math.max(...moments.map((one) => Math.max(one.searched, one.steps ?? 0)));
   const along = useMemo(
-    () => timeScale(strip, run.events, Math.max(0, width - LEFT - RIGHT)), [strip, run.events, width],
+    () => timeScale(timeline, run.events, Math.max(0, width - LEFT - RIGHT)), [timeline, run.events, width],
   );
   const x = (event: number): number => LEFT + (along.place(event) + along.place(event + 1)) / 2;
   const step = Math.min(LEVEL, LEVELS / (depth + 1));
@@ -68,7 +68,7 @@ function Drawn(
                 <line class="distance-level" x1={LEFT} x2={width - RIGHT} y1={y(steps)} y2={y(steps)} />
               </g>
             ))}
-            <line class="strip-now" aria-hidden="true" x1={x(at)} x2={x(at)} y1={0} y2={y(0) + BOTTOM} />
+            <line class="timeline-now" aria-hidden="true" x1={x(at)} x2={x(at)} y1={0} y2={y(0) + BOTTOM} />
             {moments.map((one, place) => (
               <a
                 key={one.event}

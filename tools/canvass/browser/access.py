@@ -142,7 +142,7 @@ def _only(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return found[0] if found else None
 
 
-class Guard:
+class AccessControl:
     """An ASGI application that passes on the requests that ``access`` allows."""
 
     def __init__(self, inner: ASGIApp, access: Access) -> None:

@@ -12,13 +12,13 @@ import pytest
 from canvass.cli import batch
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
-from canvass.corpus.edges import ActionSteps, GraphCoverage
-from canvass.corpus.report import render
+from canvass.corpus.graph_coverage import ActionSteps, GraphCoverage
+from canvass.corpus.html import render
 from canvass.corpus.rows import reason_text
 from canvass.corpus.summary import (
     BadBaseline,
-    Cluster,
     Coverage,
+    DivergenceClassSummary,
     Listed,
     RunPlace,
     SharedId,
@@ -36,7 +36,7 @@ from support.aeron_runs import SAMPLES
 HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202e"
 
 
-def cluster(name: str = "OnVote", **fields: Any) -> Cluster:
+def cluster(name: str = "OnVote", **fields: Any) -> DivergenceClassSummary:
     given: dict[str, Any] = {
         "divergence_class": "STEP",
         "name": name,
@@ -48,7 +48,7 @@ def cluster(name: str = "OnVote", **fields: Any) -> Cluster:
         "example_step": 17,
         "example_reason": "differs",
     }
-    return Cluster(**(given | fields))
+    return DivergenceClassSummary(**(given | fields))
 
 
 def summary(verdicts: dict[str, int] | None = None, **fields: Any) -> Summary:

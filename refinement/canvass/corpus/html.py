@@ -25,11 +25,17 @@ from canvass.conformance.verdict import (
     RunVerdict,
     Verdict,
 )
-from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.graph_coverage import GraphCoverage
 from canvass.corpus.plan import TASK_COST, UnitKind, on_this_machine, unit_at
 from canvass.corpus.rows import step_name
 from canvass.corpus.storage import Place, place_of
-from canvass.corpus.summary import VERDICTS, Cluster, Summary, in_part_text, revision_texts
+from canvass.corpus.summary import (
+    VERDICTS,
+    DivergenceClassSummary,
+    Summary,
+    in_part_text,
+    revision_texts,
+)
 from canvass.tlc.errors import TlcError
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
@@ -43,7 +49,7 @@ _STYLE: Final = """
 
 def render(
     summary: Summary,
-    new: Sequence[Cluster] | None = None,
+    new: Sequence[DivergenceClassSummary] | None = None,
     examples: Mapping[tuple[str, str], str] = MappingProxyType({}),
     folder: Path | None = None,
 ) -> str:
@@ -103,7 +109,7 @@ def _figures(summary: Summary) -> str:
 
 def _clusters(
     summary: Summary,
-    new: Sequence[Cluster] | None,
+    new: Sequence[DivergenceClassSummary] | None,
     examples: Mapping[tuple[str, str], str],
     folder: Path | None,
 ) -> Iterator[str]:
@@ -144,7 +150,7 @@ def _commands(source: str) -> str:
     return block((f"canvass browse {path}", f"canvass verify {path}"))
 
 
-def _runs(one: Cluster, folder: Path | None) -> str:
+def _runs(one: DivergenceClassSummary, folder: Path | None) -> str:
     """Return the runs of a cluster as links."""
     if not one.listed:
         return ""
@@ -235,7 +241,7 @@ FOLDER: Final = "examples"
 
 
 def write_examples(
-    clusters: Iterable[Cluster], out: Place, lookup: StepLookup, limit: int
+    clusters: Iterable[DivergenceClassSummary], out: Place, lookup: StepLookup, limit: int
 ) -> Mapping[tuple[str, str], str]:
     """Write pages for the first clusters; return the path of each by the cluster's identity."""
     places: dict[tuple[str, str], str] = {}
@@ -251,7 +257,7 @@ def write_examples(
     return places
 
 
-def _page(cluster: Cluster, lookup: StepLookup) -> str | None:
+def _page(cluster: DivergenceClassSummary, lookup: StepLookup) -> str | None:
     unit = unit_at(place_of(cluster.example_source))
     if unit is None or unit.kind is UnitKind.AERON_LOGS or unit.cost > 2 * TASK_COST:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from canvass.browser.guard import Access
+from canvass.browser.access import Access
 
 
 def test_a_server_is_asked_with_its_port_which_browsers_leave_out_if_it_is_80() -> None:

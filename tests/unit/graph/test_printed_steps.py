@@ -18,7 +18,7 @@ from canvass.cluster.member import (
     Role,
 )
 from canvass.graph import GraphError, folders
-from canvass.graph.printed import PrintedGraph, arrange, cells_of
+from canvass.graph.printed_steps import PrintedGraph, arrange, cells_of
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE, STATE_INDEX
 from support.printed_lines import INPUTS, RULES, explored, input_lines, state_lines

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.errors import PySparkException, PySparkImportError
 
-from canvass.corpus import session
-from canvass.corpus.session import (
+from canvass.corpus import spark_session
+from canvass.corpus.spark_session import (
     HeldInterrupt,
     JobFailed,
     SparkUnavailable,
@@ -94,7 +94,7 @@ def listener() -> Iterator[socket.socket]:
 def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every address accepts connections and answers."""
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: socket.socket())
-    monkeypatch.setattr(session, "_await_connect_server", lambda _: None)
+    monkeypatch.setattr(spark_session, "_await_connect_server", lambda _: None)
 
 
 class Nowhere:
@@ -138,7 +138,7 @@ def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
     printed = {}
     for address in ("sc://host", "spark://host:7077"):
         builder = Nowhere()
-        monkeypatch.setattr(session, "_builder", lambda builder=builder: builder)
+        monkeypatch.setattr(spark_session, "_builder", lambda builder=builder: builder)
         with pytest.raises(SparkUnavailable, match="nobody there"), open_session(address):
             pass
         assert builder.address == address
@@ -155,7 +155,9 @@ def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
 def test_what_is_no_master_is_one_line_before_spark_starts(
     monkeypatch: pytest.MonkeyPatch, master: str
 ) -> None:
-    monkeypatch.setattr(session, "_builder", lambda: Nowhere(AssertionError("Spark was started")))
+    monkeypatch.setattr(
+        spark_session, "_builder", lambda: Nowhere(AssertionError("Spark was started"))
+    )
 
     with pytest.raises(SparkUnavailable, match=r"is none of local\[N\]"), open_session(master):
         pass
@@ -172,7 +174,9 @@ def test_a_master_without_a_listener_is_named_before_spark_starts(
     monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     """Spark itself would try for a minute, Spark Connect for ten."""
-    monkeypatch.setattr(session, "_builder", lambda: Nowhere(AssertionError("Spark was started")))
+    monkeypatch.setattr(
+        spark_session, "_builder", lambda: Nowhere(AssertionError("Spark was started"))
+    )
     master = f"{scheme}://127.0.0.1:{closed_port()}"
 
     with pytest.raises(SparkUnavailable) as caught, open_session(master):
@@ -185,7 +189,9 @@ def test_a_master_without_a_listener_is_named_before_spark_starts(
 def test_a_master_without_host_or_port_is_named_before_spark_starts(
     monkeypatch: pytest.MonkeyPatch, master: str
 ) -> None:
-    monkeypatch.setattr(session, "_builder", lambda: Nowhere(AssertionError("Spark was started")))
+    monkeypatch.setattr(
+        spark_session, "_builder", lambda: Nowhere(AssertionError("Spark was started"))
+    )
 
     with pytest.raises(SparkUnavailable, match=f"no session on {master}: "), open_session(master):
         pass
@@ -195,7 +201,7 @@ def test_one_reachable_master_of_several_is_enough(
     monkeypatch: pytest.MonkeyPatch, listener: socket.socket
 ) -> None:
     builder = Nowhere()
-    monkeypatch.setattr(session, "_builder", lambda: builder)
+    monkeypatch.setattr(spark_session, "_builder", lambda: builder)
     master = f"spark://127.0.0.1:{closed_port()},127.0.0.1:{listener.getsockname()[1]}"
 
     with pytest.raises(SparkUnavailable, match="nobody there"), open_session(master):
@@ -207,8 +213,10 @@ def test_one_reachable_master_of_several_is_enough(
 def test_a_silent_server_of_spark_connect_is_given_up(
     monkeypatch: pytest.MonkeyPatch, listener: socket.socket
 ) -> None:
-    monkeypatch.setattr(session, "CONNECT_S", 0.1)
-    monkeypatch.setattr(session, "_builder", lambda: Nowhere(AssertionError("Spark was started")))
+    monkeypatch.setattr(spark_session, "CONNECT_S", 0.1)
+    monkeypatch.setattr(
+        spark_session, "_builder", lambda: Nowhere(AssertionError("Spark was started"))
+    )
     master = f"sc://127.0.0.1:{listener.getsockname()[1]}"
 
     reason = f"no session on {master}: it has not answered for 0.1 s"
@@ -223,7 +231,7 @@ def test_a_standalone_master_that_does_not_answer_is_named(
     """Spark says only that its context has stopped."""
     stopped = "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext."
     error = Exception(f"An error occurred while calling o1.sc.\n: {stopped}\n\tat x")
-    monkeypatch.setattr(session, "_builder", lambda: Nowhere(error))
+    monkeypatch.setattr(spark_session, "_builder", lambda: Nowhere(error))
 
     reason = r"no session on spark://host:7077: it is no standalone master"
     with pytest.raises(SparkUnavailable, match=reason), open_session("spark://host:7077"):
@@ -239,7 +247,7 @@ def test_a_master_that_is_not_there_is_named_with_the_reason(
         "An error occurred while calling None.org.apache.spark.sql.classic.SparkSession.\n"
         ": java.lang.IllegalStateException: All masters are unresponsive\n\tat org.apache.spark"
     )
-    monkeypatch.setattr(session, "_builder", lambda: Nowhere(error))
+    monkeypatch.setattr(spark_session, "_builder", lambda: Nowhere(error))
 
     with (
         pytest.raises(SparkUnavailable) as caught,
@@ -265,7 +273,7 @@ def test_without_what_connect_needs_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     builder = Nowhere(error)
-    monkeypatch.setattr(session, "_builder", lambda: builder)
+    monkeypatch.setattr(spark_session, "_builder", lambda: builder)
 
     needed = r"pip install 'canvass\[connect\]'"
     with pytest.raises(SparkUnavailable, match=needed) as raised, open_session("sc://host"):
@@ -278,8 +286,8 @@ def test_an_interrupt_is_not_logged_with_a_traceback(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As py4j does on the root logger, whatever the call that it interrupts."""
-    monkeypatch.setattr(session, "_builder", Opened)
-    monkeypatch.setattr(session, "_stop", lambda _: None)
+    monkeypatch.setattr(spark_session, "_builder", Opened)
+    monkeypatch.setattr(spark_session, "_stop", lambda _: None)
 
     with open_session("local[1]"):
         for error in (KeyboardInterrupt(), ValueError("kept")):
@@ -293,7 +301,7 @@ def test_an_interrupt_is_not_logged_with_a_traceback(
 
 
 def test_java_is_asked_for_before_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_builder", Opened)
+    monkeypatch.setattr(spark_session, "_builder", Opened)
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
 
     reason = r"no Java at /nowhere.*install OpenJDK"
