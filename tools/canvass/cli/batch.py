@@ -57,200 +57,198 @@ def register(app: typer.Typer) -> None:
     """Add the sub-commands."""
     batch = typer.Typer(help="Verify large corpora on Spark.", no_args_is_help=True)
     app.add_typer(batch, name="batch")
-
-    @batch.command("verify")
-    def verify(
-        corpora: Annotated[
-            list[str],
-            typer.Argument(
-                metavar="CORPUS",
-                help="Runs, folders of runs, Parquet data sets or files, by path or URL.",
-            ),
-        ],
-        out: Annotated[
-            str | None,
-            typer.Option("--out", help="A new or empty folder for tables and report."),
-        ] = None,
-        append: Annotated[
-            str | None,
-            typer.Option(
-                metavar="TABLES",
-                help="Verify what is new or changed, and add the results to tables in this folder.",
-            ),
-        ] = None,
-        where: Annotated[
-            str | None,
-            typer.Option(
-                metavar="SQL", help="Only these partitions, such as \"date = '2026-11-20'\"."
-            ),
-        ] = None,
-        again: Annotated[
-            bool, typer.Option("--again", help="With --append: verify all units again.")
-        ] = False,
-        master: Master = None,
-        engine: Engine = EngineName.AUTO,
-        partitions: Annotated[
-            int | None, typer.Option(min=1, help="Number of tasks. Default: chosen from the sizes.")
-        ] = None,
-        graph: Graph = None,
-        cache: Cache = None,
-        oracles: Oracles = 1,
-        examples: Annotated[
-            int,
-            typer.Option(min=0, help="Number of classes of divergence with an example page."),
-        ] = 3,
-        fail_on: Annotated[
-            FailOn,
-            typer.Option(help="Fail on any divergence, or on new ones (--baseline, --append)."),
-        ] = FailOn.ANY,
-        work: Annotated[
-            str | None,
-            typer.Option(
-                help="Folder for work files that driver and workers reach. Default: in --out."
-            ),
-        ] = None,
-        baseline: Annotated[
-            str | None, typer.Option(help="With --fail-on new: folder of an earlier report.")
-        ] = None,
-        output: Output = Format.HUMAN,
-    ) -> None:
-        """Verify corpora and write tables, summary and report; on Spark if that is faster.
-
-        With --append, a unit is verified if it is new, if its files have changed, or if the spec or
-        canvass has changed since. A unit is a run folder, a Parquet file or a folder of event logs.
-        The exit code counts the latest verdict on each unit of CORPUS.
-
-        Exit code 0: all runs conform. 1: one diverges. 2: a run is malformed and none diverges,
-        nothing was checked, or Spark or TLC cannot run. 3: runs are incomplete. 130: interrupted.
-
-        canvass batch verify CORPUS --out REPORT
-
-        canvass batch verify CORPUS --out REPORT --master spark://host:7077
-
-        canvass batch verify LAKE --where "date = '2026-11-20'" --append TABLES --fail-on new
-
-        canvass batch verify s3://lake/runs --append s3://lake/verdicts
-
-        canvass batch verify CORPUS --out REPORT --fail-on new --baseline YESTERDAY
-        """
-        from canvass.corpus.storage import place_of
-        from canvass.corpus.summary import exit_code, new_clusters, read_summary
-
-        if out is None and append is None:
-            raise CommandError("--out or --append is required: the folder of the results")
-        if baseline is not None and fail_on is FailOn.ANY:
-            raise CommandError("--baseline requires --fail-on new")
-        if fail_on is FailOn.NEW and baseline is None and append is None:
-            raise CommandError("--fail-on new requires --baseline or --append")
-        if again and append is None:
-            raise CommandError("--again requires --append")
-        known = (
-            None
-            if baseline is None
-            else {one.identity for one in read_summary(place_of(baseline)).clusters}
-        )
-        answers = None if cache is None else place_of(cache)
-        request = Request(
-            corpora=tuple(map(place_of, corpora)),
-            engine=engine,
-            master=master,
-            partitions=partitions,
-            graph=None if graph is None else place_of(graph),
-            cache=answers,
-            oracles=oracles,
-            work=None if work is None else place_of(work),
-            where=where,
-        )
-        report = None if out is None else Report(place_of(out), answers, examples, known)
-        if append is None:
-            assert report is not None
-            summary = verify_all(request, report.out)
-            report.write(summary)
-        else:
-            summary, before = verify_new(request, place_of(append), report, again=again)
-            if fail_on is FailOn.NEW:
-                known = (known or set()) | before
-        new = None if known is None else new_clusters(summary, known)
-        emit(output, summary, lambda: _show(summary, new, out))
-        raise typer.Exit(exit_code(summary, known))
-
-    _register_watch(batch)
-    _register_submit(batch)
+    batch.command("verify")(verify)
+    batch.command("watch")(watch)
+    batch.command("pack")(pack)
+    batch.command(
+        "submit-command",
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )(submit)
 
 
-def _register_watch(batch: typer.Typer) -> None:
-    @batch.command("watch")
-    def watch(
-        corpora: Annotated[
-            list[str],
-            typer.Argument(
-                metavar="CORPUS",
-                help="Where runs or files of a data set arrive, by path or URL.",
-            ),
-        ],
-        append: Annotated[
-            str,
-            typer.Option(metavar="TABLES", help="Folder of the tables to add to, by path or URL."),
-        ],
-        once: Annotated[
-            bool, typer.Option("--once", help="Verify the new runs that are there, then end.")
-        ] = False,
-        every: Annotated[
-            float, typer.Option(min=0.1, help="Seconds between two looks at the corpus.")
-        ] = 10.0,
-        settle: Annotated[
-            float,
-            typer.Option(min=0, help="Seconds without a change before a complete run is verified."),
-        ] = 5.0,
-        patience: Annotated[
-            float,
-            typer.Option(
-                min=0, help="Seconds without a change before an incomplete run is verified."
-            ),
-        ] = 600.0,
-        master: Master = None,
-        engine: Engine = EngineName.AUTO,
-        graph: Graph = None,
-        cache: Cache = None,
-        oracles: Oracles = 1,
-        output: Output = Format.HUMAN,
-    ) -> None:
-        """Verify runs as they arrive, and add the results to tables.
+def verify(
+    corpora: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CORPUS",
+            help="Runs, folders of runs, Parquet data sets or files, by path or URL.",
+        ),
+    ],
+    out: Annotated[
+        str | None,
+        typer.Option("--out", help="A new or empty folder for tables and report."),
+    ] = None,
+    append: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLES",
+            help="Verify what is new or changed, and add the results to tables in this folder.",
+        ),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="SQL", help="Only these partitions, such as \"date = '2026-11-20'\"."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="With --append: verify all units again.")
+    ] = False,
+    master: Master = None,
+    engine: Engine = EngineName.AUTO,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, help="Number of tasks. Default: chosen from the sizes.")
+    ] = None,
+    graph: Graph = None,
+    cache: Cache = None,
+    oracles: Oracles = 1,
+    examples: Annotated[
+        int,
+        typer.Option(min=0, help="Number of classes of divergence with an example page."),
+    ] = 3,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(help="Fail on any divergence, or on new ones (--baseline, --append)."),
+    ] = FailOn.ANY,
+    work: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder for work files that driver and workers reach. Default: in --out."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="With --fail-on new: folder of an earlier report.")
+    ] = None,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Verify corpora and write tables, summary and report; on Spark if that is faster.
 
-        The tables are those of canvass batch verify --append. A run is verified once, and again if
-        its files change later. Started again, the command goes on from the tables.
+    With --append, a unit is verified if it is new, if its files have changed, or if the spec or
+    canvass has changed since. A unit is a run folder, a Parquet file or a folder of event logs.
+    The exit code counts the latest verdict on each unit of CORPUS.
 
-        With --once the exit code is that of canvass batch verify --append; units that still change
-        do not count. Without --once the command runs until it is interrupted: 130.
+    Exit code 0: all runs conform. 1: one diverges. 2: a run is malformed and none diverges,
+    nothing was checked, or Spark or TLC cannot run. 3: runs are incomplete. 130: interrupted.
 
-        canvass batch watch CORPUS --append TABLES
+    canvass batch verify CORPUS --out REPORT
 
-        canvass batch watch s3://lake/runs --append s3://lake/verdicts --once --settle 0
-        """
-        from canvass.corpus.history import Arrivals, Patience
-        from canvass.corpus.storage import UrlPath, absolute, place_of
+    canvass batch verify CORPUS --out REPORT --master spark://host:7077
 
-        request = Request(
-            corpora=tuple(absolute(place_of(corpus)) for corpus in corpora),
-            engine=engine,
-            master=master,
-            partitions=None,
-            graph=None if graph is None else place_of(graph),
-            cache=None if cache is None else place_of(cache),
-            oracles=oracles,
-        )
-        check_request(request)
-        tables = absolute(place_of(append))
-        for corpus in request.corpora:
-            if isinstance(corpus, Path) and not corpus.is_dir():
-                raise CommandError(f"{corpus}: there is no such directory")
-            if isinstance(corpus, UrlPath) and not corpus.root.is_dir():
-                raise CommandError(f"{corpus}: there is no {corpus.root}")
-            if f"{tables}/".startswith(f"{corpus}/"):
-                raise CommandError(f"{tables} is in {corpus}, which is watched")
-        complain(f"watching {', '.join(map(str, request.corpora))}; results go to {tables}")
-        arrivals = Arrivals(request.corpora, Patience(settle, patience))
-        raise typer.Exit(_watch(request, tables, arrivals, None if once else every, output))
+    canvass batch verify LAKE --where "date = '2026-11-20'" --append TABLES --fail-on new
+
+    canvass batch verify s3://lake/runs --append s3://lake/verdicts
+
+    canvass batch verify CORPUS --out REPORT --fail-on new --baseline YESTERDAY
+    """
+    from canvass.corpus.storage import place_of
+    from canvass.corpus.summary import exit_code, new_clusters, read_summary
+
+    if out is None and append is None:
+        raise CommandError("--out or --append is required: the folder of the results")
+    if baseline is not None and fail_on is FailOn.ANY:
+        raise CommandError("--baseline requires --fail-on new")
+    if fail_on is FailOn.NEW and baseline is None and append is None:
+        raise CommandError("--fail-on new requires --baseline or --append")
+    if again and append is None:
+        raise CommandError("--again requires --append")
+    known = (
+        None
+        if baseline is None
+        else {one.identity for one in read_summary(place_of(baseline)).clusters}
+    )
+    answers = None if cache is None else place_of(cache)
+    request = Request(
+        corpora=tuple(map(place_of, corpora)),
+        engine=engine,
+        master=master,
+        partitions=partitions,
+        graph=None if graph is None else place_of(graph),
+        cache=answers,
+        oracles=oracles,
+        work=None if work is None else place_of(work),
+        where=where,
+    )
+    report = None if out is None else Report(place_of(out), answers, examples, known)
+    if append is None:
+        assert report is not None
+        summary = verify_all(request, report.out)
+        report.write(summary)
+    else:
+        summary, before = verify_new(request, place_of(append), report, again=again)
+        if fail_on is FailOn.NEW:
+            known = (known or set()) | before
+    new = None if known is None else new_clusters(summary, known)
+    emit(output, summary, lambda: _show(summary, new, out))
+    raise typer.Exit(exit_code(summary, known))
+
+
+def watch(
+    corpora: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CORPUS",
+            help="Where runs or files of a data set arrive, by path or URL.",
+        ),
+    ],
+    append: Annotated[
+        str,
+        typer.Option(metavar="TABLES", help="Folder of the tables to add to, by path or URL."),
+    ],
+    once: Annotated[
+        bool, typer.Option("--once", help="Verify the new runs that are there, then end.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option(min=0.1, help="Seconds between two looks at the corpus.")
+    ] = 10.0,
+    settle: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds without a change before a complete run is verified."),
+    ] = 5.0,
+    patience: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds without a change before an incomplete run is verified."),
+    ] = 600.0,
+    master: Master = None,
+    engine: Engine = EngineName.AUTO,
+    graph: Graph = None,
+    cache: Cache = None,
+    oracles: Oracles = 1,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Verify runs as they arrive, and add the results to tables.
+
+    The tables are those of canvass batch verify --append. A run is verified once, and again if
+    its files change later. Started again, the command goes on from the tables.
+
+    With --once the exit code is that of canvass batch verify --append; units that still change
+    do not count. Without --once the command runs until it is interrupted: 130.
+
+    canvass batch watch CORPUS --append TABLES
+
+    canvass batch watch s3://lake/runs --append s3://lake/verdicts --once --settle 0
+    """
+    from canvass.corpus.history import Arrivals, Patience
+    from canvass.corpus.storage import UrlPath, absolute, place_of
+
+    request = Request(
+        corpora=tuple(absolute(place_of(corpus)) for corpus in corpora),
+        engine=engine,
+        master=master,
+        partitions=None,
+        graph=None if graph is None else place_of(graph),
+        cache=None if cache is None else place_of(cache),
+        oracles=oracles,
+    )
+    check_request(request)
+    tables = absolute(place_of(append))
+    for corpus in request.corpora:
+        if isinstance(corpus, Path) and not corpus.is_dir():
+            raise CommandError(f"{corpus}: there is no such directory")
+        if isinstance(corpus, UrlPath) and not corpus.root.is_dir():
+            raise CommandError(f"{corpus}: there is no {corpus.root}")
+        if f"{tables}/".startswith(f"{corpus}/"):
+            raise CommandError(f"{tables} is in {corpus}, which is watched")
+    complain(f"watching {', '.join(map(str, request.corpora))}; results go to {tables}")
+    arrivals = Arrivals(request.corpora, Patience(settle, patience))
+    raise typer.Exit(_watch(request, tables, arrivals, None if once else every, output))
 
 
 def _watch(
@@ -310,75 +308,70 @@ def _show_new(summary: Summary, identity: str, output: Format) -> None:
         console.print(f"  and {runs}")
 
 
-def _register_submit(batch: typer.Typer) -> None:
-    @batch.command("pack")
-    def pack(
-        out: Annotated[
-            Path, typer.Option("--out", help="A new file; its name ends in .tar.gz.")
-        ] = Path("environment.tar.gz"),
-        python: Annotated[
-            Path | None,
-            typer.Option(help="Path of Python on the executors. Default: this one."),
-        ] = None,
-    ) -> None:
-        """Pack canvass and its dependencies for executors that have no canvass.
+def pack(
+    out: Annotated[
+        Path, typer.Option("--out", help="A new file; its name ends in .tar.gz.")
+    ] = Path("environment.tar.gz"),
+    python: Annotated[
+        Path | None,
+        typer.Option(help="Path of Python on the executors. Default: this one."),
+    ] = None,
+) -> None:
+    """Pack canvass and its dependencies for executors that have no canvass.
 
-        Executors need the same minor version of Python, at the path --python.
+    Executors need the same minor version of Python, at the path --python.
 
-        canvass batch pack --out environment.tar.gz
-        """
-        from canvass.corpus.submit import pack_environment
+    canvass batch pack --out environment.tar.gz
+    """
+    from canvass.corpus.submit import pack_environment
 
-        count, size = pack_environment(out, python)
-        print(f"{out}: {counted(count, 'package')}, {size / 1e6:,.0f} MB")
+    count, size = pack_environment(out, python)
+    print(f"{out}: {counted(count, 'package')}, {size / 1e6:,.0f} MB")
 
-    @batch.command(
-        "submit-command",
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+
+def submit(
+    context: typer.Context,
+    master: Annotated[str, typer.Option(help="spark://..., yarn, k8s://... or local[N].")],
+    deploy_mode: Annotated[str, typer.Option(help="client or cluster.")] = "client",
+    archive: Annotated[
+        Path | None,
+        typer.Option(help="A packed environment (venv-pack, conda-pack) for the executors."),
+    ] = None,
+    image: Annotated[str | None, typer.Option(help="Container image, for Kubernetes.")] = None,
+    executors: Annotated[int | None, typer.Option(min=1, help="Number of executors.")] = None,
+    executor_memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Memory of each executor. Default: 2g on YARN and Kubernetes, else Spark's 1g."
+        ),
+    ] = None,
+    script: Annotated[
+        str | None,
+        typer.Option(help="Path of canvass/cli/main.py for the driver. Default: this one."),
+    ] = None,
+) -> None:
+    """Print the spark-submit line of a batch verification; run nothing.
+
+    canvass batch submit-command --master yarn --archive env.tar.gz -- CORPUS --out REPORT
+    """
+    from shlex import join
+
+    import canvass.cli.main
+    from canvass.corpus.submit import Submission, submit_command
+
+    if not context.args:
+        raise CommandError("give the arguments of canvass batch verify after --")
+    submission = Submission(
+        master=master,
+        deploy_mode=deploy_mode,
+        archive=archive,
+        image=image,
+        executors=executors,
+        executor_memory=executor_memory,
+        driver_python=sys.executable,
     )
-    def submit(
-        context: typer.Context,
-        master: Annotated[str, typer.Option(help="spark://..., yarn, k8s://... or local[N].")],
-        deploy_mode: Annotated[str, typer.Option(help="client or cluster.")] = "client",
-        archive: Annotated[
-            Path | None,
-            typer.Option(help="A packed environment (venv-pack, conda-pack) for the executors."),
-        ] = None,
-        image: Annotated[str | None, typer.Option(help="Container image, for Kubernetes.")] = None,
-        executors: Annotated[int | None, typer.Option(min=1, help="Number of executors.")] = None,
-        executor_memory: Annotated[
-            str | None,
-            typer.Option(
-                help="Memory of each executor. Default: 2g on YARN and Kubernetes, else Spark's 1g."
-            ),
-        ] = None,
-        script: Annotated[
-            str | None,
-            typer.Option(help="Path of canvass/cli/main.py for the driver. Default: this one."),
-        ] = None,
-    ) -> None:
-        """Print the spark-submit line of a batch verification; run nothing.
-
-        canvass batch submit-command --master yarn --archive env.tar.gz -- CORPUS --out REPORT
-        """
-        from shlex import join
-
-        import canvass.cli.main
-        from canvass.corpus.submit import Submission, submit_command
-
-        if not context.args:
-            raise CommandError("give the arguments of canvass batch verify after --")
-        submission = Submission(
-            master=master,
-            deploy_mode=deploy_mode,
-            archive=archive,
-            image=image,
-            executors=executors,
-            executor_memory=executor_memory,
-            driver_python=sys.executable,
-        )
-        main = canvass.cli.main.__file__ if script is None else script
-        print(join(submit_command(submission, main, context.args)))
+    main = canvass.cli.main.__file__ if script is None else script
+    print(join(submit_command(submission, main, context.args)))
 
 
 def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str | None) -> None:

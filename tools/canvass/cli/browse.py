@@ -29,49 +29,50 @@ _EXTRA = ("starlette", "uvicorn")
 
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
+    app.command("browse")(browse)
 
-    @app.command("browse")
-    def browse(
-        paths: Annotated[
-            list[Path] | None,
-            typer.Argument(
-                metavar="PATH",
-                help="A state graph, a run or a corpus, a folder of event logs, the report of a"
-                " batch verification, or a counterexample (JSON, ITF, or output of TLC)."
-                " Default: the sample run that ships with canvass.",
-            ),
-        ] = None,
-        distance: Annotated[
-            Path | None,
-            typer.Option(
-                "--distance",
-                metavar="FILE.json",
-                help="Show the distances to a loss over the run PATH: the output of"
-                " `canvass check --from PATH --every 1s --format json`.",
-            ),
-        ] = None,
-        port: Annotated[
-            int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free port.")
-        ] = 0,
-        no_open: Annotated[
-            bool,
-            typer.Option(
-                "--no-open",
-                help="Print the address; do not open a browser.",
-            ),
-        ] = False,
-        output: Output = Format.HUMAN,
-    ) -> None:
-        """Show state graphs, runs, reports and counterexamples in a browser.
 
-        Prints the address of the page, and serves it to this machine until Ctrl-C.
-        """
-        absent = [name for name in _EXTRA if find_spec(name) is None]
-        if absent:
-            raise CommandError(
-                f"{' and '.join(absent)} is not installed: pip install 'canvass[browse]'"
-            )
-        _serve(paths or [], distance, port, output, opens=not no_open)
+def browse(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH",
+            help="A state graph, a run or a corpus, a folder of event logs, the report of a"
+            " batch verification, or a counterexample (JSON, ITF, or output of TLC)."
+            " Default: the sample run that ships with canvass.",
+        ),
+    ] = None,
+    distance: Annotated[
+        Path | None,
+        typer.Option(
+            "--distance",
+            metavar="FILE.json",
+            help="Show the distances to a loss over the run PATH: the output of"
+            " `canvass check --from PATH --every 1s --format json`.",
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free port.")
+    ] = 0,
+    no_open: Annotated[
+        bool,
+        typer.Option(
+            "--no-open",
+            help="Print the address; do not open a browser.",
+        ),
+    ] = False,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Show state graphs, runs, reports and counterexamples in a browser.
+
+    Prints the address of the page, and serves it to this machine until Ctrl-C.
+    """
+    absent = [name for name in _EXTRA if find_spec(name) is None]
+    if absent:
+        raise CommandError(
+            f"{' and '.join(absent)} is not installed: pip install 'canvass[browse]'"
+        )
+    _serve(paths or [], distance, port, output, opens=not no_open)
 
 
 def page_is_old(package: Path) -> bool:

@@ -117,188 +117,181 @@ def show_coverage(run: ModelRun) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
+    app.command("check")(check)
 
-    @app.command("check")
-    def check(
-        models: Annotated[
-            list[str] | None,
-            typer.Argument(
-                metavar="MODEL", help="Models to check (see --list). Default: the CI set."
-            ),
-        ] = None,
-        listing: Annotated[
-            bool, typer.Option("--list", help="List the models; check nothing.")
-        ] = False,
-        print_config: Annotated[
-            bool,
-            typer.Option(
-                "--print-config", help="Print TLC's configuration of MODEL; check nothing."
-            ),
-        ] = False,
-        night: Annotated[
-            bool, typer.Option("--night", help="Check the nightly set instead.")
-        ] = False,
-        everything: Annotated[bool, typer.Option("--all", help="Check both sets.")] = False,
-        workers: Annotated[
-            int | None,
-            typer.Option(
-                min=1,
-                help="TLC's threads. Default: from the manifest, else all processors; with"
-                " --from: 1.",
-            ),
-        ] = None,
-        heap: Annotated[
-            str | None,
-            typer.Option(
-                metavar="SIZE",
-                help="Java heap size, such as 4g. Default: from the manifest, else 1g;"
-                " with --from: 512m.",
-            ),
-        ] = None,
-        timeout: Annotated[
-            float | None,
-            typer.Option(
-                min=0.001,
-                metavar="SECONDS",
-                help="Time limit for each model. Default: none; with --from, for each search: 60.",
-            ),
-        ] = None,
-        seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
-        coverage: Annotated[
-            bool, typer.Option("--coverage", help="Print how often each action was taken.")
-        ] = False,
-        diagram: Annotated[
-            bool, typer.Option("--diagram", help="Draw counterexamples as swim lanes.")
-        ] = False,
-        export_to: Annotated[
-            Path | None,
-            typer.Option(
-                "--export",
-                metavar="PATH",
-                help="Write counterexamples to FILE.json, to FILE.itf.json, or to a folder in both "
-                "forms. With --every: FILE.svg, a picture of the distances.",
-            ),
-        ] = None,
-        jar: Annotated[Path | None, typer.Option(help="Use this tla2tools.jar.")] = None,
-        spec: Annotated[
-            Path | None, typer.Option(help="Use the modules and manifest.json of this folder.")
-        ] = None,
-        source: Annotated[
-            str | None,
-            typer.Option(
-                "--from",
-                metavar="RUN[:EVENT]|DISKS",
-                help="Search for the nearest violation from an event of a run, or from members' "
-                "disks. EVENT: 85, 1:27 (step 27 of member 1) or 12.5s. Default: the last event.",
-            ),
-        ] = None,
-        every: Annotated[
-            str | None,
-            typer.Option(
-                metavar="TIME", help="With --from RUN: search once in each interval, such as 1s."
-            ),
-        ] = None,
-        wanted: Annotated[
-            str | None,
-            typer.Option(
-                "--property",
-                metavar="NAME",
-                help="With --from: the property to violate: CommittedIsDurable, StateMachineSafety,"
-                " LeaderCompleteness or LogMatching. Default: CommittedIsDurable.",
-            ),
-        ] = None,
-        steps: Annotated[
-            int | None,
-            typer.Option(min=1, max=100, help="With --from: maximum number of steps. Default: 12."),
-        ] = None,
-        crashes: Annotated[
-            int | None,
-            typer.Option(min=0, max=9, help="With --from: maximum number of crashes. Default: 1."),
-        ] = None,
-        output: Output = Format.HUMAN,
-    ) -> None:
-        """Check models of the spec with TLC, and compare the results with the manifest.
 
-        Exit code 0: each result is as expected (a mutant must violate a property). 1: one is not.
-        2: TLC could not run, or did not finish. 130: interrupted; the output has the models
-        that were finished.
+def check(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="MODEL", help="Models to check (see --list). Default: the CI set."),
+    ] = None,
+    listing: Annotated[
+        bool, typer.Option("--list", help="List the models; check nothing.")
+    ] = False,
+    print_config: Annotated[
+        bool,
+        typer.Option("--print-config", help="Print TLC's configuration of MODEL; check nothing."),
+    ] = False,
+    night: Annotated[bool, typer.Option("--night", help="Check the nightly set instead.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Check both sets.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="TLC's threads. Default: from the manifest, else all processors; with --from: 1.",
+        ),
+    ] = None,
+    heap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Java heap size, such as 4g. Default: from the manifest, else 1g;"
+            " with --from: 512m.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            metavar="SECONDS",
+            help="Time limit for each model. Default: none; with --from, for each search: 60.",
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Print how often each action was taken.")
+    ] = False,
+    diagram: Annotated[
+        bool, typer.Option("--diagram", help="Draw counterexamples as swim lanes.")
+    ] = False,
+    export_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            metavar="PATH",
+            help="Write counterexamples to FILE.json, to FILE.itf.json, or to a folder in both "
+            "forms. With --every: FILE.svg, a picture of the distances.",
+        ),
+    ] = None,
+    jar: Annotated[Path | None, typer.Option(help="Use this tla2tools.jar.")] = None,
+    spec: Annotated[
+        Path | None, typer.Option(help="Use the modules and manifest.json of this folder.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="RUN[:EVENT]|DISKS",
+            help="Search for the nearest violation from an event of a run, or from members' "
+            "disks. EVENT: 85, 1:27 (step 27 of member 1) or 12.5s. Default: the last event.",
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="With --from RUN: search once in each interval, such as 1s."
+        ),
+    ] = None,
+    wanted: Annotated[
+        str | None,
+        typer.Option(
+            "--property",
+            metavar="NAME",
+            help="With --from: the property to violate: CommittedIsDurable, StateMachineSafety,"
+            " LeaderCompleteness or LogMatching. Default: CommittedIsDurable.",
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, help="With --from: maximum number of steps. Default: 12."),
+    ] = None,
+    crashes: Annotated[
+        int | None,
+        typer.Option(min=0, max=9, help="With --from: maximum number of crashes. Default: 1."),
+    ] = None,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Check models of the spec with TLC, and compare the results with the manifest.
 
-        A counterexample is printed if it is not expected, or if MODEL is given.
+    Exit code 0: each result is as expected (a mutant must violate a property). 1: one is not.
+    2: TLC could not run, or did not finish. 130: interrupted; the output has the models
+    that were finished.
 
-        With --from, exit code 0: no violation was found within the bounds and the time limit.
-        1: a violation was found.
-        """
-        from canvass.cli.counterexample import export, need_export_target
-        from canvass.cli.distance import check_from
-        from canvass.cli.models import Settings, select
-        from canvass.distance.search import PROPERTIES, SearchBounds
-        from canvass.tlc import TlcOptions, find_jar, find_java
+    A counterexample is printed if it is not expected, or if MODEL is given.
 
-        root = spec.absolute() if spec else spec_root()
-        as_json = output is Format.JSON
-        mistakes = {
-            "name models, or use --night or --all, not both": bool(models)
-            and (night or everything),
-            "--diagram draws for a person; leave out --format json": diagram and as_json,
-            "--every draws no swim lanes; leave out --diagram": every is not None and diagram,
-        }
-        for mistake in _given(mistakes):
-            raise CommandError(mistake)
-        if source is not None:
-            sets_of_models = {"--list": listing, "--night": night, "--all": everything}
-            of_models = {"--print-config": print_config, "--seed": seed, "--coverage": coverage}
-            for name in _given({"MODEL": models or None, **sets_of_models, **of_models}):
-                raise CommandError(f"--from uses its own model; leave out {name}")
-            limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
-            bounds: dict[str, Any] = limits | {"steps": steps, "crashes": crashes}
-            code = check_from(
-                source,
-                every=every,
-                wanted=wanted or PROPERTIES[0],
-                bounds=SearchBounds(**{name: bounds[name] for name in _given(bounds)}),
-                root=root,
-                options=TlcOptions(jar=find_jar(jar), java=find_java()),
-                diagram=diagram,
-                output=output,
-                export_to=export_to,
-            )
-            raise typer.Exit(code)
-        of_search = {"--every": every, "--property": wanted, "--steps": steps, "--crashes": crashes}
-        for name in _given(of_search):
-            raise CommandError(f"{name} requires --from")
-        names = models or []
-        if export_to is not None:
-            need_export_target(export_to)
-        manifest = load_manifest(root)
-        both = everything or (listing and not night)
-        sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.CI,)
-        chosen = select(manifest, names, frozenset(sets))
-        if listing or print_config:
-            _list(root, chosen, output, listing=listing)
-            return
+    With --from, exit code 0: no violation was found within the bounds and the time limit.
+    1: a violation was found.
+    """
+    from canvass.cli.counterexample import export, need_export_target
+    from canvass.cli.distance import check_from
+    from canvass.cli.models import Settings, select
+    from canvass.distance.search import PROPERTIES, SearchBounds
+    from canvass.tlc import TlcOptions, find_jar, find_java
 
-        settings = Settings(
-            jar=find_jar(jar),
-            java=find_java(),
-            workers=workers,
-            heap_mib=None if heap is None else heap_mib(heap),
-            timeout_s=timeout,
-            seed=seed,
-            coverage=coverage,
+    root = spec.absolute() if spec else spec_root()
+    as_json = output is Format.JSON
+    mistakes = {
+        "name models, or use --night or --all, not both": bool(models) and (night or everything),
+        "--diagram draws for a person; leave out --format json": diagram and as_json,
+        "--every draws no swim lanes; leave out --diagram": every is not None and diagram,
+    }
+    for mistake in _given(mistakes):
+        raise CommandError(mistake)
+    if source is not None:
+        sets_of_models = {"--list": listing, "--night": night, "--all": everything}
+        of_models = {"--print-config": print_config, "--seed": seed, "--coverage": coverage}
+        for name in _given({"MODEL": models or None, **sets_of_models, **of_models}):
+            raise CommandError(f"--from uses its own model; leave out {name}")
+        limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
+        bounds: dict[str, Any] = limits | {"steps": steps, "crashes": crashes}
+        code = check_from(
+            source,
+            every=every,
+            wanted=wanted or PROPERTIES[0],
+            bounds=SearchBounds(**{name: bounds[name] for name in _given(bounds)}),
+            root=root,
+            options=TlcOptions(jar=find_jar(jar), java=find_java()),
+            diagram=diagram,
+            output=output,
+            export_to=export_to,
         )
-        width = max(len(entry.name) for entry in chosen)
-
-        def show(run: ModelRun) -> None:
-            if output is Format.HUMAN:
-                _show(run, width, named=run.entry.name in names, diagram=diagram)
-
-        runs, code = _check(root, chosen, settings, show)
-        if as_json:
-            reports = [run.report(coverage=coverage) for run in runs]
-            write_json(CheckReport(code == EXIT_OK, reports))
-        if export_to is not None:
-            export([run.counterexample for run in runs if run.counterexample], export_to)
         raise typer.Exit(code)
+    of_search = {"--every": every, "--property": wanted, "--steps": steps, "--crashes": crashes}
+    for name in _given(of_search):
+        raise CommandError(f"{name} requires --from")
+    names = models or []
+    if export_to is not None:
+        need_export_target(export_to)
+    manifest = load_manifest(root)
+    both = everything or (listing and not night)
+    sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.CI,)
+    chosen = select(manifest, names, frozenset(sets))
+    if listing or print_config:
+        _list(root, chosen, output, listing=listing)
+        return
+
+    settings = Settings(
+        jar=find_jar(jar),
+        java=find_java(),
+        workers=workers,
+        heap_mib=None if heap is None else heap_mib(heap),
+        timeout_s=timeout,
+        seed=seed,
+        coverage=coverage,
+    )
+    width = max(len(entry.name) for entry in chosen)
+
+    def show(run: ModelRun) -> None:
+        if output is Format.HUMAN:
+            _show(run, width, named=run.entry.name in names, diagram=diagram)
+
+    runs, code = _check(root, chosen, settings, show)
+    if as_json:
+        reports = [run.report(coverage=coverage) for run in runs]
+        write_json(CheckReport(code == EXIT_OK, reports))
+    if export_to is not None:
+        export([run.counterexample for run in runs if run.counterexample], export_to)
+    raise typer.Exit(code)
 
 
 def _check(

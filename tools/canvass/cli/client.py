@@ -28,65 +28,60 @@ MAX_SERVICES: Final = 127
 
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
+    app.command("client")(client)
 
-    @app.command("client")
-    def client(
-        request: Annotated[
-            list[str] | None,
-            typer.Argument(
-                metavar="REQUEST", help="One request. Default: one on each line of stdin."
-            ),
-        ] = None,
-        cluster: Annotated[
-            Path | None, typer.Option(help="The folder of a cluster that `canvass run` runs.")
-        ] = None,
-        endpoints: Annotated[
-            str,
-            typer.Option(help="Ingress endpoints, instead of --cluster: 0=127.0.0.1:PORT,1=..."),
-        ] = "",
-        snapshot: Annotated[
-            bool, typer.Option("--snapshot", help="Request a snapshot of the cluster instead.")
-        ] = False,
-        service: Annotated[
-            str,
-            typer.Option(help="The service: its name, or its index from 0."),
-        ] = "",
-        secret_file: Annotated[
-            Path | None, typer.Option(help="A file with the secret of the cluster's clients.")
-        ] = None,
-        timeout: Annotated[
-            float, typer.Option(min=0.1, help="Seconds to wait for each answer.")
-        ] = 30,
-        clock: Annotated[
-            int, typer.Option(min=1, max=20, help="With --endpoints: the --clock of canvass run.")
-        ] = 5,
-    ) -> None:
-        """Offer requests to a cluster. Each is applied exactly once, also if the leader changes.
 
-        A counter knows `add N` and `get`. A key-value store knows `set KEY VALUE`, `get KEY`,
-        `delete KEY` and `keys`.
+def client(
+    request: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="REQUEST", help="One request. Default: one on each line of stdin."),
+    ] = None,
+    cluster: Annotated[
+        Path | None, typer.Option(help="The folder of a cluster that `canvass run` runs.")
+    ] = None,
+    endpoints: Annotated[
+        str,
+        typer.Option(help="Ingress endpoints, instead of --cluster: 0=127.0.0.1:PORT,1=..."),
+    ] = "",
+    snapshot: Annotated[
+        bool, typer.Option("--snapshot", help="Request a snapshot of the cluster instead.")
+    ] = False,
+    service: Annotated[
+        str,
+        typer.Option(help="The service: its name, or its index from 0."),
+    ] = "",
+    secret_file: Annotated[
+        Path | None, typer.Option(help="A file with the secret of the cluster's clients.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for each answer.")] = 30,
+    clock: Annotated[
+        int, typer.Option(min=1, max=20, help="With --endpoints: the --clock of canvass run.")
+    ] = 5,
+) -> None:
+    """Offer requests to a cluster. Each is applied exactly once, also if the leader changes.
 
-        Exit code 0: every request was answered. 2: a request was not answered.
+    A counter knows `add N` and `get`. A key-value store knows `set KEY VALUE`, `get KEY`,
+    `delete KEY` and `keys`.
 
-        canvass client --cluster CLUSTER add 5
+    Exit code 0: every request was answered. 2: a request was not answered.
 
-        seq 1 100 | sed 's/^/add /' | canvass client --cluster CLUSTER
+    canvass client --cluster CLUSTER add 5
 
-        canvass client --cluster CLUSTER --service key-value set a 1
-        """
-        found, clock, services = _find(cluster, endpoints, clock)
-        if snapshot and (request or service):
-            raise CommandError(
-                "--snapshot is for all services: leave out the request and --service"
-            )
-        secret = read_secret(secret_file)
-        if snapshot:
-            asyncio.run(_request_snapshot(found, secret, clock, timeout))
-            raise typer.Exit(EXIT_OK)
-        service_id = _service_id(service, services)
-        lines = iter([os.fsencode(" ".join(request))]) if request else _lines()
-        asyncio.run(_offer(found, secret, clock, lines, timeout, service_id))
+    seq 1 100 | sed 's/^/add /' | canvass client --cluster CLUSTER
+
+    canvass client --cluster CLUSTER --service key-value set a 1
+    """
+    found, clock, services = _find(cluster, endpoints, clock)
+    if snapshot and (request or service):
+        raise CommandError("--snapshot is for all services: leave out the request and --service")
+    secret = read_secret(secret_file)
+    if snapshot:
+        asyncio.run(_request_snapshot(found, secret, clock, timeout))
         raise typer.Exit(EXIT_OK)
+    service_id = _service_id(service, services)
+    lines = iter([os.fsencode(" ".join(request))]) if request else _lines()
+    asyncio.run(_offer(found, secret, clock, lines, timeout, service_id))
+    raise typer.Exit(EXIT_OK)
 
 
 def read_secret(path: Path | None) -> str:

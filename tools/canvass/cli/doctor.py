@@ -247,18 +247,19 @@ def show(report: Report) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
+    app.command("doctor")(doctor)
 
-    @app.command("doctor")
-    def doctor(
-        jar: Annotated[
-            Path | None, typer.Option(help="Check this tla2tools.jar.", show_default=False)
-        ] = None,
-        output: Output = Format.HUMAN,
-    ) -> None:
-        """Check that all that canvass needs is installed, and print a fix for each problem.
 
-        Exit code 0: canvass can work here. 2: it cannot. A missing extra is no problem.
-        """
-        report = examine(jar)
-        emit(output, report, lambda: show(report))
-        raise typer.Exit(EXIT_OK if report.ok else EXIT_ERROR)
+def doctor(
+    jar: Annotated[
+        Path | None, typer.Option(help="Check this tla2tools.jar.", show_default=False)
+    ] = None,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Check that all that canvass needs is installed, and print a fix for each problem.
+
+    Exit code 0: canvass can work here. 2: it cannot. A missing extra is no problem.
+    """
+    report = examine(jar)
+    emit(output, report, lambda: show(report))
+    raise typer.Exit(EXIT_OK if report.ok else EXIT_ERROR)

@@ -51,126 +51,122 @@ class Service(str, Enum):
 
 def register(app: typer.Typer) -> None:
     """Add both sub-commands."""
-    _register_run(app)
-    _register_control(app)
+    app.command("run")(run)
+    app.command("control")(control)
 
 
-def _register_run(app: typer.Typer) -> None:
-    @app.command("run")
-    def run(
-        out: Annotated[Path, typer.Option(help="The folder of the cluster, new or empty.")],
-        members: Annotated[int, typer.Option(min=1, max=7, help="Number of members.")] = 3,
-        seconds: Annotated[
-            float, typer.Option(min=0, help="End after this time; 0: run until `quit` is typed.")
-        ] = 0,
-        clock: Annotated[
-            int, typer.Option(min=1, max=20, help="Divide all of Aeron's timeouts by this.")
-        ] = 5,
-        revision: Annotated[
-            Revision, typer.Option(help="The protocol that the members run.")
-        ] = Revision.HARDENED,
-        service: Annotated[
-            list[Service] | None,
-            typer.Option(
-                metavar="SERVICE",
-                help="An application to run, counter or key-value; repeatable. Default: counter.",
-                show_default=False,
-            ),
-        ] = None,
-        script: Annotated[
-            Path | None,
-            typer.Option(help="File of faults: on each line a time in seconds and a command."),
-        ] = None,
-        random_faults: Annotated[
-            int | None, typer.Option(help="Seed of random kills and pauses.")
-        ] = None,
-        load: Annotated[
-            float, typer.Option(min=0, help="Requests per second that clients offer.")
-        ] = 0,
-        clients: Annotated[
-            int | None,
-            typer.Option(min=1, max=8, help="With --load: number of clients. Default: 2."),
-        ] = None,
-        no_record: Annotated[
-            bool, typer.Option("--no-record", help="Do not record the members' steps.")
-        ] = False,
-        no_sync: Annotated[
-            bool, typer.Option("--no-sync", help="Do not sync the files to disk.")
-        ] = False,
-        secret_file: Annotated[
-            Path | None, typer.Option(help="A file with the secret that clients must present.")
-        ] = None,
-        again: Annotated[
-            bool, typer.Option("--again", help="Continue the cluster in the folder.")
-        ] = False,
-        output: Output = Format.HUMAN,
-    ) -> None:
-        """Run a cluster: real processes on 127.0.0.1, real files, real sockets.
+def run(
+    out: Annotated[Path, typer.Option(help="The folder of the cluster, new or empty.")],
+    members: Annotated[int, typer.Option(min=1, max=7, help="Number of members.")] = 3,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="End after this time; 0: run until `quit` is typed.")
+    ] = 0,
+    clock: Annotated[
+        int, typer.Option(min=1, max=20, help="Divide all of Aeron's timeouts by this.")
+    ] = 5,
+    revision: Annotated[
+        Revision, typer.Option(help="The protocol that the members run.")
+    ] = Revision.HARDENED,
+    service: Annotated[
+        list[Service] | None,
+        typer.Option(
+            metavar="SERVICE",
+            help="An application to run, counter or key-value; repeatable. Default: counter.",
+            show_default=False,
+        ),
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option(help="File of faults: on each line a time in seconds and a command."),
+    ] = None,
+    random_faults: Annotated[
+        int | None, typer.Option(help="Seed of random kills and pauses.")
+    ] = None,
+    load: Annotated[float, typer.Option(min=0, help="Requests per second that clients offer.")] = 0,
+    clients: Annotated[
+        int | None,
+        typer.Option(min=1, max=8, help="With --load: number of clients. Default: 2."),
+    ] = None,
+    no_record: Annotated[
+        bool, typer.Option("--no-record", help="Do not record the members' steps.")
+    ] = False,
+    no_sync: Annotated[
+        bool, typer.Option("--no-sync", help="Do not sync the files to disk.")
+    ] = False,
+    secret_file: Annotated[
+        Path | None, typer.Option(help="A file with the secret that clients must present.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Continue the cluster in the folder.")
+    ] = False,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Run a cluster: real processes on 127.0.0.1, real files, real sockets.
 
-        Type `kill 0`, `start 0`, `pause leader`, `resume all`, `stop follower`, `toggle snapshot`,
-        `node 1 replicate-standby-snapshot` or `quit` while it runs. Or give a script: on each line
-        a time in seconds and a command. Every member records its steps.
+    Type `kill 0`, `start 0`, `pause leader`, `resume all`, `stop follower`, `toggle snapshot`,
+    `node 1 replicate-standby-snapshot` or `quit` while it runs. Or give a script: on each line
+    a time in seconds and a command. Every member records its steps.
 
-        Exit code 0: at the end all members agree, every acknowledged request counts once, and the
-        services of all members were equal at equal positions. 1: one of these conditions does not
-        hold. 2: the cluster could not be run. 130: interrupted.
+    Exit code 0: at the end all members agree, every acknowledged request counts once, and the
+    services of all members were equal at equal positions. 1: one of these conditions does not
+    hold. 2: the cluster could not be run. 130: interrupted.
 
-        canvass run --out CLUSTER --load 100
+    canvass run --out CLUSTER --load 100
 
-        canvass run --out CLUSTER --seconds 60 --random-faults 1 --load 200 && canvass verify
-        CLUSTER/runs
-        """
-        from canvass.cli.client import read_secret
-        from canvass.runner import RunnerError
-        from canvass.runner.cluster_run import ClusterOptions, run_cluster
-        from canvass.runner.fault_script import parse_script, random_script
+    canvass run --out CLUSTER --seconds 60 --random-faults 1 --load 200 && canvass verify
+    CLUSTER/runs
+    """
+    from canvass.cli.client import read_secret
+    from canvass.runner import RunnerError
+    from canvass.runner.cluster_run import ClusterOptions, run_cluster
+    from canvass.runner.fault_script import parse_script, random_script
 
-        timed = []
-        if script is not None:
-            try:
-                timed += parse_script(text_of(script), members)
-            except RunnerError as error:
-                raise CommandError(f"{script}, {error}") from None
-        if random_faults is not None:
-            if not seconds:
-                raise CommandError("--random-faults requires --seconds")
-            drawn = random_script(random_faults, seconds, members, clock)
-            if not drawn:
-                raise CommandError(
-                    f"--random-faults has no time for a fault in {seconds:g} s: the first begins "
-                    f"after {3 * 10 / clock:g} s, so give more --seconds"
-                )
-            timed += drawn
-        late = [one for one in timed if seconds and one.at_s > seconds]
-        if late:
-            when = f"at {late[0].at_s:g} s, after the end of the run (--seconds {seconds:g})"
-            raise CommandError(f"{script}: `{late[0].command}` is {when}")
-        services = [one.value for one in service or [Service.COUNTER]]
-        if len(set(services)) < len(services):
-            raise CommandError("--service names an application twice")
-        if clients is not None and not load:
-            raise CommandError("--clients requires --load")
-        if load and Service.COUNTER.value not in services:
-            raise CommandError("--load adds to a counter: it needs --service counter")
-        options = ClusterOptions(
-            members,
-            out,
-            seconds,
-            clock,
-            revision.value,
-            services,
-            sorted(timed, key=lambda one: one.at_s),
-            load,
-            clients or _CLIENTS,
-            not no_record,
-            not no_sync,
-            read_secret(secret_file),
-            again,
-        )
-        view = partial(RunView, quiet=output is Format.JSON)
-        report = asyncio.run(run_cluster(options, view))
-        emit(output, report, lambda: _show(report))
-        raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+    timed = []
+    if script is not None:
+        try:
+            timed += parse_script(text_of(script), members)
+        except RunnerError as error:
+            raise CommandError(f"{script}, {error}") from None
+    if random_faults is not None:
+        if not seconds:
+            raise CommandError("--random-faults requires --seconds")
+        drawn = random_script(random_faults, seconds, members, clock)
+        if not drawn:
+            raise CommandError(
+                f"--random-faults has no time for a fault in {seconds:g} s: the first begins "
+                f"after {3 * 10 / clock:g} s, so give more --seconds"
+            )
+        timed += drawn
+    late = [one for one in timed if seconds and one.at_s > seconds]
+    if late:
+        when = f"at {late[0].at_s:g} s, after the end of the run (--seconds {seconds:g})"
+        raise CommandError(f"{script}: `{late[0].command}` is {when}")
+    services = [one.value for one in service or [Service.COUNTER]]
+    if len(set(services)) < len(services):
+        raise CommandError("--service names an application twice")
+    if clients is not None and not load:
+        raise CommandError("--clients requires --load")
+    if load and Service.COUNTER.value not in services:
+        raise CommandError("--load adds to a counter: it needs --service counter")
+    options = ClusterOptions(
+        members,
+        out,
+        seconds,
+        clock,
+        revision.value,
+        services,
+        sorted(timed, key=lambda one: one.at_s),
+        load,
+        clients or _CLIENTS,
+        not no_record,
+        not no_sync,
+        read_secret(secret_file),
+        again,
+    )
+    view = partial(RunView, quiet=output is Format.JSON)
+    report = asyncio.run(run_cluster(options, view))
+    emit(output, report, lambda: _show(report))
+    raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 
 def _show(report: ClusterReport) -> None:
@@ -343,36 +339,30 @@ class RunView:
         ]
 
 
-def _register_control(app: typer.Typer) -> None:
-    @app.command("control")
-    def control(
-        cluster: Annotated[
-            Path,
-            typer.Argument(
-                metavar="CLUSTER", help="The folder of a cluster that `canvass run` runs."
-            ),
-        ],
-        command: Annotated[
-            list[str],
-            typer.Argument(
-                metavar="COMMAND", help="A command of `canvass run`: toggle snapshot, kill 1."
-            ),
-        ],
-        timeout: Annotated[
-            float, typer.Option(min=0.1, help="Seconds to wait for the command.")
-        ] = 60,
-    ) -> None:
-        """Send a command to a running cluster, as if it was typed at `canvass run`.
+def control(
+    cluster: Annotated[
+        Path,
+        typer.Argument(metavar="CLUSTER", help="The folder of a cluster that `canvass run` runs."),
+    ],
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COMMAND", help="A command of `canvass run`: toggle snapshot, kill 1."
+        ),
+    ],
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for the command.")] = 60,
+) -> None:
+    """Send a command to a running cluster, as if it was typed at `canvass run`.
 
-        Exit code 0: the command was done; the output lists its effects. 2: it was not done.
+    Exit code 0: the command was done; the output lists its effects. 2: it was not done.
 
-        canvass control CLUSTER toggle snapshot
+    canvass control CLUSTER toggle snapshot
 
-        canvass control CLUSTER node all replicate-standby-snapshot
+    canvass control CLUSTER node all replicate-standby-snapshot
 
-        canvass control CLUSTER kill leader
-        """
-        from canvass.runner.control_socket import send_command
+    canvass control CLUSTER kill leader
+    """
+    from canvass.runner.control_socket import send_command
 
-        print(send_command(cluster, " ".join(command), timeout))
-        raise typer.Exit(EXIT_OK)
+    print(send_command(cluster, " ".join(command), timeout))
+    raise typer.Exit(EXIT_OK)

@@ -36,40 +36,41 @@ _PIPED_WIDTH: Final = 200
 
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
+    app.command("selftest")(selftest)
 
-    @app.command("selftest")
-    def selftest(
-        quick: Annotated[
-            bool,
-            typer.Option("--quick", help="Check fewer runs, and the core on small graphs only."),
-        ] = False,
-        runs: Annotated[
-            int | None,
-            typer.Option(min=16, help="Number of good runs and of corrupted runs. Default: 1,008."),
-        ] = None,
-        seed: Annotated[int, typer.Option(min=0, help="Seed of the runs.")] = 0,
-        cache: Annotated[
-            Path | None,
-            typer.Option(
-                metavar="FOLDER", help="Cache of state graphs. Default: ~/.cache/canvass/graphs."
-            ),
-        ] = None,
-        output: Output = Format.HUMAN,
-    ) -> None:
-        """Check the checker: it must find mutants of the core, and corrupted runs.
 
-        Each mutant of the core must differ from an edge of a state graph. Good runs must conform,
-        and corrupted runs must be rejected for the right reason. The first self-test builds the
-        state graphs, which takes some minutes.
+def selftest(
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Check fewer runs, and the core on small graphs only."),
+    ] = False,
+    runs: Annotated[
+        int | None,
+        typer.Option(min=16, help="Number of good runs and of corrupted runs. Default: 1,008."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the runs.")] = 0,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Cache of state graphs. Default: ~/.cache/canvass/graphs."
+        ),
+    ] = None,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Check the checker: it must find mutants of the core, and corrupted runs.
 
-        Exit code 0: everything was found. 1: a mutant survives, or a verdict is wrong. 2: TLC could
-        not run. 130: interrupted.
-        """
-        count = runs or (QUICK_RUNS if quick else RUNS)
-        with Stages(each=True) as stages:
-            report = _test(count, seed, cache, stages, whole=not quick)
-        emit(output, report, lambda: _show(result_console(), report))
-        raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+    Each mutant of the core must differ from an edge of a state graph. Good runs must conform,
+    and corrupted runs must be rejected for the right reason. The first self-test builds the
+    state graphs, which takes some minutes.
+
+    Exit code 0: everything was found. 1: a mutant survives, or a verdict is wrong. 2: TLC could
+    not run. 130: interrupted.
+    """
+    count = runs or (QUICK_RUNS if quick else RUNS)
+    with Stages(each=True) as stages:
+        report = _test(count, seed, cache, stages, whole=not quick)
+    emit(output, report, lambda: _show(result_console(), report))
+    raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 
 def _test(

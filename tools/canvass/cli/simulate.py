@@ -75,109 +75,106 @@ NO_RECORD = "members of the spec do not lose their disks, so the runs cannot be 
 
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
+    app.command("simulate")(simulate)
 
-    @app.command("simulate")
-    def simulate(
-        context: typer.Context,
-        members: Annotated[int, typer.Option(min=1, max=9, help="Number of members.")] = 3,
-        seeds: Annotated[int, typer.Option(min=1, help="Number of seeds; each is one run.")] = 100,
-        seed_start: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
-        steps: Annotated[
-            int, typer.Option(min=1, help="Steps of each run before its faults stop.")
-        ] = 5_000,
-        revision: Annotated[
-            Revision, typer.Option(help="The protocol that the members run.")
-        ] = Revision.HARDENED,
-        options: Annotated[
-            str,
-            typer.Option(metavar="JSON", help="Repeat one run with the options in its `run.json`."),
-        ] = "",
-        coverage: Annotated[
-            bool, typer.Option("--coverage", help="Count the distinct steps that the runs take.")
-        ] = False,
-        graph: Annotated[
-            list[Path] | None,
-            typer.Option("--graph", metavar="GRAPH", help="A state graph to cover; repeatable."),
-        ] = None,
-        coverage_guided: Annotated[
-            bool,
-            typer.Option(
-                "--coverage-guided", help="Prefer options that recently reached new steps."
-            ),
-        ] = False,
-        profile: Annotated[
-            str,
-            typer.Option(
-                help="The faults: swarm (all kinds), or a profile, for example broken-joins."
-            ),
-        ] = "swarm",
-        disk_loss: Annotated[
-            bool,
-            typer.Option(
-                "--disk-loss", help="Let one of three or more members lose its disk; no --out."
-            ),
-        ] = False,
-        out: Annotated[
-            Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
-        ] = None,
-        output: Output = Format.HUMAN,
-    ) -> None:
-        """Simulate clusters in virtual time, with faults that the seed chooses.
 
-        Members, archives, services and clients are as in `canvass run`. Safety is checked after
-        every step. After --steps the faults stop; then every request must be answered, and all
-        members must follow one leader and agree.
+def simulate(
+    context: typer.Context,
+    members: Annotated[int, typer.Option(min=1, max=9, help="Number of members.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds; each is one run.")] = 100,
+    seed_start: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    steps: Annotated[
+        int, typer.Option(min=1, help="Steps of each run before its faults stop.")
+    ] = 5_000,
+    revision: Annotated[
+        Revision, typer.Option(help="The protocol that the members run.")
+    ] = Revision.HARDENED,
+    options: Annotated[
+        str,
+        typer.Option(metavar="JSON", help="Repeat one run with the options in its `run.json`."),
+    ] = "",
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Count the distinct steps that the runs take.")
+    ] = False,
+    graph: Annotated[
+        list[Path] | None,
+        typer.Option("--graph", metavar="GRAPH", help="A state graph to cover; repeatable."),
+    ] = None,
+    coverage_guided: Annotated[
+        bool,
+        typer.Option("--coverage-guided", help="Prefer options that recently reached new steps."),
+    ] = False,
+    profile: Annotated[
+        str,
+        typer.Option(help="The faults: swarm (all kinds), or a profile, for example broken-joins."),
+    ] = "swarm",
+    disk_loss: Annotated[
+        bool,
+        typer.Option(
+            "--disk-loss", help="Let one of three or more members lose its disk; no --out."
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
+    ] = None,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Simulate clusters in virtual time, with faults that the seed chooses.
 
-        Exit code 0: no finding, or the revision is not hardened. 1: hardened members violate a
-        property or are stuck. 2: the runs could not be simulated. 130: interrupted.
+    Members, archives, services and clients are as in `canvass run`. Safety is checked after
+    every step. After --steps the faults stop; then every request must be answered, and all
+    members must follow one leader and agree.
 
-        canvass simulate --seeds 1000
+    Exit code 0: no finding, or the revision is not hardened. 1: hardened members violate a
+    property or are stuck. 2: the runs could not be simulated. 130: interrupted.
 
-        canvass simulate --coverage-guided --graph GRAPH --seeds 200
+    canvass simulate --seeds 1000
 
-        canvass simulate --profile broken-joins --seeds 200
+    canvass simulate --coverage-guided --graph GRAPH --seeds 200
 
-        canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
-        """
-        from canvass.selftest.simulation_series import CoverageMeter, Drawing, simulate_series
-        from canvass.simulation.faults import LEAST_TO_REPAIR
-        from canvass.simulation.options import PROFILES, Options
+    canvass simulate --profile broken-joins --seeds 200
 
-        if out is not None and out.exists() and any(out.iterdir()):
-            raise CommandError(f"{out} is not empty; name a new or empty folder")
-        if disk_loss and (out is not None or coverage_guided or coverage or graph or options):
-            raise CommandError(
-                f"--disk-loss excludes --out, --options and coverage options: {NO_RECORD}"
-            )
-        if profile not in PROFILES:
-            raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
-        if profile != "swarm" and (coverage_guided or options):
-            raise CommandError(
-                "--profile excludes --coverage-guided and --options: these choose the faults"
-            )
-        if options:
-            for name in SERIES_OPTIONS:
-                source = context.get_parameter_source(name)
-                if source is not None and source.name == "COMMANDLINE":
-                    option = name.replace("_", "-")
-                    raise CommandError(f"--options has all values of one run; leave out --{option}")
-        fixed = _options_of(options, out) if options else None
-        base = fixed or Options(seed_start, members, revision.value, steps)
-        if (disk_loss or base.faults.disk_loss_mean) and base.member_count < LEAST_TO_REPAIR:
-            raise CommandError(
-                f"{counted(base.member_count, 'member')}: no disk is lost in a cluster of fewer"
-                f" than {LEAST_TO_REPAIR} members, as the others could not restore the entries"
-            )
-        drawing = Drawing(fixed, None if coverage_guided else profile, disk_loss=disk_loss)
-        meter = None
-        if coverage or coverage_guided or graph:
-            meter = CoverageMeter(graph or [], out)
-        with Stages() as stages:
-            stages.stage("simulating")
-            count = 1 if fixed else seeds
-            report = simulate_series(base, count, drawing, out, meter, stages.detail)
-        emit(output, report, lambda: show(report, out))
-        raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+    canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
+    """
+    from canvass.selftest.simulation_series import CoverageMeter, Drawing, simulate_series
+    from canvass.simulation.faults import LEAST_TO_REPAIR
+    from canvass.simulation.options import PROFILES, Options
+
+    if out is not None and out.exists() and any(out.iterdir()):
+        raise CommandError(f"{out} is not empty; name a new or empty folder")
+    if disk_loss and (out is not None or coverage_guided or coverage or graph or options):
+        raise CommandError(
+            f"--disk-loss excludes --out, --options and coverage options: {NO_RECORD}"
+        )
+    if profile not in PROFILES:
+        raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
+    if profile != "swarm" and (coverage_guided or options):
+        raise CommandError(
+            "--profile excludes --coverage-guided and --options: these choose the faults"
+        )
+    if options:
+        for name in SERIES_OPTIONS:
+            source = context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                option = name.replace("_", "-")
+                raise CommandError(f"--options has all values of one run; leave out --{option}")
+    fixed = _options_of(options, out) if options else None
+    base = fixed or Options(seed_start, members, revision.value, steps)
+    if (disk_loss or base.faults.disk_loss_mean) and base.member_count < LEAST_TO_REPAIR:
+        raise CommandError(
+            f"{counted(base.member_count, 'member')}: no disk is lost in a cluster of fewer"
+            f" than {LEAST_TO_REPAIR} members, as the others could not restore the entries"
+        )
+    drawing = Drawing(fixed, None if coverage_guided else profile, disk_loss=disk_loss)
+    meter = None
+    if coverage or coverage_guided or graph:
+        meter = CoverageMeter(graph or [], out)
+    with Stages() as stages:
+        stages.stage("simulating")
+        count = 1 if fixed else seeds
+        report = simulate_series(base, count, drawing, out, meter, stages.detail)
+    emit(output, report, lambda: show(report, out))
+    raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 
 def _options_of(text: str, out: Path | None) -> Options:

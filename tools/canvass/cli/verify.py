@@ -123,115 +123,116 @@ class VerifyFormat(str, Enum):
 
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
+    app.command("verify")(verify)
 
-    @app.command("verify")
-    def verify(
-        paths: Annotated[
-            list[Path],
-            typer.Argument(
-                metavar="RUN|CORPUS",
-                help="Run folders, folders of runs, Parquet data sets.",
-            ),
-        ],
-        graph: Graphs = None,
-        cache: Cache = None,
-        no_cache: Annotated[
-            bool,
-            typer.Option(
-                "--no-cache",
-                help="Use neither the cache nor the steps that ship with canvass: ask TLC.",
-            ),
-        ] = False,
-        jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
-        engine: Annotated[
-            Engine,
-            typer.Option(help="Check each step, or let TLC search for each whole run (slow)."),
-        ] = Engine.STEPS,
-        timeout: Annotated[
-            float | None,
-            typer.Option(metavar="SECONDS", help="With --engine tlc: time limit for each run."),
-        ] = None,
-        heap: Heap = None,
-        timing: Annotated[
-            TimingMode,
-            typer.Option(
-                help="Steps that the recorded times contradict: warn, fail, or skip the check."
-            ),
-        ] = TimingMode.WARN,
-        setting: CheckedSettings = None,
-        output: Annotated[
-            VerifyFormat,
-            typer.Option(
-                "--format",
-                metavar="FORMAT",
-                help="Output format: human, json, junit, sarif or html.",
-            ),
-        ] = VerifyFormat.HUMAN,
-        html: Page = None,
-    ) -> None:
-        """Check that runs are behaviours of the spec.
 
-        Exit code 0: all runs conform. 1: a run diverges. 2: a run is malformed and none diverges,
-        nothing was checked, or TLC could not run. 3: steps are missing, and the others conform.
-        130: interrupted. Timing warnings change the exit code only with --timing error.
-        """
-        from msgspec.structs import replace
+def verify(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN|CORPUS",
+            help="Run folders, folders of runs, Parquet data sets.",
+        ),
+    ],
+    graph: Graphs = None,
+    cache: Cache = None,
+    no_cache: Annotated[
+        bool,
+        typer.Option(
+            "--no-cache",
+            help="Use neither the cache nor the steps that ship with canvass: ask TLC.",
+        ),
+    ] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
+    engine: Annotated[
+        Engine,
+        typer.Option(help="Check each step, or let TLC search for each whole run (slow)."),
+    ] = Engine.STEPS,
+    timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="With --engine tlc: time limit for each run."),
+    ] = None,
+    heap: Heap = None,
+    timing: Annotated[
+        TimingMode,
+        typer.Option(
+            help="Steps that the recorded times contradict: warn, fail, or skip the check."
+        ),
+    ] = TimingMode.WARN,
+    setting: CheckedSettings = None,
+    output: Annotated[
+        VerifyFormat,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="Output format: human, json, junit, sarif or html.",
+        ),
+    ] = VerifyFormat.HUMAN,
+    html: Page = None,
+) -> None:
+    """Check that runs are behaviours of the spec.
 
-        from canvass.cli.options import need_runs
-        from canvass.cli.output import Stages
-        from canvass.conformance.check import check_in_processes, check_units, make_lookup, units_of
-        from canvass.conformance.machine_reports import to_junit, to_sarif
-        from canvass.conformance.report import to_report
-        from canvass.conformance.run_timing import TimingOptions
+    Exit code 0: all runs conform. 1: a run diverges. 2: a run is malformed and none diverges,
+    nothing was checked, or TLC could not run. 3: steps are missing, and the others conform.
+    130: interrupted. Timing warnings change the exit code only with --timing error.
+    """
+    from msgspec.structs import replace
 
-        of_steps = {
-            "--graph": graph,
-            "--jobs": jobs > 1,
-            "--cache": cache,
-            "--no-cache": no_cache,
-            "--set": setting,
-        }
-        for name, is_given in of_steps.items():
-            if engine is Engine.TLC and is_given:
-                raise typer.BadParameter(f"{name} is for --engine steps")
-        if engine is Engine.STEPS and (timeout is not None or heap is not None):
-            raise typer.BadParameter("--timeout and --heap are for --engine tlc")
-        if engine is Engine.TLC and timing is TimingMode.ERROR:
-            raise typer.BadParameter("--timing error is for --engine steps")
-        if html is not None and not html.absolute().parent.is_dir():
-            raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
-        need_runs(paths, "canvass verify")
-        options = TimingOptions(asks=timing is not TimingMode.OFF, given=read_settings(setting))
-        lookup = make_lookup(graph or [], cache, keep=not no_cache)
-        units = list(units_of(paths))
-        timeless = [unit for unit in units if isinstance(unit, Path) and unit.is_file()]
-        if timeless and timing is TimingMode.ERROR:
-            raise CommandError(f"--timing error: the times of {timeless[0]} are not checked")
-        far = VerifyProgress(total=len(units))
-        with Stages() as stages:
-            stages.stage("checking")
-            stages.detail(far.words)
-            if engine is Engine.TLC:
-                found = _check_with_tlc(units, timeout, heap, far.read)
-            elif jobs > 1 and len(units) > 1:
-                found = check_in_processes(units, lookup, jobs, far.read, far.ask, options)
-            else:
-                found = check_units(units, lookup, far.read, far.ask, options)
-        found = replace(found, timing_fails=timing is TimingMode.ERROR)
-        page = ""
-        if html is not None or output is VerifyFormat.HTML:
-            page = _page(found, lookup, html)
-        if html is not None:
-            write_file(html, page)
-        emit(
-            output,
-            lambda: to_report(found, _explained(found.runs, lookup)),
-            lambda: _show(found.runs, found.counts, _explained(found.runs, lookup)),
-            junit=lambda: to_junit(found),
-            sarif=lambda: json_text(to_sarif(found)),
-            html=lambda: page,
-        )
-        raise typer.Exit(found.exit_code)
+    from canvass.cli.options import need_runs
+    from canvass.cli.output import Stages
+    from canvass.conformance.check import check_in_processes, check_units, make_lookup, units_of
+    from canvass.conformance.machine_reports import to_junit, to_sarif
+    from canvass.conformance.report import to_report
+    from canvass.conformance.run_timing import TimingOptions
+
+    of_steps = {
+        "--graph": graph,
+        "--jobs": jobs > 1,
+        "--cache": cache,
+        "--no-cache": no_cache,
+        "--set": setting,
+    }
+    for name, is_given in of_steps.items():
+        if engine is Engine.TLC and is_given:
+            raise typer.BadParameter(f"{name} is for --engine steps")
+    if engine is Engine.STEPS and (timeout is not None or heap is not None):
+        raise typer.BadParameter("--timeout and --heap are for --engine tlc")
+    if engine is Engine.TLC and timing is TimingMode.ERROR:
+        raise typer.BadParameter("--timing error is for --engine steps")
+    if html is not None and not html.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
+    need_runs(paths, "canvass verify")
+    options = TimingOptions(asks=timing is not TimingMode.OFF, given=read_settings(setting))
+    lookup = make_lookup(graph or [], cache, keep=not no_cache)
+    units = list(units_of(paths))
+    timeless = [unit for unit in units if isinstance(unit, Path) and unit.is_file()]
+    if timeless and timing is TimingMode.ERROR:
+        raise CommandError(f"--timing error: the times of {timeless[0]} are not checked")
+    far = VerifyProgress(total=len(units))
+    with Stages() as stages:
+        stages.stage("checking")
+        stages.detail(far.words)
+        if engine is Engine.TLC:
+            found = _check_with_tlc(units, timeout, heap, far.read)
+        elif jobs > 1 and len(units) > 1:
+            found = check_in_processes(units, lookup, jobs, far.read, far.ask, options)
+        else:
+            found = check_units(units, lookup, far.read, far.ask, options)
+    found = replace(found, timing_fails=timing is TimingMode.ERROR)
+    page = ""
+    if html is not None or output is VerifyFormat.HTML:
+        page = _page(found, lookup, html)
+    if html is not None:
+        write_file(html, page)
+    emit(
+        output,
+        lambda: to_report(found, _explained(found.runs, lookup)),
+        lambda: _show(found.runs, found.counts, _explained(found.runs, lookup)),
+        junit=lambda: to_junit(found),
+        sarif=lambda: json_text(to_sarif(found)),
+        html=lambda: page,
+    )
+    raise typer.Exit(found.exit_code)
 
 
 def _check_with_tlc(
