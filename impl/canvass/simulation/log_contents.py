@@ -1,7 +1,7 @@
 """The contents of a log, for safety monitors: the term of each byte, or each entry with its end.
 
-A term has one leader and one base, so a term and a position identify a byte. The log of a bare core
-is a tuple of `Segment`. `EntryLog` follows a recording, entry by entry. Safety monitors see both as
+A term has one leader and one base, so a term and a position identify a byte. The log of a core
+alone is a tuple of `Segment`. `EntryLog` follows a recording, entry by entry. Safety monitors see both as
 a `RecordedLog`.
 """
 
@@ -189,7 +189,7 @@ def checksum(log: Log, position: int) -> int:
 
 
 class SegmentLog:
-    """The log of a bare core as a `RecordedLog`, in which every byte is an entry."""
+    """The log of a core alone as a `RecordedLog`, in which every byte is an entry."""
 
     def __init__(self, log: Log = ()) -> None:
         self.log = log

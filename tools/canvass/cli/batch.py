@@ -38,7 +38,7 @@ class FailOn(str, Enum):
 
     ANY = "any"
     NEW = "new"
-    """Divergences of kinds that the baseline or the tables do not have."""
+    """Divergences of classes that the baseline or the tables do not have."""
 
 
 Master = Annotated[
@@ -404,7 +404,7 @@ def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str |
             f" such as {example} {step}: {one.example_reason}"
         )
     if summary.cluster_count > 20:
-        more = counted(summary.cluster_count - 20, "more kind", "more kinds")
+        more = counted(summary.cluster_count - 20, "more class", "more classes")
         console.print(f"  and {more} of divergences")
     for row in summary.listed[:20]:
         if row.verdict in ("MALFORMED", "INCOMPLETE"):

@@ -9,7 +9,7 @@
 (* The model tries all steps of MemberGraph.tla in the states of a         *)
 (* member's lives and one step around them, each also with positions that  *)
 (* are further apart.  Left out: terms and members, which random steps     *)
-(* rename (tests/unit/graph/test_equivariance.py).                         *)
+(* rename (tests/unit/steps/test_equivariance.py).                         *)
 (***************************************************************************)
 EXTENDS MCMemberGraph
 
