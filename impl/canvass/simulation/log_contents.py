@@ -1,8 +1,8 @@
 """The contents of a log, for safety monitors: the term of each byte, or each entry with its end.
 
 A term has one leader and one base, so a term and a position identify a byte. The log of a core
-alone is a tuple of `Segment`. `EntryLog` follows a recording, entry by entry. Safety monitors see both as
-a `RecordedLog`.
+alone is a tuple of `Segment`. `EntryLog` follows a recording, entry by entry. Safety monitors see
+both as a `RecordedLog`.
 """
 
 from __future__ import annotations
