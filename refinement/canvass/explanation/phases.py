@@ -171,7 +171,7 @@ def _governed(timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: 
 def _error(one: MemberTimeline, phase: Phase, by: records.ElectionStateChange) -> _Governed:
     cause = one.records[phase.end - 1] if phase.end else by
     if isinstance(cause, records.TruncateLogEntry):
-        what = f"its log was truncated from {cause.old_position} to {cause.new_position}"
+        what = f"its log was truncated from {cause.append_position} to {cause.new_position}"
         return "message", None, what, phase.end - 1
     reason = by.reason or "no reason logged"
     setting = HEARTBEAT_TIMEOUT if "timeout" in reason or "progress" in reason else None

@@ -155,7 +155,9 @@ def _see(disks: _Disks, one: MemberTimeline, index: int) -> None:
             if record.new_state == CLOSED:
                 disks.shortened.discard(one.member_id)
             disks.see_term(one.member_id, term)
-            disks.see_end(one.member_id, term, record.append_position, line)
+            # The line after a truncation has the old end, in releases up to 1.49.
+            if record.new_state != "INIT":
+                disks.see_end(one.member_id, term, record.append_position, line)
             disks.see_commit(disks.terms[one.member_id], record.log_position, line)
         case records.NewElection(leadership_term_id=term):
             disks.see_end(one.member_id, term, record.append_position, line)
@@ -195,7 +197,7 @@ def _after_loss(
     old, old_term = disks.ends.get(one.member_id), disks.terms.get(one.member_id, term)
     disks.shorten(one.member_id, term, position, line)
     if isinstance(record, records.TruncateLogEntry):
-        text = f"Member {one.member_id} truncated its log from {record.old_position} to"
+        text = f"Member {one.member_id} truncated its log from {record.append_position} to"
         sentences = [Sentence(f"{text} {position}.", (line,))]
     else:
         assert old is not None

@@ -223,8 +223,9 @@ class StopCatchup(ClusterEvent, frozen=True, gc=False):
 
 
 class TruncateLogEntry(ClusterEvent, frozen=True, gc=False):
-    """TRUNCATE_LOG_ENTRY: the member is about to truncate its log from ``old_position`` back to
-    ``new_position``.
+    """TRUNCATE_LOG_ENTRY: the member is about to truncate its log from ``append_position`` back to
+    ``new_position``. ``old_position`` is where the log ends, but up to 1.49 the leader's log
+    position in the announcement.
     """
 
     election_state: Name
