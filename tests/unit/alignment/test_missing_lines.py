@@ -178,6 +178,19 @@ def test_a_process_that_is_killed_within_a_step_leaves_the_first_of_its_lines(
     assert [one.accounted == one.lines for one in summary.members] == [True] * 3
 
 
+def test_a_log_can_end_in_init(tmp_path: Path) -> None:
+    """The member is killed there, and does not start again."""
+    lines = captured(KILLED_WITHIN_A_STEP)
+    starts = [at for at, one in enumerate(lines[0]) if isinstance(one, ProcessStart)]
+    lines[0] = lines[0][: starts[1]]
+    end = lines[0][-1].time_ns
+    lines |= {i: [one for one in lines[i] if one.time_ns <= end] for i in lines if i}
+    summary = import_records(logs_of_nodes(lines), tmp_path / "run")
+
+    assert isinstance(lines[0][-1], records.NewElection)
+    assert (summary.outcome, summary.missing) == (EXPLAINED, [])
+
+
 def test_a_module_that_closes_before_its_election_leaves_init_has_no_line_of_that(
     tmp_path: Path,
 ) -> None:

@@ -182,16 +182,16 @@ class MemberLines:
         several = [self.records[index - 1], *(one for at, one in self.beside if at == index)]
         return isinstance(several[-1], StateChange) and several[-1].new_state == "CLOSED"
 
-    def ends_before(self, index: int, *, with_receipts: bool) -> bool:
+    def ends_before(self, index: int, *, in_init: bool) -> bool:
         """Whether a process ends before a record: another one starts, or the module has closed and
-        no line follows. ``with_receipts`` passes over receipts that come before the end.
+        no line follows. INIT can last: messages are received in it, and a log can end in it.
         """
         count = len(self.records)
-        while with_receipts and index < count and self.messages[index] is not None:
+        while in_init and index < count and self.messages[index] is not None:
             index += 1
         if index < count:
             return isinstance(self.records[index], ProcessStart)
-        return self.closes_before(index)
+        return in_init or self.closes_before(index)
 
     def place(self, index: int) -> str:
         """File and line of a record."""

@@ -158,7 +158,7 @@ def count_logged(lines: MemberLines, printed: list[PrintedLine], k: int) -> int:
         if index < len(lines.records) and line.agrees(lines.records[index]):
             continue
         leaves_init = line.values.get("old_state") == _INIT.value
-        if index > k and lines.ends_before(index, with_receipts=leaves_init):
+        if index > k and lines.ends_before(index, in_init=leaves_init):
             return index - k
         return -1
     return len(printed)

@@ -349,4 +349,5 @@ def described_state(replay: Replay, s: Member, record: records.ElectionStateChan
         append_position=NULL_VALUE,
         notified_commit_position=NULL_VALUE,
         catchup_join_position=NULL_VALUE,
+        graceful_closed_leader_id=NULL_VALUE,
     )
