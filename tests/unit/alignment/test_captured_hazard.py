@@ -18,7 +18,7 @@ from support.aeron_runs import BOUND_WITHIN, OLD_LOG
 from support.checked_runs import checked
 
 ROOT = Path(__file__).resolve().parents[3]
-FINDINGS = {"hz1": 16, "hz3": 21, "hz6": 21}
+FINDINGS = {"hz1": 16, "hz3": 21, "hz3-acknowledged": 20, "hz6": 21}
 """How many lines each page quotes."""
 _QUOTED = re.compile(r"^\| `(member-\d\.log):(\d+)` \| (\d+\.\d+) \| `(.*)` \|$", re.MULTILINE)
 PAGES = {
@@ -68,6 +68,19 @@ def test_members_that_follow_an_older_leader_than_they_have_elected_lose_a_commi
         (name, 3, 4044)
         for name in ("CommitBounded", "CommittedIsDurable", "NoTruncationBelowCommit")
     }
+
+
+def test_by_cuts_of_the_network_alone_a_quorum_truncates_what_it_has_committed(
+    tmp_path: Path,
+) -> None:
+    summary = import_logs([sample("hz3-acknowledged")], tmp_path / "run")
+    result = checked(tmp_path / "run")
+    found = {(one.name, one.member, one.step) for one in result.divergences}
+    names = ("CommitBounded", "CommittedIsDurable", "NoTruncationBelowCommit")
+
+    assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
+    assert sum(member.accounted for member in summary.members) == 848
+    assert found == {(name, 1, 497) for name in (*names, "RecordingLogCoherent")}
 
 
 def test_a_commit_by_a_report_of_an_older_term_is_found_though_no_line_shows_reports(

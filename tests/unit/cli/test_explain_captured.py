@@ -47,6 +47,17 @@ def test_the_screen_leaves_nothing_out_without_saying_so(command: Command) -> No
     assert not re.search(r"\b1 (notes|other members)|\((message|work|unknown)\)", screen)
 
 
+def test_a_truncation_in_a_release_before_1_50_begins_at_the_end_of_the_log(
+    command: Command,
+) -> None:
+    """The line has the leader's position as well, and the next change still shows the old end."""
+    _, screen, _ = command("explain", ROOT / "samples" / "aeron-hz3-acknowledged", "--no-infer")
+
+    assert "Member 1 truncated its log from 6496 to 2560." in screen
+    assert "After that no line shows another member that holds the log up to 6496." in screen
+    assert screen.count("No later line shows that a quorum held the log up to 6496 again.") == 2
+
+
 def test_the_member_that_is_behind_is_named(command: Command) -> None:
     _, screen, _ = command("explain", SAMPLE, "--no-infer")
     behind = [line for line in screen.splitlines() if "behind member" in line]
