@@ -14,12 +14,13 @@ import pytest
 
 from canvass.conformance.verdict import Verdict
 from canvass.traces.alignment.importer import import_logs
-from support.aeron_runs import BOUND_WITHIN, OLD_LOG
+from support.aeron_runs import BOUND_WITHIN, OLD_LOG, REPLAYED
 from support.checked_runs import checked
 
 ROOT = Path(__file__).resolve().parents[3]
 FINDINGS = {"hz1": 16, "hz3": 21, "hz3-acknowledged": 20, "hz6": 21}
 """How many lines each page quotes."""
+PRODUCTION = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
 _QUOTED = re.compile(r"^\| `(member-\d\.log):(\d+)` \| (\d+\.\d+) \| `(.*)` \|$", re.MULTILINE)
 PAGES = {
     name: (ROOT / "docs" / "findings" / f"captured-{name}.md").read_text() for name in FINDINGS
@@ -93,6 +94,29 @@ def test_a_commit_by_a_report_of_an_older_term_is_found_though_no_line_shows_rep
     assert result.verdict is Verdict.DIVERGES
     assert [one.name for one in result.divergences] == ["CommittedIsDurable"]
     assert "51904" in result.divergences[0].text
+
+
+def test_a_leader_replays_entries_that_the_leader_of_a_newer_term_lacks(tmp_path: Path) -> None:
+    """It hears of that leader by a commit position, and reports of its own old term reach it."""
+    summary = import_logs([REPLAYED], tmp_path / "run")
+    result = checked(tmp_path / "run")
+    names = ("CommitBounded", "CommittedIsDurable", "NoTruncationBelowCommit")
+
+    assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
+    assert {one.name for one in result.divergences} == {*names, "RecordingLogCoherent"}
+    assert {one.member for one in result.divergences} == {2}
+
+
+def test_a_leader_that_waits_for_a_quorum_logs_nothing_in_production(tmp_path: Path) -> None:
+    """Others receive its announcements for seconds after its last line."""
+    (tmp_path / "logs").mkdir()
+    for number in range(3):
+        lines = lines_of("hz3-acknowledged", f"member-{number}.log")
+        kept = [line for line in lines if not any(event in line for event in PRODUCTION)]
+        (tmp_path / "logs" / f"member-{number}.log").write_text("\n".join(kept) + "\n")
+    summary = import_logs([tmp_path / "logs"], tmp_path / "run")
+
+    assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
 
 
 @pytest.mark.parametrize("name", FINDINGS)

@@ -81,17 +81,18 @@ def test_a_member_canvassed_last_before_a_line_is_received_first() -> None:
 
 
 def test_a_member_that_led_hears_those_who_follow_it_still() -> None:
+    """Also those that follow it in an older term than its log's, as they copy a log."""
     canvassed = CanvassPosition(0, 0, 0, 1)
     facts = ClusterFacts(
-        canvasses={1: [(5, 8, canvassed)]}, followers={(0, 2): {1: [(0, 10)], 2: [(0, 10)]}}
+        canvasses={1: [(5, 8, canvassed)]},
+        followers={(0, 1): {2: [(0, 9)]}, (0, 2): {1: [(0, 10)]}, (0, 3): {1: [(0, 10)]}},
     )
     moves = Moves(RULES, lines_of(0, [change(25, "NOMINATE")]), facts)
-    started = persistent_member(RULES)
-    led = structs.replace(started, module_leadership_term_id=2, commit_position=64)
-    started_again = structs.replace(started, leadership_term_id=2)
+    canvassing = structs.replace(persistent_member(RULES), leadership_term_id=2)
 
-    for s, position in ((led, 64), (started_again, started.commit_position)):
-        reports = [AppendPosition(2, position, j, 0) for j in (1, 2)]
+    for committed, appended in ((64, 96), (96, 64)):
+        s = structs.replace(canvassing, commit_position=committed, append_position=appended)
+        reports = [AppendPosition(1, 64, 2, 0), AppendPosition(2, 64, 1, 0)]
         assert moves._sent_by([1, 2], 0, s) == [*reports, canvassed]
     assert moves._sent_by([1, 2], 0) == [canvassed]
 
@@ -116,11 +117,16 @@ def test_who_shows_a_position_first_has_reported_it_first() -> None:
     assert facts.likely_reporters(2, 4, 64) == []
 
 
-@pytest.mark.parametrize(("revision", "terms"), [("1.49", [-1, 0, 1]), ("1.50", [1])])
+@pytest.mark.parametrize(
+    ("revision", "is_ready", "terms"),
+    [("1.49", False, [-1, 0, 1]), ("1.49", True, [1, 0, -1]), ("1.50", False, [1])],
+)
 def test_a_leader_of_1_49_publishes_the_term_of_its_module_while_it_is_elected(
-    revision: str, terms: list[int]
+    revision: str, is_ready: bool, terms: list[int]
 ) -> None:
+    """The term that it can have published comes first."""
     led = [process(0, 1), change(1, "LEADER_LOG_REPLICATION", leadership_term_id=1)]
+    led += [change(2, "LEADER_READY", leadership_term_id=1)] if is_ready else []
     facts = cluster_facts({1: lines_of(1, led)})
     rules = Rules(3, revision)
     moves = Moves(rules, lines_of(0, []), facts)

@@ -66,8 +66,8 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
     if not is_one_host(one.records for one in members.values()):
         return
     for i, lines in members.items():
-        if not lines.records:
-            continue
+        if not lines.records or _REPEATED & lines.vocabulary.silent_messages:
+            continue  # It can have nothing to log.
         if lines.closes_before(len(lines.records)):
             continue  # Later messages were on their way.
         end = _in_order(lines)[-1][1].time_ns
@@ -104,6 +104,9 @@ _BALLOT_STATES: Final = frozenset(
     {ElectionState.NOMINATE, ElectionState.CANDIDATE_BALLOT, ElectionState.FOLLOWER_BALLOT}
 )
 
+
+_REPEATED: Final = frozenset({"AppendPosition", "CanvassPosition", "CommitPosition"})
+"""The messages that members send at intervals."""
 
 LATE_MESSAGES: Final = 2
 """So many messages, received apart from each other, were not all on their way."""

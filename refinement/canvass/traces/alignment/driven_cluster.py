@@ -317,19 +317,22 @@ class DrivenCluster:
         """Whether the message of a receipt should be sent later.
 
         So it is if the receiver has not started the process that received it, and the sender has a
-        later place for it. Reports and commit positions of a closed leader are sent at once: they
-        rise, so a later place may not exist.
+        later place for it. Reports that a line shows, and commit positions of a closed leader, are
+        sent at once: they rise, so a later place may not exist. An inferred report waits until its
+        receiver needs it: messages that are sent after it are received after it.
         """
-        m = head.message
+        m, receiver = head.message, self.members[to].frontier
         closed = isinstance(m, CommitPosition) and leads_closed(
             self.members[i].state, m.leadership_term_id
         )
-        if closed or isinstance(m, AppendPosition) or not self._awaits_starts:
+        reported = isinstance(m, AppendPosition)
+        if closed or (reported and not head.is_inferred) or not self._awaits_starts:
             return False
-        starts = self._starts[to]
-        before = bisect_right(starts, self.members[to].frontier)
         another = head.latest // SLOTS > self.members[i].frontier + 1
-        return another and bisect_right(starts, head.step) > before
+        if reported:
+            return another and receiver + 1 < head.step
+        starts = self._starts[to]
+        return another and bisect_right(starts, head.step) > bisect_right(starts, receiver)
 
     def _in_flight(self, i: int, j: int, repeated: Message | None = None) -> bool:
         """Whether messages of ``j`` are on their way that ``i`` receives in later steps.

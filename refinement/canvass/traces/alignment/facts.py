@@ -48,6 +48,8 @@ class ClusterFacts:
         For each position the terms in which logs ended there when their members canvassed.
     module_terms
         For each leader and term the term of the leader's consensus module when it was elected.
+    ready
+        For each leader and term the wall time at which the leader's consensus module had the term.
     """
 
     term_entries: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -58,6 +60,7 @@ class ClusterFacts:
     votes: dict[tuple[int, int], dict[int, tuple[int, Vote]]] = field(default_factory=dict)
     log_ends: dict[int, set[int]] = field(default_factory=dict)
     module_terms: dict[tuple[int, int], int] = field(default_factory=dict)
+    ready: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def likely_reporters(self, leader: int, term: int, position: int) -> list[int]:
         """The members that can have reported a position to a leader.
@@ -149,6 +152,8 @@ def _note_change(
     """Note the messages that a member sends after a change of its election state, and its
     leader.
     """
+    if record.new_state == "LEADER_READY":
+        facts.ready[i, record.leadership_term_id] = time_ns
     log = (record.log_leadership_term_id, record.append_position)
     _end_canvass(facts.canvasses[i], time_ns)
     if record.new_state == "CANVASS":

@@ -225,8 +225,10 @@ class Moves:
             if at is ElectionState.LEADER_READY:
                 end = self.facts.entry_end(s.leadership_term_id, s.publication_position)
                 yield action, replace(leading, position=end)
-                yield "ElectionError", replace(leading, position=end)
         yield "ElectionError", NO_INPUT
+        if at is ElectionState.LEADER_READY:
+            for given in timers:
+                yield "ElectionError", replace(given, active=self.all, position=end)
         if at is ElectionState.FOLLOWER_READY:
             yield "ElectionError", Input(position=s.commit_position)
 
@@ -424,16 +426,20 @@ class Moves:
                 if position > s.module_notified_commit_position:
                     yield receive(CommitPosition(s.module_leadership_term_id, position, leader))
         elif at.value.startswith("FOLLOWER"):
-            terms = range(s.leadership_term_id, s.leadership_term_id + 1)
+            term = s.leadership_term_id
+            terms = [term]
             if self.rules.is_149 and at is ElectionState.FOLLOWER_LOG_REPLICATION:
-                # The term of the leader's consensus module, which replays.
-                first = self.facts.module_terms.get((leader, s.leadership_term_id), NULL_VALUE)
-                terms = range(first, s.leadership_term_id + 1)
+                # The term of the leader's consensus module: while it replays, an older one.
+                first = self.facts.module_terms.get((leader, term), NULL_VALUE)
+                now = self.lines.times[k] if k < len(self.lines.times) else FOREVER
+                ready = self.facts.ready.get((leader, term))
+                is_ready = ready is not None and ready <= now
+                terms = sorted(range(first, term + 1), reverse=is_ready)
             several = sorted(positions | {s.append_position}, reverse=True)
             for position in dict.fromkeys([self._announced(leader, k), *several]):
                 if position > s.notified_commit_position:
-                    for term in terms:
-                        yield receive(CommitPosition(term, position, leader))
+                    for one in terms:
+                        yield receive(CommitPosition(one, position, leader))
 
     def _announced(self, leader: int, k: int) -> int:
         """The commit position in the last announcement before line ``k``, if ``leader`` sent it."""
@@ -483,11 +489,14 @@ class Moves:
             one for j in members for one in self.facts.canvasses.get(j, ())
         ]
         if led is not None and "AppendPosition" in self.lines.vocabulary.silent_messages:
-            # In a new process the module has no term yet. The last term of its log counts, too.
-            for term in sorted({led.module_leadership_term_id, led.leadership_term_id}):
-                for j, (begin, end) in self.facts.follower_times(self.member_id, term).items():
+            # Reports of older terms count, too. Their members may copy a log still.
+            position = min(led.commit_position, led.append_position)
+            for leader, term in sorted(self.facts.followers):
+                if leader != self.member_id or term > led.leadership_term_id:
+                    continue
+                for j, (begin, end) in self.facts.follower_times(leader, term).items():
                     if j in members:
-                        sent.append((begin, end, AppendPosition(term, led.commit_position, j, 0)))
+                        sent.append((begin, end, AppendPosition(term, position, j, 0)))
         ages = [
             (begin > now, begin - now if begin > now else now - min(end, now), number)
             for number, (begin, end, _) in enumerate(sent)

@@ -431,7 +431,9 @@ class Windows:
         action = TICKS[s.election_state]
         if s.role is Role.LEADER:
             if kind in (NewLeadershipTerm, CommitPosition):
-                due = Input(interval=True, commit_interval=True)
+                # In 1.49 the commit position can fall: it is sent only if a receipt needs it.
+                falls = self.moves.rules.is_149 and "CommitPosition" in self.silent_messages
+                due = Input(interval=True, commit_interval=kind is CommitPosition or not falls)
                 for active in self.likely(s):
                     yield action, replace(due, active=active)
         elif kind is RequestVote:
