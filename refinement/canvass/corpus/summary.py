@@ -34,8 +34,8 @@ MAX_SOURCES: Final = 5
 """Maximum sources listed for an id that several runs have."""
 
 
-Kind = tuple[str, str]
-"""The kind of a divergence: its class, and its action or property."""
+Identity = tuple[str, str]
+"""The class of divergences, with its action or property."""
 
 
 class Listed(Struct, frozen=True, rename="camel"):
@@ -83,7 +83,7 @@ class DivergenceClassSummary(Struct, frozen=True, rename="camel"):
     """The first of its runs, in the natural order of their names."""
 
     @property
-    def identity(self) -> Kind:
+    def identity(self) -> Identity:
         """Its kind, by which it is looked up in an earlier report."""
         return self.divergence_class, self.name
 
@@ -149,7 +149,7 @@ def summarise(
     from canvass.traces.layout import ACTION_NAMES
 
     by_verdict, listed, in_part = _verdicts(job.table("verdicts"))
-    kinds = _kinds(job.table("divergences"))
+    classes = _classes(job.table("divergences"))
     shared = _shared_ids(job.table("verdicts"))
     coverage = _coverage(job.table("coverage"))
     events = sum(count for _, count in by_verdict.values())
@@ -162,9 +162,9 @@ def summarise(
         verdicts={name: runs for name, (runs, _) in by_verdict.items()},
         checked_in_part=in_part,
         revisions=_revisions(job.table("verdicts")),
-        divergences=sum(kind.count for kind in kinds),
-        clusters=kinds[:MAX_LISTED],
-        cluster_count=len(kinds),
+        divergences=sum(one.count for one in classes),
+        clusters=classes[:MAX_LISTED],
+        cluster_count=len(classes),
         listed=listed,
         listed_count=sum(count for name, (count, _) in by_verdict.items() if name != "CONFORMS"),
         coverage=[
@@ -250,7 +250,7 @@ def _shared_ids(folder: Place) -> list[SharedId]:
 _EXAMPLE: Final = ("run_id", "source", "member_id", "step", "reason")
 
 
-def _kinds(folder: Place) -> list[DivergenceClassSummary]:
+def _classes(folder: Place) -> list[DivergenceClassSummary]:
     """Group divergences by kind, the most frequent kind first."""
     counts: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
@@ -357,7 +357,7 @@ _TEXTS: Final = 20
 
 
 def revision_texts(summary: Summary) -> list[str]:
-    """Return for the first choices of a revision in words how many runs each is of."""
+    """Return a text for each of the first choices of a revision, with its number of runs."""
     every = list(summary.revisions.items())
     texts = [f"{counted(count, 'run')}: {chosen}" for chosen, count in every[:_TEXTS]]
     more = len(every) - _TEXTS
@@ -369,13 +369,13 @@ def verdict_counts(verdicts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in verdicts.items() if count) or "none"
 
 
-def new_clusters(summary: Summary, known: Collection[Kind]) -> list[DivergenceClassSummary]:
+def new_clusters(summary: Summary, known: Collection[Identity]) -> list[DivergenceClassSummary]:
     """Return the clusters whose kind is not in ``known``."""
     return [cluster for cluster in summary.clusters if cluster.identity not in known]
 
 
-def exit_code(summary: Summary, known: Collection[Kind] | None = None) -> int:
-    """Return the exit code; divergences of known kinds do not count.
+def exit_code(summary: Summary, known: Collection[Identity] | None = None) -> int:
+    """Return the exit code; divergences of known classes do not count.
 
     The worst verdict decides, as for ``canvass verify``. Verdicts of earlier verifications count:
     a repeated command has the same exit code. An empty check exits with 2.

@@ -81,7 +81,7 @@ def test_a_member_canvassed_last_before_a_line_is_received_first() -> None:
 
 
 def test_a_member_that_led_hears_those_who_follow_it_still() -> None:
-    """Also those that follow it in an older term than its log's, as they copy a log."""
+    """A member that copies its log reports in an older term."""
     canvassed = CanvassPosition(0, 0, 0, 1)
     facts = ClusterFacts(
         canvasses={1: [(5, 8, canvassed)]},

@@ -1,4 +1,4 @@
-"""JSON documents that a user opens: what keeps one from being read is said in one line."""
+"""JSON documents that a user opens: one line of error if one cannot be read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reading(file: Path, error: type[Exception], unlike: str) -> Iterator[None]:
     error
         The class of the error.
     unlike
-        What is said of JSON of another form, such as "not a counterexample".
+        The text for JSON of another form, such as "not a counterexample".
     """
     try:
         yield

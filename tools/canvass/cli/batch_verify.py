@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from canvass.corpus.job import JobProgress
     from canvass.corpus.plan import Unit
     from canvass.corpus.storage import Place
-    from canvass.corpus.summary import Kind, Summary
+    from canvass.corpus.summary import Identity, Summary
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Report:
     cache: Place | None
     examples: int
     """Number of classes of divergence with an example page."""
-    known: set[Kind] | None
+    known: set[Identity] | None
     """Kinds of divergences that a baseline has."""
 
     def write(self, summary: Summary) -> None:
@@ -82,7 +82,7 @@ def verify(request: Request, out: Place) -> Summary:
 
 def verify_new(
     request: Request, tables: Place, report: Report | None, *, again: bool
-) -> tuple[Summary, set[Kind]]:
+) -> tuple[Summary, set[Identity]]:
     """Verify the units that are due, and add the results to tables.
 
     Parameters

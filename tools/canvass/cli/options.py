@@ -13,7 +13,7 @@ from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -41,31 +41,32 @@ Page = Annotated[
 RunId = Annotated[
     str | None, typer.Option("--run", metavar="ID", help="Id of the run, if there are several.")
 ]
+
+
+def _setting(text: str) -> Any:
+    """The option ``--set`` with a help text."""
+    return typer.Option("--set", metavar="PROPERTY=TIME", help=text)
+
+
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PROPERTY=TIME",
-        help="Timeout of the cluster, by the name of Aeron's property; repeatable. Default:"
-        " run.json or config.json, else measured in the logs, else Aeron's default.",
+    _setting(
+        "Timeout of the cluster, by the name of Aeron's property; repeatable. Default:"
+        " run.json or config.json, else measured in the logs, else Aeron's default."
     ),
 ]
 CheckedSettings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PROPERTY=TIME",
-        help="Timeout of the cluster, by the name of Aeron's property; repeatable. Default:"
-        " run.json, else Aeron's default. A recorded run without any timeout is not checked.",
+    _setting(
+        "Timeout of the cluster, by the name of Aeron's property; repeatable. Default:"
+        " run.json, else Aeron's default. A recorded run without any timeout is not checked."
     ),
 ]
 NotedSettings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PROPERTY=TIME",
-        help="Timeout to note in run.json, by the name of Aeron's property; repeatable."
-        " Default: config.json beside the logs, else none.",
+    _setting(
+        "Timeout to note in run.json, by the name of Aeron's property; repeatable."
+        " Default: config.json beside the logs, else none."
     ),
 ]
 

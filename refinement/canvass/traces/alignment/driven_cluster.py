@@ -316,10 +316,10 @@ class DrivenCluster:
     def _comes_later(self, i: int, to: int, head: Receipt) -> bool:
         """Whether the message of a receipt should be sent later.
 
-        So it is if the receiver has not started the process that received it, and the sender has a
+        It should if the receiver has not started the process that received it, and the sender has a
         later place for it. Reports that a line shows, and commit positions of a closed leader, are
-        sent at once: they rise, so a later place may not exist. An inferred report waits until its
-        receiver needs it: messages that are sent after it are received after it.
+        sent at once: they mostly rise, so a later place may not exist. An inferred report waits
+        until its receiver needs it: no later message of the channel is received before it.
         """
         m, receiver = head.message, self.members[to].frontier
         closed = isinstance(m, CommitPosition) and leads_closed(
