@@ -118,7 +118,7 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
 
 
 def _vote_used_up(s: Member, m: RequestVote) -> bool:
-    """Whether the member has voted already in the candidate's term, or in a newer one."""
+    """Whether the candidate's term is not above the member's: its vote in that term is used up."""
     return m.candidate_term_id <= s.candidate_term_id
 
 

@@ -391,6 +391,7 @@ def _differ(keys: Ints, values: Ints) -> bool:
 
 
 def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
+    # For each send the candidate's term and the candidate; -1 if it is no granted vote.
     sent = np.flatnonzero(sequence.column("votes", 0) != -1)
     state = sequence.kept("election_state")
     candidacies = _candidate_rows(state, order.before)

@@ -37,6 +37,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.alignment.facts import TERM_ENTRY_BYTES, ClusterFacts
 from canvass.traces.alignment.member_lines import (
     FOREVER,
+    PRINTED_STEPS,
     MemberLines,
     asks_to_terminate,
     is_snapshot_end,
@@ -67,13 +68,8 @@ _LEADS: Final = frozenset(
     {ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_REPLAY, ElectionState.LEADER_READY}
 )
 _TIMERS: Final = (NO_INPUT, Input(timeout=True), Input(interval=True))
-_CHANGES: Final = (
-    records.ElectionStateChange,
-    records.NewElection,
-    records.TruncateLogEntry,
-    records.ReplayNewLeadershipTerm,
-    records.StateChange,
-)
+_CHANGES: Final = tuple(PRINTED_STEPS - {records.RoleChange})
+"""A change of the role is printed beside another one."""
 _LOG_ENDED: Final = "eos=true"
 """Part of the reason of an election: the leader has closed its log stream."""
 
