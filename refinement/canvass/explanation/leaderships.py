@@ -15,7 +15,14 @@ import msgspec
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
-from canvass.explanation.timeline import ACTIVE, CLOSED, MemberTimeline, Timeline, is_heartbeat
+from canvass.explanation.timeline import (
+    ACTIVE,
+    CLOSED,
+    MemberTimeline,
+    Timeline,
+    UnreadLines,
+    is_heartbeat,
+)
 from canvass.traces.aeron_log.records import (
     AppendSessionClose,
     AppendSessionOpen,
@@ -51,7 +58,7 @@ class Leadership(msgspec.Struct, frozen=True, rename="camel"):
         The last sign of the leader, and the first line that excludes it, where no line is exact.
     ended_by
         ``new election``, ``process closed``, ``process ended`` (no line: killed, or its last lines
-        are missing), ``log ends`` or ``unknown``.
+        are missing), ``log ends`` or ``unknown`` (no line shows it, or its log could not be read).
     reason
         As the log gives it, for instance ``inactive follower quorum``.
     evidence
@@ -138,7 +145,7 @@ def _of_leader(one: MemberTimeline) -> Iterator[Span]:
 def _ends(record: Line) -> bool:
     if isinstance(record, StateChange):
         return record.new_state == CLOSED
-    return isinstance(record, NewElection | ElectionStateChange | ProcessStart)
+    return isinstance(record, NewElection | ElectionStateChange | ProcessStart | UnreadLines)
 
 
 def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange) -> Span:
@@ -158,6 +165,8 @@ def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange
             earliest, latest = one.records[last].time_ns, closing.time_ns
             if _has_heartbeats(one, index, end):
                 until, common = earliest, one.times[last]
+        elif isinstance(closing, UnreadLines):
+            ended_by, earliest = "unknown", closing.time_ns
         else:
             until, common = closing.time_ns, one.times[end]
             ended_by = "process closed" if isinstance(closing, StateChange) else "new election"
@@ -253,7 +262,7 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
     """Find the last sign of each leader's work before the next leadership began."""
     nexts = [*(span.from_ns for span in spans[1:]), timeline.end_ns]
     for span, next_ns in zip(spans, nexts, strict=False):
-        if not span.row.is_exact:
+        if not span.row.is_exact or span.row.ended_by == "unknown":
             continue
         one = timeline.members[span.member_id]
         limit = next_ns

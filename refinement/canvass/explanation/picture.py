@@ -19,7 +19,7 @@ from canvass.explanation.evidence import Evidence
 from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.leaderships import ALIVE_NS, Leadership, sentence_of
 from canvass.explanation.risks import FEW_DISKS, TRUNCATED, RiskReport
-from canvass.explanation.timeline import CLOSED, HostClock, timeline_of
+from canvass.explanation.timeline import CLOSED, HostClock, UnreadLines, timeline_of
 from canvass.traces.aeron_log.clocks import ClockBounds, ClockedLog
 from canvass.traces.aeron_log.logs import MemberLog, members_named
 from canvass.traces.aeron_log.records import (
@@ -117,12 +117,18 @@ class KeptRecords:
         """The records that are kept with their times, in the order of the lines."""
         return [*self._kept, *self._positions()]
 
+    def latest(self, count: int) -> list[_Timed]:
+        """The last of these records, but none before lines that could not be read."""
+        lines = self.lines()[-count:]
+        unread = (k for k in range(len(lines), 0, -1) if isinstance(lines[k - 1][0], UnreadLines))
+        return lines[next(unread, 0) :]
+
 
 def _changes_leadership(record: LogRecord) -> bool:
     """Whether a record can begin or end the leadership of its member."""
     if isinstance(record, StateChange):
         return record.new_state == CLOSED
-    return isinstance(record, ElectionStateChange | NewElection | ProcessStart)
+    return isinstance(record, ElectionStateChange | NewElection | ProcessStart | UnreadLines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +218,13 @@ class Picture:
         return list(self._dangers.values())
 
     def lags(self) -> dict[int, int]:
-        """For each member how far it is behind the highest position that any line shows."""
+        """For each member how far it is behind the highest position that any line shows.
+
+        Lines before the place from which on a log could not be read do not count.
+        """
         ends: dict[int, int] = {}
         for kept in self._members.values():
-            for record, _ in kept.lines()[-64:]:
+            for record, _ in kept.latest(64):
                 if isinstance(record, AppendPosition):
                     who, position = record.follower_member_id, record.log_position
                 elif isinstance(record, CommitPosition):

@@ -22,6 +22,7 @@ from canvass.explanation.timeline import (
     MemberTimeline,
     Phase,
     Timeline,
+    UnreadLines,
 )
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, ProcessStart
@@ -171,8 +172,10 @@ def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
         The time on the member's clock, none if the log ends before; the line; the time on the
         common clock. If the process ended without a line, its last line counts.
     """
-    if index >= len(one.records):
-        return None, one.evidence(len(one.records) - 1), one.times[-1]
+    count = len(one.records)
+    is_unread = index == count - 1 and isinstance(one.records[index], UnreadLines)
+    if index >= count or is_unread:
+        return None, one.evidence(count - 1), one.times[-1]
     last = one.last_before(index) if isinstance(one.records[index], ProcessStart) else index
     return one.records[last].time_ns, one.evidence(last), one.times[last]
 
@@ -353,7 +356,7 @@ def _starts(one: MemberTimeline) -> Iterator[StuckReport]:
     for index, record in enumerate([*one.records, None]):
         if isinstance(record, ProcessStart):
             failing.append(index)
-        elif isinstance(record, ClusterEvent) or record is None:
+        elif isinstance(record, ClusterEvent | UnreadLines) or record is None:
             starts = failing if record is None else failing[:-1]
             if len(starts) >= _STARTS:
                 yield _failing(one, starts, None if record is None else failing[-1])

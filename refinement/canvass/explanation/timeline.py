@@ -43,6 +43,14 @@ _BESIDE: Final = (RoleChange, TruncateLogEntry)
 """Records that a change of the election state writes before its own line."""
 
 
+class UnreadLines(DamagedLine, frozen=True, gc=False):
+    """The place from which on a growing log could not be read.
+
+    No line shows how its last phase and its leadership ended. ``file`` and ``line`` are those of
+    the fault, or of the last line before it; ``time_ns`` is that of the last line.
+    """
+
+
 @dataclass(slots=True)
 class Phase:
     """A member's stay in one election state.
@@ -74,7 +82,8 @@ class Attempt:
     reason
         As the NEW_ELECTION line gives it; empty if there is no such line.
     outcome
-        ``closed``, ``process ended``, ``new election`` or ``log ends``.
+        ``closed``, ``process ended``, ``new election`` or ``log ends``. Lines that could not be
+        read end a log, too.
     """
 
     member_id: int
@@ -363,6 +372,8 @@ def _attempts(timeline: MemberTimeline) -> Iterator[Attempt]:
                 parts.phase(index, record.new_state, record)
         elif _ends_process(record):
             parts.end(index, "process ended")
+        elif isinstance(record, UnreadLines):
+            parts.end(index, "log ends")
     parts.end(len(timeline.records), "log ends")
     yield from parts.found
 
