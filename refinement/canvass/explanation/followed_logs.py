@@ -1,7 +1,8 @@
 """The event logs of a running cluster, read as they grow.
 
 Files are rolled, truncated, or copied and truncated, and members come later. The lines read from a
-file that is rolled have its new name from then on.
+file that is rolled have its new name from then on. A log that cannot be read is not read until
+another file takes its place; the other logs are.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.explanation.timeline import UnreadLines, is_stamped
+from canvass.traces.aeron_log.errors import AeronLogError, LogCode, joined
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.parser import LogParser
-from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.aeron_log.records import LogRecord, TruncatedLine
 from canvass.traces.aeron_log.source import (
     LogName,
     LogSource,
@@ -43,7 +45,7 @@ class FollowedLog:
     path
         The file that is being written; it need not be there yet.
     rolled
-        Files that were rolled before, in the order in which they were written.
+        Files that were rolled before.
 
     Attributes
     ----------
@@ -53,6 +55,14 @@ class FollowedLog:
         How many records have been read.
     read_bytes
         How much has been read.
+    error
+        Why the log is not read; None if it is, or if no file is there.
+    last_error
+        The error after which the log was read on: lines may be missing. None without one.
+    bad_files
+        Inodes of the files that are left out because of their errors.
+    damaged
+        The last line that could not be read, in a log that is read; None without one.
     """
 
     def __init__(self, path: Path, rolled: list[Path]) -> None:
@@ -60,41 +70,101 @@ class FollowedLog:
         self.names: list[str] = []
         self.lines = 0
         self.read_bytes = 0
+        self.error: AeronLogError | None = None
+        self.last_error: AeronLogError | None = None
+        self.bad_files: set[int] = set()
+        self.damaged: TruncatedLine | None = None
         self._parser = LogParser(max_lines=sys.maxsize)
-        self._rolled = rolled
+        self._last: LogRecord | None = None
+        self._unordered = rolled
+        self._rolled: list[Path] = []
         self._pieces: Iterator[list[LogRecord]] = iter(())
         self._file: BinaryIO | None = None
         self._inode = 0
         self._inodes: set[int] = set()
         self._head = b""
+        self._is_bad = False
+        self._failed = -1
 
     def read(self) -> tuple[list[LogRecord], bool]:
         """Read lines written since the last call: at most a piece of one file.
 
+        If a file cannot be read, `error` says why, until a line of another file has been read.
+
         Returns
         -------
         tuple
-            Records in the order of the lines, and whether the end of the file was reached.
-
-        Raises
-        ------
-        AeronLogError
-            If a file is not an event log.
+            Records in the order of the lines, and whether there is nothing more to read now.
         """
+        found: list[LogRecord] = []
+        at_end = False
+        try:
+            piece = self._read_rolled()
+            at_end = piece is None
+            if piece is None:
+                at_end = self._read_current(found)
+            else:
+                self._add(piece, found)
+        except AeronLogError as error:
+            self._fail(error, found)
+            self._is_bad = self._file is not None
+            self.bad_files.add(self._inode)
+        except OSError as error:
+            name, reason = str(error.filename or self.path), error.strerror or type(error).__name__
+            self._fail(AeronLogError(name, 0, 0, LogCode.UNREADABLE, reason), found)
+        return found, at_end
+
+    def _add(self, piece: list[LogRecord], found: list[LogRecord]) -> None:
+        """Add records that have been read. One with a stamp shows that the log is read again."""
+        found += piece
+        self.lines += len(piece)
+        damaged = (one for one in reversed(piece) if isinstance(one, TruncatedLine))
+        self.damaged = next(damaged, self.damaged)
+        last = next(filter(is_stamped, reversed(piece)), None)
+        if last is None:
+            return
+        self._last = last
+        self.bad_files.discard(self._inode)
+        if self.error is not None:
+            if self.error.line and self.error.file == str(self.path):  # It may have been rolled.
+                self.error.file = str(self.path.with_name(self.names[self._failed]))
+            self.last_error, self.error = self.error, None
+
+    def _fail(self, error: AeronLogError, found: list[LogRecord]) -> None:
+        """Keep an error; add a record of the lines that cannot be read."""
+        if str(error) == str(self.error):
+            return
+        self._add(self._parser.close(), found)
+        self.error, self._failed = error, len(self.names) - 1
+        if self._last is not None:
+            last = self._last
+            file, line = (self._failed, error.line) if error.line else (last.file, last.line)
+            why = (error.code.value, error.reason, "")
+            found.append(UnreadLines(file, line, last.time_ns, error.column, *why))
+
+    def _read_rolled(self) -> list[LogRecord] | None:
+        """Read a piece of the rolled files; None if all have been read."""
         piece = next(self._pieces, None)
+        if piece is None and self._unordered:
+            paths, self._unordered, self._inode = self._unordered, [], 0
+            self._inodes.update(path.stat().st_ino for path in paths)
+            self._rolled = _in_order(paths)
         if piece is None and self._rolled:
             self._pieces = self._whole(self._rolled.pop(0))
             piece = next(self._pieces)
-        if piece is not None:
-            self.lines += len(piece)
-            return piece, False
+        return piece
+
+    def _read_current(self, found: list[LogRecord]) -> bool:
+        """Read a piece of the file that is being written; say whether its end was reached."""
         if self._file is None and not self._open():
-            return [], True
+            return True
         assert self._file is not None
+        if self._is_bad:
+            return not self._leave()
         data = b"" if self._is_rewritten(self._file) else self._file.read(CHUNK_BYTES)
         self.read_bytes += len(data)
         self._head += data[: _HEAD_BYTES - len(self._head)]
-        found = list(self._parser.feed(data))
+        self._add(self._parser.feed(data), found)
         at_end = len(data) < CHUNK_BYTES
         if at_end and self._has_changed():
             copies = self._find_copies()
@@ -108,13 +178,28 @@ class FollowedLog:
             else:
                 rest = b""
             self.read_bytes += len(rest)
-            found += self._parser.feed(rest)
+            self._add(self._parser.feed(rest), found)
             self.close()
             self._find_rolled()
-            found += self._parser.end_file()
+            self._add(self._parser.end_file(), found)
             at_end = False
-        self.lines += len(found)
-        return found, at_end
+        return at_end
+
+    def _leave(self) -> bool:
+        """Leave a file that cannot be read, if it has been rolled or rewritten; say whether."""
+        if not self._has_changed():
+            return False
+        for copy in self._find_copies():
+            self.bad_files.add(copy.stat().st_ino)
+            self.names[-1] = copy.name
+        self.close()
+        self._find_rolled()
+        return True
+
+    @property
+    def unreadable(self) -> int:
+        """How many lines could not be read, in a log that is read."""
+        return self._parser.counts.unreadable
 
     @property
     def fault(self) -> AeronLogError | None:
@@ -124,7 +209,8 @@ class FollowedLog:
     def _whole(self, path: Path) -> Iterator[list[LogRecord]]:
         """The records of a rolled file, in pieces of bounded size."""
         source = LogSource(path)
-        self._inodes.add(path.stat().st_ino)
+        self._inode = path.stat().st_ino
+        self._inodes.add(self._inode)
         self._parser.begin_file(str(path))
         self.names.append(path.name)
         for piece in source.pieces():
@@ -138,13 +224,16 @@ class FollowedLog:
         except TraceError as error:
             if error.code is Code.NOT_FOUND:
                 return False
+            self._inode = self.path.stat().st_ino
             reason = error.reason
             raise AeronLogError(str(self.path), 0, 0, LogCode.UNREADABLE, reason) from None
         self._inode = os.fstat(self._file.fileno()).st_ino
         self._inodes.add(self._inode)
-        self._head = b""
+        self._head, self._is_bad = b"", False
         self._parser.begin_file(str(self.path))
         self.names.append(self.path.name)
+        if self.error is not None:  # Files rolled meanwhile are older than the lines of this one.
+            self._inodes.update(path.stat().st_ino for path in self._unread())
         return True
 
     def _has_changed(self) -> bool:
@@ -187,7 +276,7 @@ class FollowedLog:
         for path in self._plain_files():
             if path.stat().st_ino == self._inode:
                 self.names[-1] = path.name
-        self._rolled = _in_order(self._unread())
+        self._unordered = self._unread()
 
     def _unread(self) -> list[Path]:
         """The rolled files that were not read."""
@@ -279,7 +368,7 @@ class FollowedLogs:
             if member_id not in self.members:
                 current = self.folder / f"{paths[0].name.partition('.log')[0]}.log"
                 ended = [path for path in paths if path != current]
-                self.members[member_id] = FollowedLog(current, _in_order(ended))
+                self.members[member_id] = FollowedLog(current, ended)
 
     def __enter__(self) -> FollowedLogs:
         return self
@@ -289,17 +378,55 @@ class FollowedLogs:
             log.close()
 
     def read(self) -> tuple[dict[int, list[LogRecord]], bool]:
-        """Read the new lines of every member, and say whether all of them were read."""
+        """Read the new lines of every member, and say whether there are no more now.
+
+        Raises
+        ------
+        AeronLogError
+            If no log can be read; it names all of them.
+        """
         found, at_end = {}, True
         for member_id, log in self.members.items():
             found[member_id], reached = log.read()
             at_end &= reached
+        errors = [log.error for log in self.members.values() if log.error is not None]
+        if at_end and errors and len(errors) == len(self.members):
+            raise joined(errors)
         return found, at_end
+
+    @property
+    def bad_files(self) -> frozenset[int]:
+        """Inodes of the files that are left out because of their errors."""
+        return frozenset(chain.from_iterable(log.bad_files for log in self.members.values()))
+
+    def unread(self) -> dict[int, AeronLogError]:
+        """The members whose logs are not read, each with the reason.
+
+        A file without a line of an event log so far counts as not read.
+        """
+        found = {}
+        for name, reason in self.left_out.items():
+            parts = parse_log_name(name)
+            if parts is not None and parts.member_id not in self.members:
+                place = (str(self.folder / name), 0, 0)
+                found[parts.member_id] = AeronLogError(*place, LogCode.UNREADABLE, reason)
+        for member_id, log in self.members.items():
+            if (error := log.error or log.fault) is not None:
+                found[member_id] = error
+        return dict(sorted(found.items()))
 
 
 def _in_order(paths: list[Path]) -> list[Path]:
-    """Files in the order in which they were written, by their headers: numbers do not show it."""
+    """Files in the order in which they were written, by their headers: numbers do not show it.
+
+    If a file cannot be read, the given order remains. The error is found again when it is read.
+    """
     if len(paths) < 2:
         return paths
-    logs = read_cluster(paths)
+    try:
+        logs = read_cluster(paths)
+    except AeronLogError as error:
+        if error.code is LogCode.MIXED_MEMBERS:
+            raise
+        return paths
     return [path for log in logs.members.values() for path in log.files]

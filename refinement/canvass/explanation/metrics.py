@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from canvass.explanation.picture import Picture
@@ -17,6 +17,7 @@ def render(
     behind_s: float,
     verdict: str,
     seconds_ago: float,
+    unread: Collection[int] = (),
 ) -> str:
     """Write the metrics.
 
@@ -30,6 +31,8 @@ def render(
         Of the last check; empty if there was none.
     seconds_ago
         Seconds since that check.
+    unread
+        Members whose logs are not read.
     """
     rows: list[str] = []
     totals, found = picture.totals, picture.explanation
@@ -57,6 +60,8 @@ def render(
     rows += _labelled("risks", "counter", "What was at risk.", "severity", risks)
     rows += _labelled("lines_total", "counter", "Lines of events read.", "member", lines)
     rows += _labelled("read_bytes_total", "counter", "Bytes read.", "member", read_bytes)
+    flags = {member_id: int(member_id in unread) for member_id in sorted({*lines, *unread})}
+    rows += _labelled("log_unread", "gauge", "1 if the log is not read.", "member", flags)
     rows += _metric("seconds_behind", "gauge", "Since all lines had been read.", round(behind_s, 3))
     if verdict:
         rows += _labelled("verdict", "gauge", "Verdict of the last check.", "verdict", {verdict: 1})

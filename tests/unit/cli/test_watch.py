@@ -26,6 +26,7 @@ from canvass.explanation import followed_logs, picture
 from canvass.explanation.followed_logs import FollowedLogs
 from canvass.explanation.picture import Picture
 from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.limits import MAX_LINE_BYTES
 from support.aeron_runs import HOSTS, lines_of
 
 ROOT = Path(__file__).parents[3]
@@ -355,6 +356,104 @@ def test_each_file_that_is_no_log_is_named_once_while_logs_are_watched(
         f"canvass: {tmp_path}/logs/member-4.log: not read: No such file or directory",
     ]
     assert fault.startswith(f"canvass: {tmp_path}/logs/member-2.log:1:1: no line is of the form ")
+
+
+def test_a_log_that_becomes_unreadable_is_named_and_the_others_are_watched(
+    tmp_path: Path, watching: Callable[..., Watching], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is read on when the file is rolled. Until then a check says which lines it lacks."""
+    writing = Writing(KEEPS, tmp_path / "logs")
+    writing.until(5)
+    one = watching(ExitOn.STUCK)
+    one.poll()
+    before = one.out.getvalue()
+    caught_up_at = one.state.caught_up_at
+    log, line = tmp_path / "logs" / "member-1.log", writing.done[1] + 1
+    with log.open("ab") as file:
+        file.write(b"\xff" * (MAX_LINE_BYTES + 1))
+    for i in (0, 2):
+        with (tmp_path / "logs" / f"member-{i}.log").open("a") as file:
+            file.writelines(f"{row}\n" for row in writing.lines[i][writing.done[i] :])
+    one.poll()
+    assert one.poll() is None
+    error = f"{log}:{line}: the line is longer than 1048576 bytes (LINE_TOO_LONG)"
+
+    complaint = f"canvass: {error}; the log of member 1 is not read\n"
+    assert capsys.readouterr().err == complaint
+    assert one.state.caught_up_at == caught_up_at
+    assert 'canvass_log_unread{member="1"} 1\n' in one.state.metrics
+    said = one.out.getvalue().removeprefix(before)
+    assert f"warning: the log of member 1 is not read: {error}\n" in said
+    assert "note: Term 1: member 0 led, until its process ended without a line." in said
+    assert f"\nwarning: the log of member 1 is not read: {error}\n" in watch._screen(one.state)
+
+    assert one.state.checks.check().verdict == "INCOMPLETE"
+    one.poll()
+    lacks = "verdict: INCOMPLETE (without lines of member 1 that cannot be read)"
+    assert lacks in one.out.getvalue()
+    assert lacks in watch._screen(one.state)
+
+    log.rename(rolled := log.with_name("member-1.log.1"))
+    log.write_text("".join(f"{row}\n" for row in writing.lines[1][writing.done[1] :]))
+    one.poll()
+    text = "warning: the log of member 1 was not read for some time, and lines may be missing: "
+    assert f"{text}{rolled}:{line}: " in one.out.getvalue()
+    assert "is not read:" not in watch._screen(one.state)
+    assert one.state.caught_up_at > caught_up_at
+    assert 'canvass_log_unread{member="1"} 0\n' in one.state.metrics
+
+
+def test_a_check_without_the_log_of_a_member_does_not_conform(
+    tmp_path: Path, watching: Callable[..., Watching]
+) -> None:
+    """A pipe has the name of a log. No other log names that member, so no line is missing."""
+    writing = Writing(KEEPS, tmp_path / "logs")
+    writing.until(200)
+    one = watching()
+    assert one.state.checks.check().verdict == "CONFORMS"
+
+    os.mkfifo(tmp_path / "logs" / "member-3.log")
+    one.logs.look()
+    one.poll()
+    found = one.state.checks.check()
+    assert (found.verdict, found.unread) == ("INCOMPLETE", frozenset({3}))
+
+
+def test_lines_that_cannot_be_read_are_in_the_picture(
+    tmp_path: Path, watching: Callable[..., Watching]
+) -> None:
+    """A line for each of them would be too many."""
+    writing = Writing(KEEPS, tmp_path / "logs")
+    writing.until(5)
+    one = watching()
+    one.poll()
+    log, lines = tmp_path / "logs" / "member-1.log", writing.done[1]
+    for seconds in (10, 100):
+        with log.open("ab") as file:
+            file.write(b"\x00\x01\n" * 3)
+        writing.until(seconds)
+        one.poll()
+
+    said = [row for row in one.out.getvalue().splitlines() if row.startswith("warning: ")]
+    last = f"{log}:{lines + 3}:1: the line holds control characters (BINARY)"
+    assert said == [f"warning: 3 lines of member 1 cannot be read; the last one is {last}"]
+    row = f"\nwarning: 6 lines of member 1 cannot be read; the last one is {log}:"
+    assert row in watch._screen(one.state)
+
+
+def test_a_folder_without_a_line_of_a_cluster_shows_which_log_is_not_read(
+    tmp_path: Path, watching: Callable[..., Watching]
+) -> None:
+    (tmp_path / "logs" / "member-0.log").write_text("")
+    (tmp_path / "logs" / "member-1.log").mkdir()
+    one = watching()
+    one.poll()
+    error = f"{tmp_path}/logs/member-1.log: not a regular file (UNREADABLE)"
+
+    assert watch._screen(one.state).splitlines() == [
+        f"watching {tmp_path}/logs: no line of a cluster yet",
+        f"warning: the log of member 1 is not read: {error}",
+    ]
 
 
 @pytest.mark.parametrize("words", [("watch", "--once"), ("explain",)])

@@ -56,6 +56,8 @@ class Checked:
         The duration of the check.
     is_whole
         Whether all lines were checked, not only the end of long logs.
+    unread
+        Members with lines that were not checked, as they cannot be read.
     """
 
     verdict: str = ""
@@ -63,6 +65,7 @@ class Checked:
     at_s: float = 0.0
     took_s: float = 0.0
     is_whole: bool = True
+    unread: frozenset[int] = frozenset()
 
 
 class LiveCheck:
@@ -84,12 +87,18 @@ class LiveCheck:
     revision
         The revision of the spec, if only the end of the logs is checked: it does not name the
         release. Empty: the end decides.
+    unread
+        Members whose logs cannot be read.
+    bad_files
+        Inodes of the files that cannot be read: they are left out.
     """
 
     def __init__(self, folder: Path, settings: Iterable[str] = ()) -> None:
         self.last = Checked()
         self.count = 0
         self.revision = ""
+        self.unread: frozenset[int] = frozenset()
+        self.bad_files: frozenset[int] = frozenset()
         self._folder = folder
         self._settings = [word for one in settings for word in ("--set", one)]
         self._child: subprocess.Popen[bytes] | None = None
@@ -99,10 +108,14 @@ class LiveCheck:
         """Import and verify the logs as they are now."""
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="canvass-watch-") as name:
-            folder, is_whole = Path(name), True
+            folder, is_whole, unread = Path(name), True, self.unread
             try:
-                paths, is_whole = self._files(folder)
-                verdict, sentence = self._verdict(paths, folder, is_whole=is_whole)
+                files, unread = self._readable(unread)
+                paths, is_whole = self._paths(files, folder)
+                every = is_whole and not unread
+                verdict, sentence = self._verdict(paths, folder, is_whole=every)
+                if unread and verdict == "CONFORMS":
+                    verdict = "INCOMPLETE"
             except OSError as error:  # A file was rolled meanwhile: the next check reads it.
                 verdict, sentence = "", f"{error.filename}: {error.strerror}"
             except AeronLogError as error:
@@ -111,7 +124,7 @@ class LiveCheck:
         for made in (f"{name}/{_RUN}", name):
             sentence = sentence.replace(made, str(self._folder))
         now = time.monotonic()
-        self.last = Checked(verdict, sentence, now, now - begun, is_whole)
+        self.last = Checked(verdict, sentence, now, now - begun, is_whole, unread)
         self.count += 1
         return self.last
 
@@ -126,11 +139,20 @@ class LiveCheck:
         if self._child is not None and self._child.poll() is None:
             self._child.terminate()
 
-    def _files(self, folder: Path) -> tuple[list[Path], bool]:
-        """Give the paths to import: the logs, or a folder with copies of their ends."""
+    def _readable(self, unread: frozenset[int]) -> tuple[dict[int, list[Path]], frozenset[int]]:
+        """Give the files of each member without `bad_files`, and the members that lack lines."""
         from canvass.explanation.followed_logs import find_files
 
-        files, _ = find_files(self._folder)
+        found, bad = {}, self.bad_files
+        for member_id, paths in find_files(self._folder)[0].items():
+            kept = [path for path in paths if path.stat().st_ino not in bad]
+            unread |= set() if kept == paths else {member_id}
+            if kept:
+                found[member_id] = kept
+        return found, unread
+
+    def _paths(self, files: dict[int, list[Path]], folder: Path) -> tuple[list[Path], bool]:
+        """Give the paths to import: the logs, or a folder with copies of their ends."""
         if all(sum(map(_size, paths)) <= MAX_BYTES for paths in files.values()):
             return [path for paths in files.values() for path in paths], True
         for member_id, paths in files.items():

@@ -80,6 +80,8 @@ class Watch:
     """The last verdict, or why the last check could not run."""
     releases: LogReleases | None = None
     warnings: set[str] = field(default_factory=set)
+    notices: dict[tuple[str, int], str] = field(default_factory=dict)
+    """The last notices about the logs, as `_notices` gives them."""
     published_at: float = 0.0
     looked_at: float = field(default_factory=time.monotonic)
 
@@ -128,9 +130,11 @@ def watch(
 
     A terminal shows one picture, updated each second; otherwise each change is one line.
     canvass batch watch is another command: it verifies runs of a corpus as they arrive.
+    A log that cannot be read is named; the others are still followed.
 
     Exit code 0: --once, and no divergence. 1: an event that --exit-on names; with --once, a
-    divergence. 2: the logs cannot be read or, with --once, checked. 130: interrupted.
+    divergence. 2: no log can be read; with --once, a log cannot be read, or the logs cannot be
+    checked. 130: interrupted.
 
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
@@ -228,16 +232,25 @@ def _read(state: Watch) -> bool:
     """Read new lines; say whether all lines have been read."""
     found, at_end = state.logs.read()
     state.changed |= state.picture.add(found)
-    if at_end:
+    if at_end and not state.logs.unread():
         state.caught_up_at = time.monotonic()
     return at_end
 
 
 def _warn(state: Watch) -> None:
-    """Say once which files are left out, and which have no line of an event log so far."""
+    """Say once which files are left out, which have no line of an event log so far, and which
+    logs cannot be read.
+    """
     logs = state.logs
-    found = [f"{logs.folder / name}: not read: {why}" for name, why in logs.left_out.items()]
-    found += [str(log.fault) for log in logs.members.values() if log.fault is not None]
+    errors = {i: log.error for i, log in logs.members.items() if log.error is not None}
+    named = {Path(error.file).name for error in errors.values()}
+    left_out = {name: why for name, why in logs.left_out.items() if name not in named}
+    found = [f"{logs.folder / name}: not read: {why}" for name, why in left_out.items()]
+    for member_id, error in logs.unread().items():
+        if member_id in errors:
+            found.append(f"{error}; the log of member {member_id} is not read")
+        elif member_id in logs.members:
+            found.append(str(error))
     for text in found:
         if text not in state.warnings:
             state.warnings.add(text)
@@ -254,7 +267,10 @@ def _redraw(state: Watch, display: Display, exit_on: ExitOn) -> list[str]:
     display.due_at = now + max(_REDRAW_S, _SHARE * (now - begun))
     state.changed = False
     state.checks.revision = _revision_of(state.picture.explanation)
+    state.checks.unread = frozenset(state.logs.unread())
+    state.checks.bad_files = state.logs.bad_files
     _say_releases(state, display)
+    _say_notices(state, display)
     display.show(_screen(state), news)
     stuck_counts, danger_counts = exit_on is ExitOn.STUCK, exit_on is not ExitOn.DIVERGENCE
     reasons = [
@@ -287,6 +303,34 @@ def _say_releases(state: Watch, display: Display) -> None:
     for line in written_by(found):
         display.say(line)
     state.releases = found.releases
+
+
+def _notices(logs: FollowedLogs) -> dict[tuple[str, int], str]:
+    """Name the logs that are not read, and the lines that were not, by kind and member."""
+    from canvass.traces.counts import counted
+
+    found = {
+        ("unread", member_id): f"the log of member {member_id} is not read: {error}"
+        for member_id, error in logs.unread().items()
+    }
+    for member_id, log in logs.members.items():
+        if log.last_error is not None:
+            text = f"the log of member {member_id} was not read for some time, and lines may be"
+            found["missing", member_id] = f"{text} missing: {log.last_error}"
+        if log.damaged is not None:
+            one = log.damaged
+            place = f"{logs.folder / log.names[one.file]}:{one.line}:{one.column}"
+            text = f"{counted(log.unreadable, 'line')} of member {member_id} cannot be read; the"
+            found["damaged", member_id] = f"{text} last one is {place}: {one.reason} ({one.code})"
+    return found
+
+
+def _say_notices(state: Watch, display: Display) -> None:
+    """Write each notice once; that of damaged lines is not written again when they get more."""
+    before, state.notices = state.notices, _notices(state.logs)
+    for key, text in state.notices.items():
+        if key not in before or (key[0] != "damaged" and text != before[key]):
+            display.say(f"warning: {text}")
 
 
 class Display:
@@ -329,7 +373,11 @@ class Display:
 
 def _verdict_line(last: Checked) -> str:
     """The verdict of a check, and where the logs diverge."""
+    from canvass.traces.counts import member_names
+
     what = "" if last.is_whole else " (the end of the logs)"
+    if last.unread:
+        what += f" (without lines of {member_names(last.unread)} that cannot be read)"
     why = f": {last.sentence}" if last.sentence else ""
     return f"verdict: {last.verdict or 'not checked'}{what}{why}"
 
@@ -355,8 +403,9 @@ def _screen(state: Watch) -> str:
     from canvass.traces.counts import counted
 
     found, totals = state.picture.explanation, state.picture.totals
+    notices = [f"warning: {text}" for text in state.notices.values()]
     if found is None:
-        return f"watching {state.logs.folder}: no line of a cluster yet"
+        return "\n".join([f"watching {state.logs.folder}: no line of a cluster yet", *notices])
     last = state.picture.leadership
     lines = sum(log.lines for log in state.logs.members.values())
     elections = counted(totals.elections, "election")
@@ -367,6 +416,7 @@ def _screen(state: Watch) -> str:
     ]
     lags = ", ".join(f"member {k}: {lag:,}" for k, lag in state.picture.lags().items())
     rows.append(f"behind, in bytes: {lags or 'not logged'}")
+    rows += notices
     rows += written_by(found)
     if apart := clocks_apart(found):
         rows.append(apart)
@@ -407,4 +457,5 @@ def _publish(state: Watch, now: float) -> None:
     read = {member_id: log.read_bytes for member_id, log in state.logs.members.items()}
     behind, checked = now - state.caught_up_at, state.checks.last
     age = now - checked.at_s
-    state.metrics = render(state.picture, lines, read, behind, checked.verdict, age)
+    unread = state.logs.unread()
+    state.metrics = render(state.picture, lines, read, behind, checked.verdict, age, unread)
