@@ -120,6 +120,7 @@ def test_reports_show_payloads_as_texts(tmp_path: Path) -> None:
         spoilt = _everywhere(summary, payload)
         spoilt["schema"] = summary["schema"]
         spoilt["verdicts"] = {**summary["verdicts"], payload: 1}
+        spoilt["revisions"] = {payload: 1}
         (folder / "summary.json").write_text(json.dumps(spoilt), encoding="utf-8")
     with serving(sorted(tmp_path.iterdir())) as server:
         for name in server.ids:
@@ -130,6 +131,7 @@ def test_reports_show_payloads_as_texts(tmp_path: Path) -> None:
             (payload,) = [one for one in PAYLOADS if as_shown(one) == view.clusters[0].message]
             assert view.clusters[0].action == as_shown(payload)
             assert view.never_taken == (as_shown(payload),)
+            assert view.revisions == (as_shown(f"1 run: {payload}"),)
             assert view.runs.runs[0].reason == as_shown(payload)
             assert view.runs.runs[0].run is None
             checked(server.ask(f"/report/{name}/runs", verdict="CONFORMS"))
@@ -145,6 +147,7 @@ def _summary() -> Summary:
         runs=1,
         events=1,
         verdicts=dict.fromkeys(VERDICTS, 0),
+        revisions={"a": 1},
         divergences=1,
         clusters=[DivergenceClassSummary("a", "b", 1, 1, "c", "d", 1, 1, "e")],
         cluster_count=1,

@@ -41,6 +41,7 @@ def write_report(folder: Path, rows: list[dict[str, object]], bad_run: Path) -> 
         events=1000,
         verdicts=counts,
         checked_in_part=2,
+        revisions={"Aeron 1.52.2 (member 0); revision 1.50 of the spec": 240, "revision 1.49": 1},
         divergences=3,
         clusters=clusters,
         cluster_count=2,
@@ -95,6 +96,10 @@ def test_the_summary_is_reported(server: Asked) -> None:
     assert report.counts == {"CONFORMS": MORE + 1, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
     assert (report.events, report.divergences, report.events_per_second) == (1000, 3, 500.0)
     assert report.checked_in_part == 2
+    assert report.revisions == (
+        "240 runs: Aeron 1.52.2 (member 0); revision 1.50 of the spec",
+        "1 run: revision 1.49",
+    )
     assert report.never_taken == ("Terminate",)
     assert [(one.name, one.events, one.covered, one.total) for one in report.coverage] == [
         ("Canvass", 9, 6, 24),

@@ -65,6 +65,14 @@ def test_an_example_diverges_where_the_report_says(
     }
 
 
+def test_a_report_shows_the_revisions_and_the_releases(
+    open_page: Open, ids: Ids, summary: dict[str, Any]
+) -> None:
+    page = open_page(f"/report/{ids['report']}")
+    ((chosen, count),) = summary["revisions"].items()
+    expect(page.locator(".revisions li")).to_have_text([f"{count} runs: {chosen}"])
+
+
 def test_the_runs_of_a_verdict_are_listed(open_page: Open, ids: Ids) -> None:
     rows = read_made()["rows"]
     counts = Counter(row["verdict"] for row in rows)

@@ -359,6 +359,8 @@ class ReportView(Data, frozen=True):
     """Runs by verdict."""
     checked_in_part: int
     """Runs that conform, but were not checked against all safety properties."""
+    revisions: tuple[str, ...]
+    """A text for each choice of a revision, with its runs; of imported runs with the releases."""
     events: int
     divergences: int
     seconds: float

@@ -22,7 +22,13 @@ from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.conformance.report import natural
 from canvass.corpus.rows import reason_text
-from canvass.corpus.summary import VERDICTS, DivergenceClassSummary, Summary, read_summary
+from canvass.corpus.summary import (
+    VERDICTS,
+    DivergenceClassSummary,
+    Summary,
+    read_summary,
+    revision_texts,
+)
 
 PAGE: Final = 100
 _NAMES: Final = ("run_id", "source", "reason")
@@ -107,6 +113,7 @@ class OpenReport:
             title=self.folder.resolve().name,
             counts={name: summary.verdicts.get(name, 0) for name in VERDICTS},
             checked_in_part=summary.checked_in_part,
+            revisions=tuple(revision_texts(summary)),
             events=summary.events,
             divergences=summary.divergences,
             seconds=summary.seconds,

@@ -723,6 +723,7 @@ export interface ReportView {
   readonly title: string;
   readonly counts: { readonly [name: string]: number };
   readonly checkedInPart: number;
+  readonly revisions: readonly string[];
   readonly events: number;
   readonly divergences: number;
   readonly seconds: number;

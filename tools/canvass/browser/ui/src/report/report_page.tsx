@@ -63,6 +63,11 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
           <ExportMenu name="report" />
         </div>
         <VerdictCounts counts={report.counts} choose={(verdict) => change({ view: "runs", verdict, page: 0 })} />
+        {report.revisions.length > 0 ? (
+          <ul class="revisions soft" aria-label="Revisions of the spec">
+            {report.revisions.map((text) => <li key={text}>{text}</li>)}
+          </ul>
+        ) : null}
         {report.checkedInPart > 0
           ? <p class="soft head-text" data-checked-in-part>{`Not a full check of ${plural(report.checkedInPart, "run")} with the verdict CONFORMS: the list of runs has the reasons.`}</p> : null}
         <Tabs label="Views of the report" tabs={tabs} chosen={view} choose={(id) => change({ view: id, page: 0 })} />
