@@ -205,7 +205,15 @@ def received(i: int, times: list[int], messages: Sequence[Message | None]) -> Me
     return MemberLines(i, ("log",), found, list(messages), ALL_EVENTS, times=times)
 
 
-@pytest.mark.parametrize(("reports", "lost"), [([5, 10, 15, 20], 1), ([5, 20], 0), ([], 0)])
+@pytest.mark.parametrize(
+    ("reports", "lost"),
+    [
+        pytest.param([5, 10, 15, 20], 1, id="the leader hears of it"),
+        pytest.param([5, 20], 0, id="it may have been paused"),
+        pytest.param([], 0, id="the leader does not hear of it"),
+        pytest.param([-20, 5, 10, 15, 20], 0, id="the leader has not heard of it for 2.5 s"),
+    ],
+)
 def test_a_follower_that_the_leader_does_not_hear_of_may_be_cut_off(
     reports: list[int], lost: int
 ) -> None:
@@ -222,7 +230,42 @@ def test_a_follower_that_the_leader_does_not_hear_of_may_be_cut_off(
     assert len(list(missing_receipts(members))) == lost
 
 
+@pytest.mark.parametrize(
+    ("late", "lines"),
+    [
+        pytest.param([0] * 4, [], id="as many as the leader can have sent"),
+        pytest.param([0] * 2, [3], id="fewer"),
+        pytest.param([0, 1, 2, 3], [3], id="other positions are sent at once, not repeated"),
+    ],
+)
+def test_a_leader_that_seldom_runs_repeats_its_commit_position_seldom(
+    late: list[int], lines: list[int]
+) -> None:
+    """An overloaded leader runs three times while a follower receives nothing for 1.6 s."""
+    times = [400_000_000, *(2_000_000_000 + 1_000_000 * at for at in range(len(late)))]
+    commits: list[Message] = [CommitPosition(1, 32 * at, 0) for at in [0, *late]]
+    reports = [4, 8, 12, 16, 20]
+    members = {
+        0: received(
+            0, [100_000_000 * at for at in reports], [AppendPosition(1, 32, 1, 0) for _ in reports]
+        ),
+        1: received(1, times, commits),
+    }
+    close_at_start(members)
+
+    assert [line for _, line, _ in missing_receipts(members)] == lines
+
+
 STARTED = records.ProcessStart(0, 1, 0, 0, ())
+
+
+def close_at_start(members: dict[int, MemberLines]) -> None:
+    """Let each member start and close its election before its other lines."""
+    for one in members.values():
+        (closed,) = received(0, [0], [None]).records
+        one.records[:0] = [STARTED, replace(closed, old_state="", new_state="CLOSED")]
+        one.messages[:0] = [None, None]
+        one.times[:0] = [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -252,11 +295,7 @@ def test_commit_positions_that_nobody_else_receives(
     }
     late_lines = enumerate(members[1].records[2:], 2 + between)
     members[1].records[2:] = [replace(one, line=number) for number, one in late_lines]
-    for one in members.values():
-        (closed,) = received(0, [0], [None]).records
-        one.records[:0] = [STARTED, replace(closed, old_state="", new_state="CLOSED")]
-        one.messages[:0] = [None, None]
-        one.times[:0] = [0, 0]
+    close_at_start(members)
 
     assert [(i, line) for i, line, _ in missing_receipts(members)] == [(1, line) for line in lines]
 

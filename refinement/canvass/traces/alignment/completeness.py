@@ -41,6 +41,12 @@ BEAT_NS: Final = 200_000_000
 else is configured (``ConsensusModule.leaderHeartbeatIntervalNs``).
 """
 
+CONNECTED_NS: Final = 1_000_000_000
+"""A connection ends if its receiver is not heard of for a while: by default for 5 s, Aeron's
+publication connection timeout. It has not ended if the sender has received a message within this
+time.
+"""
+
 BURST_NS: Final = 20_000_000
 """Messages that a connection has held up arrive within this time."""
 
@@ -144,22 +150,36 @@ class _Stream:
 
     def goes_on(self, begin: int, end: int, silence: int) -> bool:
         """Whether the receiver had receipts from one time to another, with no election and no
-        ``silence`` between them.
+        ``silence`` between them, and one within `CONNECTED_NS` before.
         """
         low, high = bisect_left(self.times, begin), bisect_right(self.times, end)
         # The times of a damaged log may fall.
         if low >= high or self.elections[low] != self.elections[high - 1]:
             return False
+        if low > 0 and self.times[low] - self.times[low - 1] > CONNECTED_NS:
+            return False
         return all(b - a < silence for a, b in pairwise([begin, *self.times[low:high], end]))
 
-    def is_made_up_for(self, at: int) -> bool:
-        """Whether the repetitions of a position that were held up arrive soon after a receipt."""
+    def is_made_up_for(self, at: int, back: _Stream) -> bool:
+        """Whether the repetitions that were held up arrive soon after a receipt.
+
+        A sender repeats a position once in `BEAT_NS`, if it runs. When it receives a message of
+        ``back``, it runs.
+        """
         begin, silence = self.times[at], self.times[at + 1] - self.times[at]
+        runs = back.times[bisect_right(back.times, begin) :]
+        last, sent, repeated, seen = begin, 0, 0, 0
         for after in range(at + 1, len(self.times)):
-            time_ns = self.times[after] - begin
-            if self.positions[after] != self.positions[at] or time_ns > 3 * silence:
+            if self.times[after] - begin > 3 * silence:
                 break
-            if (after - at) * BEAT_NS >= time_ns - BEAT_NS // 2:
+            repeated += self.positions[after] == self.positions[after - 1]
+            for time_ns in runs[seen:]:
+                if time_ns > self.times[after] - BEAT_NS // 2:
+                    break
+                seen += 1
+                if time_ns - last >= BEAT_NS:
+                    last, sent = time_ns, sent + 1
+            if repeated >= sent:
                 return True
         return False
 
@@ -214,7 +234,7 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
                 one_host
                 and any(found.lines[at] < index <= line for index in silent[i])
                 and held_up * 2 * BEAT_NS < silence - BEAT_NS
-                and not found.is_made_up_for(at)
+                and not found.is_made_up_for(at, back)
             ):
                 what = f"member {j} received messages of it, and it none of member {j}"
                 reason = f"lines are missing before it: for {silence // 1_000_000} ms {what}"

@@ -32,6 +32,8 @@ class ClusterFacts:
     term_entries
         For each term the base and the end of its first entry. Where lines differ, most lines
         decide, then the usual length. Without a line the announcements of the term decide.
+    processed
+        The terms whose first entry a line shows to be processed.
     canvasses
         For each member the canvass positions that it can have sent, in order, each with the wall
         times of the first and the last moment.
@@ -53,6 +55,7 @@ class ClusterFacts:
     """
 
     term_entries: dict[int, tuple[int, int]] = field(default_factory=dict)
+    processed: set[int] = field(default_factory=set)
     canvasses: dict[int, list[tuple[int, int, CanvassPosition]]] = field(default_factory=dict)
     ballots: dict[int, list[RequestVote]] = field(default_factory=dict)
     announcements: dict[int, list[NewLeadershipTerm]] = field(default_factory=dict)
@@ -120,6 +123,7 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
                     _note_vote_again(facts, i, change, time_ns, message)
             elif isinstance(message, NewLeadershipTerm):
                 announced[message.leadership_term_id][message] = None
+    facts.processed = set(entries)
     for m in (one for several in announced.values() for one in several):
         base = m.term_base_log_position
         entries.setdefault(m.leadership_term_id, Counter([(base, base + TERM_ENTRY_BYTES)]))

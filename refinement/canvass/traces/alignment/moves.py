@@ -270,10 +270,18 @@ class Moves:
     def _entries(self, s: Member) -> Iterator[tuple[int, int]]:
         """The terms whose first entry a member has still to process, with their bases.
 
-        They are the terms of its own recording log, and the term that it joins.
+        They are the terms of its own recording log, and the term that it joins. An older term can
+        have no entry in a log that was copied: the member opened the term, but recorded nothing of
+        it before it followed a newer leader. Then no line shows that the entry is processed.
         """
         joined = max(s.leadership_term_id, s.module_leadership_term_id)
-        known = {e.leadership_term_id: e.term_base_log_position for e in s.recording_log}
+        known = {
+            e.leadership_term_id: e.term_base_log_position
+            for e in s.recording_log
+            if not self._shows_replay
+            or e.leadership_term_id >= joined
+            or e.leadership_term_id in self.facts.processed
+        }
         if joined in self.facts.term_entries:
             known.setdefault(joined, self.facts.term_entries[joined][0])
         # Where two terms begin at one position, the log has the entry of the later one.
