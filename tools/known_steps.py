@@ -29,7 +29,7 @@ from canvass.conformance.check import units_of
 from canvass.conformance.known_steps import SHIPPED, KnownSteps
 from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.step_checker import Example, example_of, reduced_example
-from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.step_lookup import StepLookup, spec_digest
 from canvass.simulation.options import PROFILES
 from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
@@ -66,15 +66,13 @@ def main() -> None:
 
 def make() -> None:
     """Import, simulate, ask TLC, and write `spec/known-steps.npz`."""
-    made = TABLE.with_name("new-known-steps.npz")
-    made.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="canvass-known-steps-") as scratch:
         runs = Path(scratch, "imported")
         for folder in sorted(
             {log.parent for each in LOGS for log in (ROOT / each).glob("*/*.log*")}
         ):
             command("import", "aeron", folder, "--out", runs / folder.name, ends_with=(0, 1, 3))
-        command("graph", "grow", made, runs)
+        imported = [step for unit in units_of([runs]) for step in steps_of(unit)]
         simulated: dict[tuple[int, int], Example] = {}
         for revision, members in CLUSTERS:
             for profile in PROFILES:
@@ -84,8 +82,7 @@ def make() -> None:
                 command("simulate", *words, ends_with=(0, 1))
                 for unit in units_of([out]):
                     simulated |= {form.key: form for form in map(reduced_example, steps_of(unit))}
-    add_forms(made, list(simulated.values()))
-    made.replace(TABLE)
+    table_of(imported, list(simulated.values())).write(TABLE)
 
 
 def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
@@ -96,28 +93,31 @@ def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
         sys.exit(done.returncode)
 
 
-def add_forms(table: Path, simulated: Iterable[Example]) -> None:
-    """Add captured steps, their reduced forms and their variants to a table, if TLC allows them.
+def table_of(imported: Iterable[Example], simulated: Iterable[Example]) -> KnownSteps:
+    """Make the table of imported and captured steps, their reduced forms and variants, as far as
+    TLC allows them.
 
-    The variants are reduced, too. TLC decides only variants that the core allows.
+    Only the forms of captured and simulated steps get variants, which are reduced, too. TLC decides
+    only variants that the core allows.
     """
-    base, taken = KnownSteps.read(table), read_taken()
+    imported, taken = distinct(imported), read_taken()
     forms = distinct([*map(reduced_example, taken), *simulated])
     others = (
         reduced_example(step)
         for step in variants(forms)
         if core_answer(step.rules, step.step).allowed
     )
-    tried = distinct([*taken, *forms, *others])
+    whole = [*imported, *map(reduced_example, imported), *taken]
+    tried = distinct([*whole, *forms, *others])
+    print(f"{len(imported):,} imported steps, {len(taken):,} captured ones,", end=" ")
     print(
-        f"{len(taken):,} captured steps, {len(forms):,} reduced forms with simulated ones, ", end=""
+        f"{len(forms):,} reduced forms with simulated ones, {len(tried):,} with variants",
+        flush=True,
     )
-    print(f"{len(tried):,} with variants", flush=True)
-    lookup = StepLookup(shipped=base.index())
+    lookup = StepLookup()
     keys = [step.key for step, ok in zip(tried, lookup.allowed(tried), strict=True) if ok]
     print(f"TLC allows {len(keys):,} of them")
-    found = np.array(keys, dtype=np.uint64).reshape(-1, 2)
-    KnownSteps.of(base.digest, np.concatenate([base.keys, found])).write(table)
+    return KnownSteps.of(spec_digest(), np.array(keys, dtype=np.uint64))
 
 
 def distinct(steps: Iterable[Example]) -> list[Example]:
@@ -195,10 +195,13 @@ def take(runs: Iterable[Path]) -> None:
 
 
 def steps_of(unit: Unit) -> list[Example]:
-    """Give the distinct steps of one run."""
+    """Give the distinct steps of one run; end the process if it is malformed."""
     screening = Screening(StepLookup())
     screening.add(unit)
     screening.flush()
+    for run in screening.runs:
+        if run.malformed:
+            sys.exit(f"{run.path}: {run.malformed}")
     return list(screening.open_steps.values())
 
 

@@ -5,25 +5,16 @@ from __future__ import annotations
 import gzip
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    EqualTo,
-    Filter,
-    InputPartition,
-)
 
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
 
 def test_rows_are_the_events_of_the_runs(spark: SparkSession, runs: Path, tmp_path: Path) -> None:
@@ -108,75 +99,3 @@ def test_the_lines_of_logs_are_rows(spark: SparkSession) -> None:
     assert {(row["cluster"], row["member"]): row["count"] for row in counted} == expected
     events = frame.where("event = 'ELECTION_STATE_CHANGE'")
     assert events.where("component = 'CLUSTER' AND time_ns > 0").count() == events.count() > 0
-
-
-def source_of_three_rows() -> type[DataSource]:
-    """A source that reads only the rows that Spark asks for; local, so that it is pickled whole."""
-
-    class Reader(DataSourceReader):
-        only: int | None = None
-
-        def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 - Spark's
-            for each in filters:
-                if isinstance(each, EqualTo):
-                    self.only = each.value
-                yield each
-
-        def partitions(self) -> list[InputPartition]:
-            return [InputPartition(n) for n in range(3) if self.only in (None, n)]
-
-        def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
-            yield (partition.value,)
-
-    class Three(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return "three"
-
-        def schema(self) -> str:
-            return "x int"
-
-        def reader(self, schema: StructType) -> DataSourceReader:
-            return Reader()
-
-    return Three
-
-
-@pytest.fixture
-def pushdown(spark: SparkSession) -> Iterator[None]:
-    """Spark hands filters to sources."""
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    yield
-    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
-
-
-@pytest.mark.usefixtures("pushdown")
-def test_filters_of_a_query_leave_out_units_runs_and_members(
-    spark: SparkSession, runs: Path, lake: Path
-) -> None:
-    (lake / "date=2026-11-20" / "run-2" / "member-0.ndjson").write_text("no event")
-    reader = spark.read.format("canvass").option("pushFilters", "true")
-
-    def events(condition: str) -> int:
-        return reader.load(str(lake)).where(condition).count()
-
-    wanted = "date < '2026-11-21' AND run IN ('run-1', 'run-2') AND member = 1"
-    assert events(wanted) == events_of_member_1(runs, "run-1", "run-2") > 0
-    assert events("date = '2026-11-21'") == 0
-    for condition in ("date < '2026-11-21'", wanted.replace("date <", "date >")):
-        with pytest.raises(Exception, match=r"run-2|broken"):
-            events(condition)
-    with pytest.raises(Exception, match="pushFilters='yes' is neither true nor false"):
-        reader.option("pushFilters", "yes").load(str(lake)).count()
-
-
-@pytest.mark.night
-@pytest.mark.usefixtures("pushdown")
-def test_spark_keeps_a_filter_that_it_has_handed_to_a_source(spark: SparkSession) -> None:
-    """Why our source takes filters on demand only. If this fails, it can take them always."""
-    spark.dataSource.register(source_of_three_rows())
-    frame = spark.read.format("three").load()
-
-    counts = [frame.count(), frame.where("x = 1").count(), frame.count()]
-
-    assert counts == [3, 1, 1]

@@ -26,7 +26,7 @@ from canvass.cluster.member import (
 )
 from canvass.cluster.messages import NULL_VALUE, Message, sender_of
 from canvass.cluster.names import wire_name
-from canvass.cluster.ports import Received, StepFunction, StepRecorder
+from canvass.cluster.ports import Received, StepRecorder
 from canvass.cluster.predicates import RECORDS_READ, in_election
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.rules import Rules
@@ -181,14 +181,12 @@ class Dialogue:
 
     Parameters
     ----------
-    step
-        The protocol core of all members.
     recorders
         Gives, once the rules are known, where each member records its steps.
     """
 
-    def __init__(self, step: StepFunction = core.step, recorders: Recorders = lambda _: ()) -> None:
-        self._step, self._recorders = step, recorders
+    def __init__(self, recorders: Recorders = lambda _: ()) -> None:
+        self._recorders = recorders
         self._world: World | None = None
         self.by_hand = 0
         """How many messages no member of this world has sent."""
@@ -286,7 +284,7 @@ class Dialogue:
         self._world = World(
             rules,
             EVENT_LENGTH if event is None else event,
-            self._step,
+            core.step,
             self._recorders(rules),
         )
 
@@ -507,7 +505,7 @@ def replay(text: str, dialogue: Dialogue | None = None) -> str:
     text
         The scenario.
     dialogue
-        What runs it, new; one with the core and without a recording if none is given.
+        What runs it, new; one without a recording if none is given.
 
     Raises
     ------

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from canvass.cluster import core
-from canvass.cluster.ports import StepFunction, StepRecorder
+from canvass.cluster.ports import StepRecorder
 from canvass.cluster.rules import Rules
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
@@ -71,7 +70,7 @@ class _Lazy:
         return self._recorder.member(self._member).record(*step, **facts)
 
 
-def record_scenario(source: Path, folder: Path, step: StepFunction = core.step) -> RecordedScenario:
+def record_scenario(source: Path, folder: Path) -> RecordedScenario:
     """Run a scenario and record it.
 
     Parameters
@@ -80,8 +79,6 @@ def record_scenario(source: Path, folder: Path, step: StepFunction = core.step) 
         Its file.
     folder
         Of the run, new; the run bears its name.
-    step
-        The protocol core. Where it leads elsewhere than the core, a scenario may come to no end.
     """
     text = source.read_text(encoding="utf-8")
     laid_down = _DISK.search(text) is not None
@@ -98,7 +95,7 @@ def record_scenario(source: Path, folder: Path, step: StepFunction = core.step) 
         members.extend(_Lazy(recorder, i) for i in range(rules.member_count))
         return members
 
-    dialogue = Dialogue(step, recorders)
+    dialogue = Dialogue(recorders)
     ended = ""
     try:
         replay(text, dialogue)

@@ -72,9 +72,7 @@ def model(name: str, /, **changes: Any) -> dict[str, Any]:
         "module": "Tiny",
         "config": f"{name}.cfg",
         "set": "ci",
-        "mode": "check",
         "expected": "success",
-        "deadlockCheck": False,
         "takes": "seconds",
         "comment": f"The model {name}.",
     } | changes

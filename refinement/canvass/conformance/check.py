@@ -21,17 +21,14 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import RunColumns, diagnose, has_changed, load
-from canvass.conformance.known_steps import KnownSteps, KnownStepsError, shipped_steps
+from canvass.conformance.known_steps import shipped_steps
 from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of, with_limits
 from canvass.conformance.step_checker import Example, example_of, step_at
 from canvass.conformance.step_lookup import (
-    ALLOWED,
     NO_STEPS,
     RULE_MODULES,
-    Ask,
     StepLookup,
     default_cache,
     spec_digest,
@@ -50,8 +47,6 @@ from canvass.graph import GraphError
 from canvass.graph.artifact import open_keys, read_manifest
 from canvass.spec.files import module_digest, spec_root
 from canvass.steps.distinct import KeyTable
-from canvass.steps.oracle import Answer, ask
-from canvass.steps.reduction import reduced
 from canvass.steps.step import Step
 from canvass.steps.tables import form_digest
 from canvass.traces.errors import TraceError
@@ -380,44 +375,6 @@ def _ask_unknown(lookup: StepLookup, examples: list[Example], asking: Asking | N
         if asking is not None:
             asking(len(unknown))
         lookup.ask_oracle(unknown)
-
-
-def grown(
-    base: KnownSteps | None,
-    units: Iterable[Unit],
-    progress: Progress | None = None,
-    asking: Asking | None = None,
-    *,
-    oracle: Ask = ask,
-) -> tuple[CorpusVerdict, KnownSteps]:
-    """Check runs, with TLC for each step that a table lacks; give the table with what TLC allows.
-
-    TLC is also asked about the reduced forms of these steps.
-
-    Raises
-    ------
-    KnownStepsError
-        If the table is one of another spec.
-    TlcError
-        If TLC cannot run.
-    """
-    digest = spec_digest()
-    if base is not None and base.digest != digest:
-        raise KnownStepsError("the table was made of another spec; remove it, and make a new one")
-    asked: dict[Rules, list[Step]] = {}
-
-    def noting(rules: Rules, steps: Sequence[Step]) -> Sequence[Answer]:
-        asked.setdefault(rules, []).extend(steps)
-        return oracle(rules, steps)
-
-    lookup = StepLookup(noting, digest=digest, shipped=NO_STEPS if base is None else base.index())
-    found = check_units(units, lookup, progress, asking)
-    for rules, steps in list(asked.items()):
-        forms = [example_of(reduced(step, rules), rules) for step in steps]
-        lookup.allowed([form for form in forms if form is not None])
-    answers = lookup.cached()
-    keys = [lookup.shipped.keys, answers.keys[answers.edges == ALLOWED]]
-    return found, KnownSteps.of(digest, np.concatenate(keys))
 
 
 def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> StepLookup:

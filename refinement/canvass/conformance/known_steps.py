@@ -1,8 +1,7 @@
 """Known steps: the canonical steps that TLC has allowed, as a table that travels with the spec.
 
-``make known-steps`` (``tools/known_steps.py``) fills the table that ships with canvass, and `grown`
-of `canvass.conformance.check` any other one. `StepLookup` looks a step up in the
-table first.
+``make known-steps`` (``tools/known_steps.py``) fills the table that ships with canvass.
+`StepLookup` looks a step up in the table first.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ SHIPPED: Final = "known-steps.npz"
 
 
 class KnownStepsError(Exception):
-    """A file is no table of known steps, or a table of another spec; the message is one line."""
+    """A file is no table of known steps; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)

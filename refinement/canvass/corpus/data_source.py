@@ -14,9 +14,7 @@ Options of events:
 * ``where``: a condition on the partitions (`canvass.corpus.selection`);
 * ``run``, ``member``, ``revision``, ``columns``: the wanted values, with commas between them;
 * ``memberCount``: members of each cluster, 3 by default; a run of another size is an error;
-* ``partitions``: the number of Spark's partitions;
-* ``pushFilters``: filters of the query leave out units, runs and members too. Only for a DataFrame
-  of one query, as Spark keeps the filters with the DataFrame (`tests/spark/test_source.py`).
+* ``partitions``: the number of Spark's partitions.
 
 Partitions, files, row groups and streams that the options exclude are not read.
 
@@ -49,7 +47,6 @@ from canvass.corpus.selection import (
     partition_names,
     partition_values,
     select_units,
-    units_that_may_pass,
 )
 from canvass.corpus.storage import Place, place_of
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
@@ -65,7 +62,6 @@ from canvass.traces.schema import Fact, FactKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
     from canvass.traces.columns import EventColumns
@@ -136,12 +132,8 @@ class CanvassDataSource(DataSource):
         return from_arrow_schema(schema)
 
     def reader(self, schema: StructType) -> EventsReader:
-        """Return the reader of one scan; Spark gives filters to each reader that takes them."""
-        takes_filters = self.options.get("pushFilters", "false")
-        if takes_filters.lower() not in ("true", "false"):
-            raise BadOption(f"pushFilters={takes_filters!r} is neither true nor false")
-        reader = FilteringEventsReader if takes_filters.lower() == "true" else EventsReader
-        return reader(self.options, schema.names)
+        """Return the reader of one scan."""
+        return EventsReader(self.options, schema.names)
 
 
 def chosen_columns(schema: Any, names: Sequence[str]) -> Any:
@@ -170,13 +162,11 @@ class UnitReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Pack the units that may have wanted rows into partitions."""
-        tasks = pack(self._units(), tasks=self._tasks, parallelism=2) or [()]
-        return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
-
-    def _units(self) -> list[Unit]:
-        """Return the units that may have wanted rows."""
         units = list_units([self._path])
-        return units if self._where is None else select_units(units, self._where)
+        if self._where is not None:
+            units = select_units(units, self._where)
+        tasks = pack(units, tasks=self._tasks, parallelism=2) or [()]
+        return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of a partition as Arrow batches; a malformed unit is an error."""
@@ -218,22 +208,6 @@ class EventsReader(UnitReader):
                 if name not in rows.column_names:  # The unit is in no such partition.
                     rows = rows.append_column(name, pa.nulls(len(rows), pa.string()))
             yield from self._selection.rows(rows).select(self._names).to_batches()
-
-
-class FilteringEventsReader(EventsReader):
-    """Reads the events of units that may pass the filters of a query."""
-
-    _filters: Sequence[Filter] = ()
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Take the filters of a query; Spark evaluates all of them again."""
-        self._filters = filters
-        self._selection = self._selection.narrowed(filters)
-        return filters
-
-    def _units(self) -> list[Unit]:
-        partition_columns = set(self._names) - set(row_schema(self._member_count).names)
-        return units_that_may_pass(super()._units(), self._filters, partition_columns)
 
 
 class _Batch(NamedTuple):

@@ -1,16 +1,14 @@
 """Selection: units of a corpus by a condition in SQL, rows by the options of a data source.
 
-SQLite evaluates the condition on a table of the units. No file is opened. With ``pushFilters``,
-Spark's filters narrow the selection further.
+SQLite evaluates the condition on a table of the units. No file is opened.
 """
 
 from __future__ import annotations
 
-import operator
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,9 +16,6 @@ import pyarrow.compute as pc
 from canvass.corpus.plan import Partition, Unit, partition_of
 from canvass.corpus.storage import Place, entries
 from canvass.traces.counts import counted
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import Filter
 
 RUN: Final = "run"
 MEMBER: Final = "member"
@@ -62,15 +57,6 @@ class Selection:
                 wanted[name] = frozenset(map(int, values) if name == MEMBER else values)
         return cls(wanted)
 
-    def narrowed(self, filters: Iterable[Filter]) -> Selection:
-        """Return the selection without the values that filters of equality and IN exclude."""
-        wanted = dict(self.wanted)
-        for name, kind, values in _comparisons(filters, (RUN, MEMBER, REVISION)):
-            if kind in ("EqualTo", "In"):
-                allowed = frozenset(values if kind == "In" else [values])
-                wanted[name] = allowed & wanted.get(name, allowed)
-        return Selection(wanted)
-
     def has_run(self, run_id: str, revision: str) -> bool:
         """Tell whether a run is wanted."""
         return self._has(RUN, run_id) and self._has(REVISION, revision)
@@ -90,56 +76,6 @@ class Selection:
 
     def _has(self, name: str, value: object) -> bool:
         return name not in self.wanted or value in self.wanted[name]
-
-
-_COMPARE: Final[Mapping[str, Callable[[str, Any], bool]]] = {
-    "EqualTo": operator.eq,
-    "In": lambda value, given: value in given,
-    "LessThan": operator.lt,
-    "LessThanOrEqual": operator.le,
-    "GreaterThan": operator.gt,
-    "GreaterThanOrEqual": operator.ge,
-}
-"""Comparisons by the class of the filter. Null meets none of them."""
-
-
-def _comparisons(
-    filters: Iterable[Filter], columns: Collection[str]
-) -> Iterable[tuple[str, str, Any]]:
-    """Yield column, class and value of each filter that compares one of ``columns``."""
-    for each in filters:
-        kind, compared = type(each).__name__, cast(Any, each)
-        if kind in _COMPARE and len(compared.attribute) == 1:
-            (column,) = compared.attribute
-            if column in columns:
-                yield column, kind, compared.value
-
-
-def units_that_may_pass(
-    units: Iterable[Unit], filters: Iterable[Filter], columns: Collection[str]
-) -> list[Unit]:
-    """Return the units whose partitions meet all filters of a query.
-
-    Parameters
-    ----------
-    units
-        All units.
-    filters
-        The filters of the query; a row must meet all of them.
-    columns
-        Names of the columns that are partitions. Their values are text.
-    """
-    compared = list(_comparisons(filters, columns))
-
-    def may_pass(unit: Unit) -> bool:
-        values = partition_values(unit.partition)
-        for name, kind, given in compared:
-            value = values.get(name)
-            if value is None or not _COMPARE[kind](value, given):
-                return False
-        return True
-
-    return list(filter(may_pass, units))
 
 
 def partition_values(partition: Partition) -> dict[str, str | None]:

@@ -1,29 +1,22 @@
 """Series of simulated runs for ``canvass simulate``: draw, run, record, count and report.
 
-Coverage is measured as `canvass verify` looks steps up, without asking TLC. It can guide which
-options are tried next. Three choices matter most for what a run finds: its faults, its length, and
-how fast its log grows. Each choice is a bandit. Its reward is the number of new steps of the graph
-for each step taken. An arm is drawn by Thompson sampling. Rewards fade with every draw, because an
-easy find counts once. The sequence depends on the first options and the rewards only.
+Coverage is measured as `canvass verify` looks steps up, without asking TLC.
 """
 
 from __future__ import annotations
 
-import random
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Generic, TypeVar
 
 import msgspec
-import numpy as np
 
-from canvass.simulation.options import PROFILES, SELDOM_NS, Options, rng_of, with_disk_loss
+from canvass.simulation.options import PROFILES, Options, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.counts import counted
 from canvass.traces.recorder import RunRecorder
@@ -58,89 +51,6 @@ def record_run(options: Options, folder: Path) -> RunResult:
     with RunRecorder(folder / run.run_id, run, suffix=".zst", flush=False) as recorder:
         members = [recorder.member(i) for i in range(options.member_count)]
         return Simulator(options, members).run()
-
-
-_A = TypeVar("_A", bound=Hashable)
-
-SHARES: Final = (1, 2, 4, 8)
-"""A run has the given maximum of steps divided by one of these."""
-_FADING: Final = 0.98
-"""Factor of all earlier rewards at each draw."""
-_PRIOR_STEPS: Final = 300
-_PRIOR_NEW: Final = 15
-"""An arm starts as if this many of its steps had been new."""
-
-
-@dataclass
-class _Reward:
-    new: float = _PRIOR_NEW
-    steps: float = _PRIOR_STEPS
-
-
-class _Bandit(Generic[_A]):
-    """Arms and the recent rewards of each."""
-
-    def __init__(self, arms: Sequence[_A], rng: random.Random) -> None:
-        self._arms = {arm: _Reward() for arm in arms}
-        self._rng = rng
-        self._drawn = arms[0]
-
-    def draw(self) -> _A:
-        """Draw an arm. An arm with more new steps for each step is more likely."""
-
-        def sample(reward: _Reward) -> float:
-            return self._rng.gammavariate(max(reward.new, 0.5), 1 / max(reward.steps, 1.0))
-
-        rates = {arm: sample(reward) for arm, reward in self._arms.items()}
-        self._drawn = max(rates, key=lambda arm: rates[arm])
-        return self._drawn
-
-    def reward(self, new: int, steps: int) -> None:
-        """Add the result of the last run to the drawn arm."""
-        for reward in self._arms.values():
-            reward.new *= _FADING
-            reward.steps *= _FADING
-        self._arms[self._drawn].new += new
-        self._arms[self._drawn].steps += steps
-
-
-class CoverageGuidance:
-    """Chooses the options of each run.
-
-    Parameters
-    ----------
-    base
-        Members, revision, the first seed, and the maximum number of steps.
-    """
-
-    def __init__(self, base: Options) -> None:
-        self._base, self._seed = base, base.seed
-        rng = rng_of(base.seed, "coverage guidance")
-        self._profile = _Bandit(tuple(PROFILES), rng)
-        self._share = _Bandit(SHARES, rng)
-        self._seldom = _Bandit((False, True), rng)
-
-    def next(self) -> Options:
-        """Choose the options of the next run; its seed is the next one."""
-        seed, self._seed = self._seed, self._seed + 1
-        steps = max(1, self._base.steps // self._share.draw())
-        options = PROFILES[self._profile.draw()](replace(self._base, seed=seed, steps=steps))
-        if self._seldom.draw():
-            options = replace(options, offer_mean_ns=SELDOM_NS)
-        return options
-
-    def reward(self, new: int, steps: int) -> None:
-        """Record the result of a run with the last options.
-
-        Parameters
-        ----------
-        new
-            Number of steps of the run that no earlier run took.
-        steps
-            Number of steps of the run.
-        """
-        for bandit in (self._profile, self._share, self._seldom):
-            bandit.reward(new, steps)
 
 
 STUCK = "Stuck"
@@ -283,45 +193,29 @@ class CoverageMeter:
         from canvass.conformance.screen import Screening
 
         self._screening = Screening(make_lookup(graphs, None, keep=False))
-        self._edges = {str(folder): np.empty(0, dtype=np.int64) for folder in graphs}
         self._out = out
-        self._known = 0
 
     @property
     def distinct_steps(self) -> int:
         """The number of distinct canonical steps of all runs."""
         return self._screening.distinct
 
-    def run(self, options: Options) -> tuple[RunResult, int]:
-        """Simulate a run; give its result, and the number of its steps that no earlier run took.
-
-        With graphs, only steps of the graphs are counted.
-        """
+    def run(self, options: Options) -> RunResult:
+        """Simulate a run, and count its steps."""
         with TemporaryDirectory() as place:
             folder = self._out or Path(place)
             result = record_run(options, folder)
             self._screening.add(folder / run_id_of(options))
             self._screening.flush()
-        keys = self._screening.keys[self._known :]
-        self._known = len(self._screening.keys)
-        if not self._edges:
-            return result, len(keys)
-        from canvass.corpus.graph_coverage import edges_met
-
-        new = 0
-        for graph, table in self._screening.lookup.graphs.items():
-            met = edges_met(table, keys)
-            new += len(met)
-            self._edges[graph] = np.union1d(self._edges[graph], met)
-        return result, new
+        return result
 
     def report(self) -> list[GraphSteps]:
         """Give the coverage of each graph."""
-        from canvass.corpus.graph_coverage import coverage_of
+        from canvass.corpus.graph_coverage import coverage_of, edges_met
 
         rows = []
-        for graph, met in self._edges.items():
-            found = coverage_of(graph, met)
+        for graph, table in self._screening.lookup.graphs.items():
+            found = coverage_of(graph, edges_met(table, self._screening.keys))
             actions = {one.action: [one.covered, one.steps] for one in found.actions}
             rows.append(GraphSteps(found.graph, found.steps, found.covered, actions))
         return rows
@@ -336,28 +230,25 @@ class Drawing:
     fixed
         The options of the only run; None if options are drawn.
     profile
-        The name in `PROFILES` of the function that draws options from a seed; None if coverage
-        guides the choice.
+        The name in `PROFILES` of the function that draws options from a seed.
     disk_loss
         Whether members lose their disks.
     """
 
     fixed: Options | None
-    profile: str | None
+    profile: str
     disk_loss: bool
 
-    def options(self, base: Options, guidance: CoverageGuidance) -> Options:
+    def options(self, base: Options) -> Options:
         """Choose the options of the run with the seed of ``base``."""
         if self.fixed is not None:
             return self.fixed
-        if self.profile is None:
-            return guidance.next()
         drawn = PROFILES[self.profile](base)
         return with_disk_loss(drawn) if self.disk_loss else drawn
 
     def replay(self, options: Options) -> str:
         """Give the command that repeats a run."""
-        if self.fixed is None and self.profile is not None:
+        if self.fixed is None:
             return replay_command(options, self.profile)
         encoded = msgspec.json.encode(asdict(options)).decode()
         return f"canvass simulate --options {shlex.quote(encoded)} --out CORPUS"
@@ -388,13 +279,11 @@ def simulate_series(
     progress
         Called with one line after each run.
     """
-    tally, guidance = Tally(), CoverageGuidance(base)
+    tally = Tally()
     for done in range(seeds):
-        options = drawing.options(replace(base, seed=base.seed + done), guidance)
+        options = drawing.options(replace(base, seed=base.seed + done))
         if meter is not None:
-            result, new = meter.run(options)
-            if drawing.profile is None:
-                guidance.reward(new, result.steps)
+            result = meter.run(options)
         else:
             result = Simulator(options).run() if out is None else record_run(options, out)
         line = tally.add(result, drawing.replay(options))

@@ -2,7 +2,8 @@
 
 The file is the record that the tests hold TLC to; this module neither runs a model nor compares a
 result. Reading is strict: an unknown key, a missing one or a contradiction is an error that names
-the place, never a default.
+the place; `ModelEntry` has the keys that may be left out. A state without a successor is no error,
+unless the configuration has ``CHECK_DEADLOCK TRUE``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from canvass.spec.files import MANIFEST_NAME, SpecError, find_file, spec_root
 
@@ -57,7 +59,9 @@ class Takes(str, Enum):
     """Or more."""
 
 
-class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class ModelEntry(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
+):
     """One model of the manifest.
 
     Parameters
@@ -67,7 +71,7 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     module
         The root module, without ``.tla``; may name a sub-folder (``mutants/MUT_QuorumOfOne``).
     config
-        The configuration file, relative to the spec folder.
+        The configuration file, relative to the spec folder; by default the module with ``.cfg``.
     constants
         Replacements of the configuration's constants: by name the text after it, ``= value`` or
         ``<- operator``. A mutant replaces one operator of the spec.
@@ -77,7 +81,7 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     model_set
         JSON ``set``: ``ci`` or ``night``.
     mode
-        ``check`` or ``simulate``.
+        ``check``, the default, or ``simulate``.
     expected
         The outcome that counts as right. A mutant is expected to violate.
     violates
@@ -88,8 +92,6 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     workers
         Number of TLC workers that the counts need (1: a deterministic order); null for as many as
         there are.
-    deadlock_check
-        Whether a state without a successor is an error.
     heap_mib
         Java heap that the model needs, in MiB; null for the usual.
     traces, trace_depth
@@ -103,11 +105,10 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
     name: Name
     module: RelativePath
-    config: RelativePath
+    config: RelativePath = ""
     model_set: ModelSet = msgspec.field(name="set")
-    mode: Mode
+    mode: Mode = Mode.CHECK
     expected: Expected
-    deadlock_check: bool
     takes: Takes
     comment: str
     constants: dict[str, str] = {}
@@ -121,7 +122,9 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     trace_depth: Count | None = None
 
     def __post_init__(self) -> None:
-        """Refuse contradictions that the types do not."""
+        """Name the configuration, and refuse contradictions that the types do not."""
+        if not self.config:
+            force_setattr(self, "config", f"{self.module}.cfg")
         for name, value in self.constants.items():
             if not value.startswith(("= ", "<- ")):
                 raise ValueError(f"constant {name} is given {value!r}, not '= value' or '<- name'")

@@ -261,7 +261,9 @@ def test_the_models_are_listed_and_none_is_run(command: Command, tiny: Path) -> 
     assert (code, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines()] == [one["name"] for one in MODELS]
     assert "liveness: Settles" in out
-    assert [one["name"] for one in json.loads(as_json)["models"]] == [one["name"] for one in MODELS]
+    listed = json.loads(as_json)["models"]
+    assert [one["name"] for one in listed] == [one["name"] for one in MODELS]
+    assert {one["mode"] for one in listed} == {"check"}
 
 
 def test_the_list_of_the_night_has_only_its_models(command: Command, tiny: Path) -> None:

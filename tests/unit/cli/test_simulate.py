@@ -102,8 +102,8 @@ def test_the_replay_command_repeats_a_run_of_a_profile(command: Command) -> None
     [
         (("--profile", "luck"), "--profile luck is none of swarm, broken-joins, "),
         (
-            ("--profile", "late-ends", "--coverage-guided"),
-            "--profile excludes --coverage-guided",
+            ("--profile", "late-ends", "--options", '{"seed": 1, "steps": 9}'),
+            "--profile excludes --options",
         ),
     ],
 )
@@ -197,7 +197,6 @@ def test_recorded_options_repeat_a_run(command: Command, tmp_path: Path) -> None
         ("--revision", "1.50"),
         ("--coverage",),
         ("--graph", "."),
-        ("--coverage-guided",),
     ],
 )
 def test_an_option_that_options_would_override_is_refused(
@@ -218,18 +217,14 @@ def test_malformed_options_are_refused(command: Command, text: str) -> None:
     assert "Traceback" not in err
 
 
-def test_coverage_is_counted_and_a_guided_series_names_the_command_of_a_run(
-    command: Command,
-) -> None:
+def test_coverage_is_counted_and_changes_no_run(command: Command) -> None:
     words = ("--seeds", "3", "--steps", "150", "--format", "json")
     plain = json.loads(command("simulate", "--coverage", *words)[1])
-    guided = json.loads(command("simulate", "--coverage-guided", *words)[1])
     without = json.loads(command("simulate", *words)[1])
 
     assert plain["distinctSteps"] > 50
-    assert guided["distinctSteps"] > 50
     assert (without["distinctSteps"], plain["digest"]) == (-1, without["digest"])
-    assert plain["coverage"] == guided["coverage"] == []
+    assert plain["coverage"] == []
 
 
 def test_members_that_are_left_out_are_reported_and_are_no_failure(

@@ -1,4 +1,4 @@
-"""Known steps: what ships with canvass, what is read, and how a table grows."""
+"""Known steps: what ships with canvass, and what is read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ import pytest
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import (
     check_corpus,
-    grown,
     make_lookup,
-    units_of,
 )
 from canvass.conformance.known_steps import SHIPPED, KnownSteps, KnownStepsError
 from canvass.conformance.screen import Screening
@@ -37,7 +35,6 @@ from canvass.spec.files import module_digest, spec_root
 from canvass.steps import tables as step_tables
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
-from support.core_lookup import ask_core
 
 CAPTURED = Path(__file__).parents[2] / "captures" / "steps.msgpack.xz"
 """Distinct steps of captured clusters; see the README there."""
@@ -106,17 +103,6 @@ def test_equal_tables_are_equal_files(tmp_path: Path) -> None:
     assert len(KnownSteps.read(tmp_path / "one").keys) == 50
 
 
-def test_a_table_grows_by_the_steps_that_it_lacks(corpus: Path) -> None:
-    units = list(units_of([corpus]))
-    _, half = grown(None, units[:20], oracle=ask_core)
-    first, whole = grown(half, units, oracle=ask_core)
-    second, again = grown(whole, units, oracle=ask_core)
-
-    assert 0 < first.counts.found_in_table < first.counts.distinct_steps
-    assert first.counts.asked_of_oracle == len(whole.keys) - len(half.keys)
-    assert (second.counts.asked_of_oracle, len(again.keys)) == (0, len(whole.keys))
-
-
 def distinct_steps(run: Path) -> list[Example]:
     """The distinct canonical steps of a run."""
     screening = Screening(StepLookup())
@@ -144,24 +130,6 @@ def test_a_run_is_checked_without_an_oracle_by_the_reduced_forms_of_its_steps(
     assert found.counts.found_in_table == found.counts.distinct_steps == len(steps)
     with pytest.raises(AssertionError, match="asked about"):
         check_corpus([run], StepLookup(fails, shipped=table))
-
-
-def test_a_table_grows_by_the_reduced_forms_as_well(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    record_run(run, Rules(3), 2, 100, faults=0.0, run_id="run")
-    steps = distinct_steps(run)
-
-    _, table = grown(None, list(units_of([run])), oracle=ask_core)
-
-    expected = {step.key for step in steps} | {reduced_example(step).key for step in steps}
-    assert set(map(tuple, table.keys.tolist())) == expected
-
-
-def test_a_table_of_another_spec_is_refused(corpus: Path) -> None:
-    other = KnownSteps.of("another", np.zeros((1, 2), dtype=np.uint64))
-
-    with pytest.raises(KnownStepsError, match="another spec"):
-        grown(other, list(units_of([corpus])), oracle=ask_core)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06" + 18 * b"\0", b"no table", None])

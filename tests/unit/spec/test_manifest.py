@@ -35,6 +35,7 @@ def test_the_entries_are_read_in_their_order(tmp_path: Path) -> None:
         ({"distinct_states": 9}, "distinct_states"),
         ({"module": "../Tiny"}, "module"),
         ({"config": "/Tiny.cfg"}, "config"),
+        ({"config": ""}, "config"),
         ({"name": "has space"}, "name"),
         ({"violates": "TypeOK"}, "violates is given, but expected is 'success'"),
         ({"constants": {"Limit": "3"}}, "constant Limit is given '3'"),
@@ -70,9 +71,26 @@ def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:
         load_manifest(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "field", ["name", "module", "expected", "deadlockCheck", "takes", "comment"]
-)
+def test_a_model_is_checked_with_the_configuration_of_its_module_unless_it_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    entry = model("TinyOk")
+    del entry["config"]
+    (write_tiny_spec(tmp_path) / "Tiny.cfg").touch()
+    write_manifest(tmp_path, entry, model("Other"), model("Walk", mode="simulate", traces=9))
+    for name in ("Other.cfg", "Walk.cfg"):
+        (tmp_path / name).touch()
+
+    models = load_manifest(tmp_path).models
+
+    assert [(one.config, one.mode) for one in models] == [
+        ("Tiny.cfg", Mode.CHECK),
+        ("Other.cfg", Mode.CHECK),
+        ("Walk.cfg", Mode.SIMULATE),
+    ]
+
+
+@pytest.mark.parametrize("field", ["name", "module", "set", "expected", "takes", "comment"])
 def test_what_must_be_said_has_no_default(tmp_path: Path, field: str) -> None:
     entry = model("TinyOk")
     del entry[field]

@@ -130,7 +130,7 @@ def _of_manifest(model: str, options: Any) -> tuple[Path, TlcConfig, Any]:
     entry = select(load_manifest(), [model], frozenset())[0]
     if entry.mode is not Mode.CHECK:
         raise CommandError(f"{model} is simulated, not searched: it has no state graph")
-    options = replace(options, check_deadlock=entry.deadlock_check, library=module_folders())
+    options = replace(options, check_deadlock=False, library=module_folders())
     return find_file(f"{entry.module}.tla"), config_of(root, entry), options
 
 

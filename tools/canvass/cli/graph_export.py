@@ -1,5 +1,5 @@
-"""``canvass graph diff|coverage|export|grow``: compare a state graph with another one or with runs,
-export a part of it, and make a table of the steps that runs take.
+"""``canvass graph diff|coverage|export``: compare a state graph with another one or with runs, and
+export a part of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from canvass.cli.graph_query import (
 )
 from canvass.cli.options import Output
 from canvass.cli.output import (
-    EXIT_ERROR,
     EXIT_UNEXPECTED,
     CommandError,
     Format,
@@ -102,20 +101,11 @@ class CoverageReport(Answer, frozen=True):
     missed: list[MissedStep]
 
 
-class GrowReport(Answer, frozen=True):
-    """The output of ``canvass graph grow --format json``; counts are of distinct steps."""
-
-    distinct_steps: int
-    before: int
-    now: int
-
-
 def add(group: typer.Typer) -> None:
     """Add the commands to the group."""
     group.command("diff")(diff)
     group.command("coverage")(coverage)
     group.command("export")(export)
-    group.command("grow")(grow)
 
 
 def diff(
@@ -348,47 +338,3 @@ def _written(
     if form is ExportFormat.GRAPHML:
         return to_graphml(graph, rows, actions)
     return json_text(to_json(graph, rows, actions))
-
-
-def grow(
-    table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="The table of known steps to make or extend.")
-    ],
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN|CORPUS", help="Runs to learn from.")],
-    output: Output = Format.HUMAN,
-) -> None:
-    """Add the steps of runs that TLC allows to a table of known steps.
-
-    `canvass verify` looks steps up in the table that ships with canvass (spec/known-steps.npz) and
-    asks TLC only about the others. Here TLC is asked about each distinct step that the table lacks,
-    and about the reduced form that similar steps share. The order of the runs does not matter.
-    Exit code 2: a run is malformed, or nothing was read.
-    """
-    from canvass.cli.output import Stages
-    from canvass.cli.verify import VerifyProgress
-    from canvass.conformance.check import grown, units_of
-    from canvass.conformance.known_steps import KnownSteps
-    from canvass.conformance.verdict import Verdict
-
-    base = KnownSteps.read(table) if table.exists() else None
-    units = list(units_of(runs))
-    far = VerifyProgress(total=len(units))
-    with Stages() as stages:
-        stages.stage("reading")
-        stages.detail(far.words)
-        found, made = grown(base, units, far.read, far.ask)
-    for run in found.runs:
-        if run.verdict is Verdict.MALFORMED:
-            complain(f"{run.path}: {run.reason}")
-    if any(run.verdict is Verdict.MALFORMED for run in found.runs):
-        raise typer.Exit(EXIT_ERROR)
-    made.write(table)
-    counts = found.counts
-    before = 0 if base is None else len(base.keys)
-    said = (
-        f"{counted(counts.runs, 'run')}, {counted(counts.distinct_steps, 'distinct step')},"
-        f" of which {counts.found_in_table:,} were known; {len(made.keys):,} steps"
-        f" and reduced forms in {table}"
-    )
-    report = GrowReport(counts.distinct_steps, before, len(made.keys))
-    emit(output, report, lambda: result_console().print(said))

@@ -306,7 +306,7 @@ def run_model(
         heap_mib=settings.heap_mib or entry.heap_mib or TlcOptions.heap_mib,
         stack_mib=SCRIPT_STACK_MIB,
         timeout_s=settings.timeout_s,
-        check_deadlock=entry.deadlock_check,
+        check_deadlock=False,
         simulate=simulates,
         traces=entry.traces,
         depth=entry.trace_depth,

@@ -65,10 +65,7 @@ def show(report: SimulationReport, out: Path | None) -> None:
         say(f"recorded in {out}")
 
 
-SERIES_OPTIONS = (
-    *("members", "seeds", "seed_start", "steps", "revision"),
-    *("coverage", "graph", "coverage_guided"),
-)
+SERIES_OPTIONS = ("members", "seeds", "seed_start", "steps", "revision", "coverage", "graph")
 """The parameters that ``--options`` excludes, besides ``--profile`` and ``--disk-loss``."""
 NO_RECORD = "members of the spec do not lose their disks, so the runs cannot be verified"
 
@@ -100,10 +97,6 @@ def simulate(
         list[Path] | None,
         typer.Option("--graph", metavar="GRAPH", help="A state graph to cover; repeatable."),
     ] = None,
-    coverage_guided: Annotated[
-        bool,
-        typer.Option("--coverage-guided", help="Prefer options that recently reached new steps."),
-    ] = False,
     profile: Annotated[
         str,
         typer.Option(help="The faults: swarm (all kinds), or a profile, for example broken-joins."),
@@ -130,7 +123,7 @@ def simulate(
 
     canvass simulate --seeds 1000
 
-    canvass simulate --coverage-guided --graph GRAPH --seeds 200
+    canvass simulate --graph GRAPH --seeds 200
 
     canvass simulate --profile broken-joins --seeds 200
 
@@ -142,16 +135,14 @@ def simulate(
 
     if out is not None and out.exists() and any(out.iterdir()):
         raise CommandError(f"{out} is not empty; name a new or empty folder")
-    if disk_loss and (out is not None or coverage_guided or coverage or graph or options):
+    if disk_loss and (out is not None or coverage or graph or options):
         raise CommandError(
             f"--disk-loss excludes --out, --options and coverage options: {NO_RECORD}"
         )
     if profile not in PROFILES:
         raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
-    if profile != "swarm" and (coverage_guided or options):
-        raise CommandError(
-            "--profile excludes --coverage-guided and --options: these choose the faults"
-        )
+    if profile != "swarm" and options:
+        raise CommandError("--profile excludes --options, which has the faults")
     if options:
         for name in SERIES_OPTIONS:
             source = context.get_parameter_source(name)
@@ -165,10 +156,8 @@ def simulate(
             f"{counted(base.member_count, 'member')}: no disk is lost in a cluster of fewer"
             f" than {LEAST_TO_REPAIR} members, as the others could not restore the entries"
         )
-    drawing = Drawing(fixed, None if coverage_guided else profile, disk_loss=disk_loss)
-    meter = None
-    if coverage or coverage_guided or graph:
-        meter = CoverageMeter(graph or [], out)
+    drawing = Drawing(fixed, profile, disk_loss=disk_loss)
+    meter = CoverageMeter(graph or [], out) if coverage or graph else None
     with Stages() as stages:
         stages.stage("simulating")
         count = 1 if fixed else seeds
