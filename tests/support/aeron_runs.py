@@ -26,7 +26,7 @@ from canvass.traces.aeron_log.records import AppendPosition, LogRecord
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.driven_member import LOST, DrivenMember
 from canvass.traces.alignment.importer import ImportSummary, summarise
-from canvass.traces.alignment.member_lines import PRINTED_STEPS
+from canvass.traces.alignment.member_lines import PRINTED_STEPS, MemberLines, member_lines
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
 from canvass.traces.releases import releases_of
 
@@ -140,6 +140,13 @@ def align_logs(logs: ClusterLogs) -> Aligned:
 def aligned(path: Path) -> Aligned:
     """The alignment of the logs in a folder; once for all tests that look at it."""
     return align_logs(read_cluster([path]))
+
+
+@cache
+def lines_of_logs(path: Path) -> dict[int, MemberLines]:
+    """The lines of each member, as the alignment reads them."""
+    logs = read_cluster([path])
+    return {i: member_lines(log, ALL_EVENTS) for i, log in logs.members.items()}
 
 
 def import_records(logs: ClusterLogs, out: Path) -> ImportSummary:

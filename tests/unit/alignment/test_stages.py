@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace as replace_fields
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -39,15 +36,9 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match
-from canvass.traces.alignment.completeness import (
-    missing_ends,
-    missing_links,
-    missing_receipts,
-)
 from canvass.traces.alignment.driven_cluster import Conflict
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import (
-    MemberLines,
     member_lines,
 )
 from canvass.traces.alignment.moves import PROCESS_END, TICKS, Moves
@@ -57,26 +48,20 @@ from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.solving import Solution, move_left, with_early_ticks
 from canvass.traces.alignment.unmatched import _falling, decide_unmatched
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
-from support.aeron_runs import ALL_EVENTS, SAMPLES
+from support.aeron_runs import ALL_EVENTS, SAMPLES, lines_of_logs
 
 RULES = Rules(3)
 
 
 @cache
-def lines_of_sample(path: Path = SAMPLES[0]) -> dict[int, MemberLines]:
-    logs = read_cluster([path])
-    return {i: member_lines(log, ALL_EVENTS) for i, log in logs.members.items()}
-
-
-@cache
 def facts() -> ClusterFacts:
-    return cluster_facts(lines_of_sample())
+    return cluster_facts(lines_of_logs(SAMPLES[0]))
 
 
 @cache
 def windows() -> dict[int, Windows]:
     found = {}
-    for i, lines in lines_of_sample().items():
+    for i, lines in lines_of_logs(SAMPLES[0]).items():
         replay = Replay(RULES, lines, facts())
         trajectory = replay.run()
         move_left(trajectory, replay.moves)
@@ -114,7 +99,7 @@ def test_each_election_state_has_its_tick() -> None:
 
 
 def test_each_member_is_replayed_alone_to_its_last_line() -> None:
-    for i, lines in lines_of_sample().items():
+    for i, lines in lines_of_logs(SAMPLES[0]).items():
         trajectory = windows()[i].trajectory
 
         assert trajectory.stopped == len(lines.records)
@@ -172,7 +157,7 @@ def test_members_that_wait_for_each_other_or_for_none_cause_the_conflicts(
 
 def test_sends_of_a_trajectory_are_not_computed_again() -> None:
     """A search with many inferred receipts matches nearly the same trajectories many times."""
-    replays = {i: Replay(RULES, one, facts()) for i, one in lines_of_sample().items()}
+    replays = {i: Replay(RULES, one, facts()) for i, one in lines_of_logs(SAMPLES[0]).items()}
     trajectories = {i: one.run() for i, one in replays.items()}
     counts = [sum(one.moves.core_steps for one in replays.values())]
     for _ in range(2):
@@ -192,181 +177,6 @@ def test_an_impossible_commit_position_has_no_window() -> None:
     )
 
 
-def test_a_true_log_lacks_no_commit_position() -> None:
-    assert list(missing_receipts(lines_of_sample())) == []
-
-
-def received(i: int, times: list[int], messages: Sequence[Message | None]) -> MemberLines:
-    given: dict[str, Any] = dict.fromkeys(records.ElectionStateChange.__struct_fields__, 0)
-    found: list[Any] = [
-        records.ElectionStateChange(**{**given, "time_ns": at, "line": number})
-        for number, at in enumerate(times)
-    ]
-    return MemberLines(i, ("log",), found, list(messages), ALL_EVENTS, times=times)
-
-
-@pytest.mark.parametrize(
-    ("reports", "lost"),
-    [
-        pytest.param([5, 10, 15, 20], 1, id="the leader hears of it"),
-        pytest.param([5, 20], 0, id="it may have been paused"),
-        pytest.param([], 0, id="the leader does not hear of it"),
-        pytest.param([-20, 5, 10, 15, 20], 0, id="the leader has not heard of it for 2.5 s"),
-    ],
-)
-def test_a_follower_that_the_leader_does_not_hear_of_may_be_cut_off(
-    reports: list[int], lost: int
-) -> None:
-    times = [100_000_000 * at for at in (4, 5, 9, 14, 20)]
-    commits: list[Message] = [CommitPosition(1, 32 * at, 0) for at in range(1, 6)]
-    members = {
-        0: received(
-            0, [100_000_000 * at for at in reports], [AppendPosition(1, 32, 1, 0) for _ in reports]
-        ),
-        1: received(1, [times[0], times[-1]], [commits[0], commits[-1]]),
-        2: received(2, times, commits),
-    }
-
-    assert len(list(missing_receipts(members))) == lost
-
-
-@pytest.mark.parametrize(
-    ("late", "lines"),
-    [
-        pytest.param([0] * 4, [], id="as many as the leader can have sent"),
-        pytest.param([0] * 2, [3], id="fewer"),
-        pytest.param([0, 1, 2, 3], [3], id="other positions are sent at once, not repeated"),
-    ],
-)
-def test_a_leader_that_seldom_runs_repeats_its_commit_position_seldom(
-    late: list[int], lines: list[int]
-) -> None:
-    """An overloaded leader runs three times while a follower receives nothing for 1.6 s."""
-    times = [400_000_000, *(2_000_000_000 + 1_000_000 * at for at in range(len(late)))]
-    commits: list[Message] = [CommitPosition(1, 32 * at, 0) for at in [0, *late]]
-    reports = [4, 8, 12, 16, 20]
-    members = {
-        0: received(
-            0, [100_000_000 * at for at in reports], [AppendPosition(1, 32, 1, 0) for _ in reports]
-        ),
-        1: received(1, times, commits),
-    }
-    close_at_start(members)
-
-    assert [line for _, line, _ in missing_receipts(members)] == lines
-
-
-STARTED = records.ProcessStart(0, 1, 0, 0, ())
-
-
-def close_at_start(members: dict[int, MemberLines]) -> None:
-    """Let each member start and close its election before its other lines."""
-    for one in members.values():
-        (closed,) = received(0, [0], [None]).records
-        one.records[:0] = [STARTED, replace(closed, old_state="", new_state="CLOSED")]
-        one.messages[:0] = [None, None]
-        one.times[:0] = [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("reports", "held_up", "between", "lines"),
-    [
-        pytest.param(range(4, 21), 1, 0, [4], id="the leader receives reports meanwhile"),
-        pytest.param(range(4, 21), 6, 0, [], id="all come later, at once"),
-        pytest.param((4, 20), 1, 0, [], id="the member may have been paused"),
-        pytest.param(range(4, 21), 1, 1, [], id="another component goes on logging"),
-    ],
-)
-def test_commit_positions_that_nobody_else_receives(
-    reports: Sequence[int], held_up: int, between: int, lines: list[int]
-) -> None:
-    """A follower of two receives nothing for 1.5 s, and the leader goes on to receive its reports.
-
-    Commit positions that a connection held up come all within 6 ms.
-    """
-    late = [2_000_000_000 + 1_000_000 * at for at in range(held_up)]
-    times = [400_000_000, 500_000_000, *late]
-    commits: list[Message] = [CommitPosition(1, 32, 0) for _ in times]
-    members = {
-        0: received(
-            0, [100_000_000 * at for at in reports], [AppendPosition(1, 32, 1, 0) for _ in reports]
-        ),
-        1: received(1, times, commits),
-    }
-    late_lines = enumerate(members[1].records[2:], 2 + between)
-    members[1].records[2:] = [replace(one, line=number) for number, one in late_lines]
-    close_at_start(members)
-
-    assert [(i, line) for i, line, _ in missing_receipts(members)] == [(1, line) for line in lines]
-
-
-@pytest.mark.parametrize(("state", "ends"), [("CLOSED", []), ("ACTIVE", [1])])
-def test_a_member_that_has_closed_itself_has_no_more_to_log(state: str, ends: list[int]) -> None:
-    """Messages that were on their way for long may come later all the same."""
-    report = AppendPosition(1, 32, 1, 0)
-    late = [2_000_000_000, 2_100_000_000, 2_200_000_000]
-    members = {0: received(0, late, [report] * 3), 1: received(1, [1_000_000_000], [None])}
-    for one in members.values():
-        one.records.insert(0, STARTED)
-        one.messages.insert(0, None)
-    change = records.StateChange(0, 2, 1_100_000_000, 1, "INIT", state, None)
-    members[1].beside.append((2, change))
-
-    assert [i for i, *_ in missing_ends(members)] == ends
-
-
-@pytest.mark.parametrize(
-    ("state", "ends"), [("CANVASS", [1]), ("NOMINATE", []), ("FOLLOWER_BALLOT", [])]
-)
-def test_a_ballot_answers_no_canvass_position(state: str, ends: list[int]) -> None:
-    """So a member that canvasses meanwhile has nothing to log."""
-    late = [2_000_000_000, 2_100_000_000, 2_200_000_000]
-    members = {
-        0: received(0, late, [CanvassPosition(-1, 0, -1, 1)] * 3),
-        1: received(1, [1_000_000_000], [None]),
-    }
-    in_sample = lines_of_sample()[0].records
-    change = next(one for one in in_sample if isinstance(one, records.ElectionStateChange))
-    for one in members.values():
-        one.records[:0] = [STARTED, replace(change, new_state=state)]
-        one.messages[:0] = [None, None]
-
-    assert [i for i, *_ in missing_ends(members)] == ends
-
-
-@pytest.mark.parametrize(
-    ("kind", "at"), [(records.ServiceAck, -2), (records.ClusterSessionStateChange, 1)]
-)
-def test_a_line_that_does_not_go_on_where_the_last_one_ended(
-    kind: type[records.Line], at: int
-) -> None:
-    lines = lines_of_sample(SAMPLES[1])
-    beside = list(lines[1].beside)
-    of_kind = [k for k, (_, record) in enumerate(beside) if isinstance(record, kind)]
-
-    assert list(missing_links(lines)) == []
-    del beside[of_kind[at]]
-    assert [i for i, *_ in missing_links({1: replace_fields(lines[1], beside=beside)})] == [1]
-
-
-def test_a_commit_position_that_is_repeated_may_have_fallen() -> None:
-    """A member that was cut off receives all that was said meanwhile at once: the positions up to
-    160, and then 64 again, which others receive at the same time.
-    """
-    times = [100_000_000 * at for at in (4, 5)]
-    burst = [times[0] - 5 + k for k in range(5)]
-    rising: list[Message] = [CommitPosition(1, at, 0) for at in (64, 96, 128, 160, 64)]
-    last: list[Message] = [CommitPosition(1, 64, 0), CommitPosition(1, 192, 0)]
-    reports = [times[0] + 20_000_000 * at for at in range(6)]
-    members = {
-        0: received(0, reports, [AppendPosition(1, 32, 1, 0) for _ in reports]),
-        1: received(1, times, last),
-        2: received(2, [*burst, times[1]], [*rising, last[1]]),
-    }
-
-    assert list(missing_receipts(members)) == []
-
-
 def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:
     gap = costs.GAP + costs.MISSING_LINE
 
@@ -375,7 +185,7 @@ def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:
 
 def walked(rules: Rules, before: Member, *moves: tuple[str, Input], member_id: int = 0) -> Windows:
     """The windows of a member after some steps, none of which a line shows."""
-    lines = lines_of_sample()[member_id]
+    lines = lines_of_logs(SAMPLES[0])[member_id]
     steps: list[Step] = []
     for action, given in moves:
         outcome = step(rules, member_id, steps[-1].state if steps else before, action, given)
