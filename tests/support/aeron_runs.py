@@ -59,6 +59,7 @@ LOST_REPORT = _LOST / "1.51.0-last-report-before-a-kill"
 KILLED_WITHIN_A_STEP = _LOST / "1.53-killed-within-a-step"
 """The beginning of one in which a member is killed within a step, and another never starts."""
 
+PAUSED = _ROOT / "tests" / "captures" / "hazards" / "1.53-two-leaders-after-pauses"
 REPLAYED = _ROOT / "tests" / "captures" / "hazards" / "1.52.2-replay-in-an-older-term"
 """A leader of an older term replays what the next term lacks; production's events."""
 

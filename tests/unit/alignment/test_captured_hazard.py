@@ -14,7 +14,7 @@ import pytest
 
 from canvass.conformance.verdict import Verdict
 from canvass.traces.alignment.importer import import_logs
-from support.aeron_runs import BOUND_WITHIN, OLD_LOG, REPLAYED
+from support.aeron_runs import BOUND_WITHIN, OLD_LOG, PAUSED, REPLAYED
 from support.checked_runs import checked
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -82,6 +82,17 @@ def test_by_cuts_of_the_network_alone_a_quorum_truncates_what_it_has_committed(
     assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
     assert sum(member.accounted for member in summary.members) == 848
     assert found == {(name, 1, 497) for name in (*names, "RecordingLogCoherent")}
+
+
+def test_by_pauses_alone_a_quorum_truncates_what_it_has_committed(tmp_path: Path) -> None:
+    summary = import_logs([PAUSED], tmp_path / "run")
+    result = checked(tmp_path / "run")
+    names = ("CommitBounded", "CommittedIsDurable", "NoTruncationBelowCommit")
+
+    assert (summary.outcome, summary.missing) == ("EXPLAINED", [])
+    assert {(one.name, one.member, one.step) for one in result.divergences} == {
+        (name, 1, 155) for name in names
+    }
 
 
 def test_a_commit_by_a_report_of_an_older_term_is_found_though_no_line_shows_reports(
