@@ -189,6 +189,9 @@ def _malformed(run: RunVerdict) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _incomplete(run: RunVerdict) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    if run.reason:
+        rule = _rule("INCOMPLETE/IMPORT", "The import lacks lines, or an explanation", "warning")
+        yield rule, _result(f"{run.run_id}: {run.reason}", "warning", Place(run.path), run.run_id)
     for fact in run.facts:
         rule = _rule(f"INCOMPLETE/{fact.kind.value}", "Steps are missing", "warning")
         place = stream_place(run, fact.member_id, fact.line)
@@ -280,7 +283,7 @@ def _case_result(case: ElementTree.Element, run: RunVerdict) -> None:
         ElementTree.SubElement(case, "error", type=run.verdict.value, message=visible(run.reason))
     elif run.verdict is Verdict.INCOMPLETE:
         facts = ", ".join(map(fact_text, run.facts))
-        message = facts or f"{run.unchecked} steps from an unknown state"
+        message = run.reason or facts or f"{run.unchecked} steps from an unknown state"
         ElementTree.SubElement(case, "error", type=run.verdict.value, message=message)
 
 

@@ -32,7 +32,7 @@ from canvass.conformance.step_lookup import (
     StepLookup,
     StepLookupError,
 )
-from canvass.conformance.verdict import RunVerdict
+from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.steps.kernel import Status
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
@@ -370,10 +370,13 @@ def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
     """Add to a verdict what limits it.
 
     These are the names of the safety properties that were not checked in full, and the releases
-    that wrote the logs of an imported run.
+    that wrote the logs of an imported run. An imported run that lacks something is incomplete.
     """
     if run is None:
         return found
+    open_verdicts = (Verdict.CONFORMS, Verdict.INCOMPLETE)
+    if run.missing and found.verdict in open_verdicts and not found.reason:
+        found = replace(found, verdict=Verdict.INCOMPLETE, reason="; ".join(run.missing))
     unknown, whole = run.initial != "empty", all(complete_members(run, found.facts))
     return replace(
         found,

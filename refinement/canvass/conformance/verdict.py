@@ -161,7 +161,7 @@ class RunVerdict(Record, frozen=True):
     """The first divergence of each kind and name, in the order of causes."""
     facts: tuple[Fact, ...] = ()
     reason: str = ""
-    """Why the input is not a trace."""
+    """Why the input is not a trace, or what the import of its logs lacks."""
     revision: str = ""
     """The revision of the spec that the run was checked against."""
     timing: tuple[TimingWarning, ...] = ()

@@ -205,16 +205,13 @@ def open_verdict(unit: Unit, state: RunState) -> RunVerdict:
 
 
 def with_import(found: RunVerdict, imported: ImportSummary) -> RunVerdict:
-    """Return a verdict that accounts for the import's contradiction and missing lines."""
+    """Return a verdict that accounts for the import's contradiction."""
     place = imported.contradiction
     if place is not None and found.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE):
         text = f"{place.file}:{place.line}: {place.reason}"
         kind = DivergenceClass.IMPLEMENTATION_STEP
         wrong = Divergence(kind, "AeronLog", place.member_id, -1, text)
         return replace(found, verdict=Verdict.DIVERGES, divergences=(wrong,))
-    open_verdicts = (Verdict.CONFORMS, Verdict.INCOMPLETE)
-    if imported.missing and found.verdict in open_verdicts and not found.reason:
-        return replace(found, verdict=Verdict.INCOMPLETE, reason="; ".join(imported.missing))
     return found
 
 

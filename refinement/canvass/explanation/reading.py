@@ -52,7 +52,7 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
     Returns
     -------
     tuple
-        The timeline, the states if there are any, and why there are none.
+        The timeline, the states if there are any, and why there are none or what they lack.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
         timeline = make_timeline(logs_of_run(run, names, closings), absent, timeouts)
         timeline.releases = releases_of_run(run.run)
         offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
-        return timeline, states_of_run(run, offsets), ""
+        return timeline, states_of_run(run, offsets), _lacking(run.run.missing)
     logs = read_cluster([path])
     logs.need_lines()
     timeouts = beside(path if path.is_dir() else path.parent)
@@ -104,7 +104,15 @@ def infer_states(logs: ClusterLogs, timeline: Timeline) -> tuple[States | None, 
     why = ""
     if found.false_lines or found.stopped:
         why = "the import does not explain every line; the states end before the first such line"
+    else:
+        why = _lacking(found.gaps)
     return States(members, inferred=True), why
+
+
+def _lacking(gaps: Sequence[str]) -> str:
+    """Name the first thing that an import lacks, and the number of the others."""
+    more = f" ({len(gaps) - 1} more)" if len(gaps) > 1 else ""
+    return f"the import is not complete: {gaps[0]}{more}" if gaps else ""
 
 
 def _states_of(live: DrivenMember, timeline: MemberTimeline) -> MemberStates:

@@ -89,6 +89,10 @@ CLOSINGS: Final = "closed"
 """The key of the closings in ``source`` of ``run.json``."""
 
 
+MISSING: Final = "missing"
+"""The key, in ``source`` of ``run.json``, of what an import lacks."""
+
+
 class Closing(_Part, frozen=True):
     """A line of Aeron's log that says that a member has closed: no step of the spec."""
 
@@ -114,7 +118,8 @@ class Run(_Part, frozen=True):
     """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. No verdict depends on
     it. ``timeouts`` in it are the cluster's, for timing warnings (`canvass.traces.timeouts`).
     ``closed`` are the closings of an imported run, by member, and ``releases`` the releases of
-    Aeron that wrote its logs (`canvass.traces.releases`).
+    Aeron that wrote its logs (`canvass.traces.releases`). One part of it counts: a run whose import
+    lacks something does not conform (`Run.missing`).
     """
 
     def __post_init__(self) -> None:
@@ -166,6 +171,17 @@ class Run(_Part, frozen=True):
         """
         given = self.source.get(CLOSINGS, {})
         return msgspec.convert(given, dict[int, tuple[Closing, ...]], str_keys=True)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What an imported run lacks: one sentence for each gap, and for the line with which its
+        import ends. Empty for other runs.
+        """
+        given = self.source.get(MISSING, ())
+        try:
+            return msgspec.convert(given, tuple[str, ...])
+        except msgspec.ValidationError:
+            return (f"source.{MISSING} of run.json is no list of sentences",)
 
     @property
     def rules(self) -> Rules:

@@ -84,7 +84,7 @@ def explain(
     settings = read_settings(setting)
     timeline, states, why = read_timeline(source, infer=not no_infer)
     if why and not no_infer:
-        complain(f"no states are inferred: {why}")
+        complain(why if states is not None else f"no states are inferred: {why}")
     found = explain_timeline(timeline, states, settings)
     if member is not None and member not in found.members:
         raise CommandError(f"--member {member}: there is no log of that member")

@@ -109,6 +109,7 @@ def import_logs(
                 releases=releases,
                 member_count=found.rules.member_count,
                 without_steps=found.without_steps,
+                missing=_lacks(found),
             )
     finally:
         if collecting:
@@ -120,6 +121,9 @@ def _run_id(name: str) -> str:
     plain = re.sub(r"[^a-z0-9_.-]", "-", name.lower()).strip("-._")[:64]
     return plain or "aeron"
 
+
+MAX_KEPT: Final = 20
+"""So many sentences about what is missing are kept in ``run.json``."""
 
 EXPLAINED: Final = "EXPLAINED"
 """Each line is met by a step of the spec, and no line is missing."""
@@ -187,18 +191,15 @@ def summarise(
     events = sum((Counter(one.events) for one in counts), Counter[str]())
     unknown = sum((Counter(one.unknown_events) for one in counts), Counter[str]())
     fields: Counter[str] = Counter()
-    missing = [f"the log of member {k} is not there" for k in found.logs.missing]
+    missing = _missing(found)
     members = []
     for member_id, log in found.logs.members.items():
         fields.update(log.unknown_fields)
-        missing += _unread(member_id, log)
         if member_id in found.members:
             one, lines = found.members[member_id], sum(log.counts.events.values())
             own = (one.files, lines, one.accounted, one.steps, one.observed)
             rest = (one.steps - one.observed, one.sends, one.received)
             members.append(MemberSummary(member_id, *own, *rest))
-    missing += found.gaps
-    missing += [f"an explanation of {one}; the run ends before the line" for one in found.stopped]
     contradiction = next(iter(found.false_lines), None)
     stopped = next(iter(found.stopped), None)
     outcome = CONTRADICTED if contradiction else INCOMPLETE if missing else EXPLAINED
@@ -225,6 +226,25 @@ def summarise(
             "positions": add_up(one.shown.positions for one in several),
         },
     )
+
+
+def _missing(found: Alignment) -> list[str]:
+    """A sentence for each gap, missing log and place where the search stopped."""
+    missing = [f"the log of member {k} is not there" for k in found.logs.missing]
+    for member_id, log in found.logs.members.items():
+        missing += _unread(member_id, log)
+    missing += found.gaps
+    return [
+        *missing,
+        *(f"an explanation of {one}; the run ends before the line" for one in found.stopped),
+    ]
+
+
+def _lacks(found: Alignment) -> list[str]:
+    """The sentences that the run keeps: the false line with which it ends, and what is missing."""
+    missing = [f"no step explains {one}" for one in found.false_lines[:1]] + _missing(found)
+    more = len(missing) - MAX_KEPT
+    return missing[:MAX_KEPT] + ([f"and {more:,} more"] if more > 0 else [])
 
 
 def _unread(member_id: int, log: MemberLog) -> Iterator[str]:

@@ -8,7 +8,7 @@ of a message from it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
@@ -35,6 +35,7 @@ from canvass.traces.ndjson import EventWriter
 from canvass.traces.releases import RELEASES, LogReleases, noted_releases
 from canvass.traces.schema import (
     CLOSINGS,
+    MISSING,
     Closing,
     Event,
     Input,
@@ -306,6 +307,7 @@ class RunWriter:
         releases: LogReleases,
         member_count: int,
         without_steps: tuple[int, ...] = (),
+        missing: Sequence[str] = (),
     ) -> None:
         """Write ``run.json``; its revision is that of ``releases``."""
         files = {str(i): list(member.counts.files) for i, member in self._members.items()}
@@ -317,6 +319,8 @@ class RunWriter:
         closings = {str(i): one.closings for i, one in self._members.items() if one.closings}
         if closings:
             source[CLOSINGS] = closings
+        if missing:
+            source[MISSING] = list(missing)
         run = Run(
             schema="canvass.run/1",
             run_id=run_id,
