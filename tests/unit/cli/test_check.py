@@ -183,6 +183,29 @@ def test_an_assertion_that_fails_before_there_is_a_state_is_not_as_expected(
     assert "bug in canvass" not in err
 
 
+def test_the_states_up_to_an_evaluation_error_are_shown(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    (spec / "Wrong.tla").write_text(
+        "---- MODULE Wrong ----\nEXTENDS Tiny\n"
+        'Stepped == member[0].electionState = "NOMINATE" => member[2].electionState = ""\n====\n'
+    )
+    (spec / "Wrong.cfg").write_text("SPECIFICATION Spec\nCONSTANT Limit = 0\nINVARIANT Stepped\n")
+    write_manifest(spec, model("Wrong", module="Wrong", workers=1))
+    code, out, err = command("check", "--spec", spec)
+    document = json.loads(command("check", "--spec", spec, "--format", "json")[1])
+    (found,) = document["models"]
+
+    assert code == 2
+    assert "counterexample of Wrong: Evaluating invariant Stepped failed. Attempted to" in out
+    assert "   2  Nominate                 member 0\n" in out
+    assert out.endswith("\nevaluated: Stepped  (Wrong.tla:3)\n")
+    assert "is violated" not in out + err
+    assert found["standing"] == "not checked"
+    assert [step["action"] for step in found["counterexample"]["steps"]] == [None, "Nominate"]
+
+
 def test_a_model_may_share_a_configuration_and_change_it(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:

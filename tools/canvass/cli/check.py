@@ -340,6 +340,6 @@ def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
     show_result(run, width)
     if run.result.coverage:
         show_coverage(run)
-    unexpected = run.comparison.standing is Standing.NOT_AS_EXPECTED
+    unexpected = run.comparison.standing is not Standing.AS_EXPECTED
     if run.counterexample is not None and (named or unexpected):
         show_counterexample(run.counterexample, diagram=diagram)

@@ -116,8 +116,9 @@ class Counterexample:
     @property
     def claim(self) -> str:
         """The violation in a few words."""
-        name = self.violation.name
-        return f"{name} is violated" if name else self.violation.message.partition("\n")[0]
+        if self.violation.name and self.violation.outcome.is_violation:
+            return f"{self.violation.name} is violated"
+        return " ".join(self.violation.message.partition("\n\n")[0].split())
 
     def lines(self) -> Iterator[str]:
         """Yield the counterexample for a person, without line ends."""
@@ -126,8 +127,12 @@ class Counterexample:
             yield f"{step.state.number:>4}  {step.title:<24} {step.acting}".rstrip()
             yield from _details(step)
         yield from (f"      {line}" for line in self.continuation())
+        # The positions in the specification, which TLC gives of an error but not of a property.
+        rest = self.violation.message.partition("\n\n")[2]
+        yield from (f"  {line}".rstrip() for line in rest.splitlines())
         if self.violation.name:
-            yield f"violated: {self.violation.name}" + (f"  ({self.place})" if self.place else "")
+            what = "violated" if self.violation.outcome.is_violation else "evaluated"
+            yield f"{what}: {self.violation.name}" + (f"  ({self.place})" if self.place else "")
             yield from (f"  {line}".rstrip() for line in self.explanation)
 
     def continuation(self) -> Iterator[str]:

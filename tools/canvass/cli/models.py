@@ -160,7 +160,8 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     coverage
         Coverage by action; null without ``--coverage``.
     counterexample
-        The behaviour of the first violation, in the schema of ``--export``; null without one.
+        The behaviour of the first violation, or up to a failed evaluation, in the schema of
+        ``--export``; null without one.
     """
 
     name: str
@@ -321,7 +322,7 @@ def run_model(
     taken = _processor_s() - before
     compared = compare(entry, result, workers=workers)
     shown = None
-    if result.violations and result.outcome.is_violation:
+    if result.trace or (result.violations and result.outcome.is_violation):
         shown = counterexample(root, module, entry.name, result.violations[0])
     return ModelRun(entry, result, compared, shown, workers, taken)
 
