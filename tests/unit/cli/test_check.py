@@ -166,6 +166,51 @@ def test_a_model_that_cannot_be_checked_is_an_error_and_the_others_are_still_che
     assert "Spoilt" not in out, "the reason is given once"
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            b"SPECIFICATION Spec\nCONSTANT Limit 4\n",
+            "TinyEndless.cfg: '= value' or '<- operator' was expected after Limit",
+        ),
+        (b"\xff", "TinyEndless.cfg cannot be read: 'utf-8' codec"),
+    ],
+)
+def test_a_configuration_that_cannot_be_read_leaves_the_results_of_the_other_models(
+    command: Command, tiny: Path, tmp_path: Path, text: bytes, reason: str
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    (spec / "TinyEndless.cfg").write_bytes(text)
+    write_manifest(spec, model("TinyEndless"), model("TinyOk"))
+    code, out, err = command("check", "--spec", spec)
+    first, second = out.splitlines()
+    (line,) = [line for line in err.splitlines() if "config error" in line]
+
+    assert code == 2
+    assert first.startswith("ERROR TinyEndless  config error")
+    assert second.startswith("ok    TinyOk")
+    assert line.startswith("canvass: TinyEndless: config error: ")
+    assert reason in line
+
+
+def test_a_behaviour_without_lanes_is_written_and_the_other_models_are_checked(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    (spec / "Clock.tla").write_text(
+        "---- MODULE Clock ----\nEXTENDS Integers\nVARIABLE hour\nEarly == hour < 1\n"
+        "Spec == hour = 0 /\\ [][hour' = (hour + 1) % 4]_hour\n====\n"
+    )
+    (spec / "Clock.cfg").write_text("SPECIFICATION Spec\nINVARIANT Early\n")
+    write_manifest(spec, model("Clock", module="Clock", expected="safety"), model("TinyOk"))
+    code, out, err = command("check", "--spec", spec, "Clock", "TinyOk", "--diagram")
+
+    assert code == 0
+    assert "canvass: Clock: only models of Cluster.tla have swim lanes; its states are" in err
+    assert "      hour: 0 -> 1\n" in out
+    assert "\nok    TinyOk" in out
+
+
 def test_an_assertion_that_fails_before_there_is_a_state_is_not_as_expected(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:

@@ -320,13 +320,18 @@ def _change_record(change: Change) -> ChangeRecord:
 
 
 def show_counterexample(shown: Counterexample, *, diagram: bool) -> None:
-    """Write a counterexample for a person, as swim lanes or with all its changes."""
+    """Write a counterexample for a person, as swim lanes if it has any, or with all changes."""
     from canvass.cli.output import glyphs, lane_width, print_lines
 
     if diagram:
-        print_lines(swim_lanes(shown, lane_width(), glyphs()))
-    else:
-        print("\n".join(shown.lines()))
+        try:
+            lanes = list(swim_lanes(shown, lane_width(), glyphs()))
+        except CommandError as error:
+            complain(f"{error}; its states are written instead")
+        else:
+            print_lines(lanes)
+            return
+    print("\n".join(shown.lines()))
 
 
 def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> Iterator[Line]:

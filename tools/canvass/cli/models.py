@@ -266,9 +266,9 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     ConfigError
         If the file is not a configuration.
     """
-    from canvass.tlc import parse_config
+    from canvass.tlc.workspace import read_config
 
-    config = parse_config(find_file(entry.config, root).read_text("utf-8"), entry.config)
+    config = read_config(find_file(entry.config, root))
     config = replace(config, constants={**config.constants, **entry.constants})
     return config if entry.claims is None else config.with_claims(entry.claims)
 
@@ -277,6 +277,8 @@ def run_model(
     root: Path, entry: ModelEntry, settings: Settings, on_event: Callable[[Event], object]
 ) -> ModelRun:
     """Run TLC on a model, and compare the result with the manifest.
+
+    A model whose configuration cannot be read is not checked.
 
     Parameters
     ----------
@@ -295,11 +297,16 @@ def run_model(
         If TLC cannot be started.
     """
     from canvass.cli.counterexample import counterexample
-    from canvass.tlc import SHORT_RUN, TlcOptions
+    from canvass.tlc import SHORT_RUN, CheckResult, ConfigError, Outcome, TlcOptions
     from canvass.tlc import check as check_with_tlc
 
     simulates = entry.mode is Mode.SIMULATE
     workers = settings.workers or entry.workers or processors()
+    try:
+        config = config_of(root, entry)
+    except ConfigError as error:
+        result = CheckResult(outcome=Outcome.CONFIG_ERROR, message=str(error))
+        return ModelRun(entry, result, compare(entry, result, workers=workers), None, workers, 0.0)
     options = TlcOptions(
         jar=settings.jar,
         java=settings.java,
@@ -318,7 +325,7 @@ def run_model(
     )
     module = find_file(f"{entry.module}.tla", root)
     before = _processor_s()
-    result = check_with_tlc(module, config_of(root, entry), options=options, on_event=on_event)
+    result = check_with_tlc(module, config, options=options, on_event=on_event)
     taken = _processor_s() - before
     compared = compare(entry, result, workers=workers)
     shown = None
