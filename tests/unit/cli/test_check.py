@@ -193,6 +193,25 @@ def test_a_configuration_that_cannot_be_read_leaves_the_results_of_the_other_mod
     assert reason in line
 
 
+def test_a_value_of_a_constant_that_the_configuration_lacks_is_refused(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    write_manifest(spec, model("TinyOk", constants={"Limits": "= 1"}), model("TinyNominees"))
+    code, out, err = command("check", "--spec", spec, "TinyOk")
+    printed = command("check", "--spec", spec, "TinyOk", "--print-config")
+
+    reason = (
+        "manifest.json: TinyOk gives a value to the constant Limits, which TinyOk.cfg does not"
+        " have; did you mean Limit\n"
+    )
+    assert code == 2
+    assert out.startswith("ERROR TinyOk  config error")
+    assert f"canvass: TinyOk: config error: {reason}" in err
+    assert printed[:2] == (2, "")
+    assert reason in printed[2]
+
+
 def test_a_behaviour_without_lanes_is_written_and_the_other_models_are_checked(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:

@@ -264,11 +264,20 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     Raises
     ------
     ConfigError
-        If the file is not a configuration.
+        If the file is not a configuration, or lacks a constant to which the manifest gives a value.
     """
+    from canvass.graph.syntax import near
+    from canvass.tlc import ConfigError
     from canvass.tlc.workspace import read_config
 
     config = read_config(find_file(entry.config, root))
+    for name, value in entry.constants.items():
+        # `<-` may replace any operator. TLC ignores the value of a constant that no module has.
+        if value.startswith("=") and name not in config.constants:
+            raise ConfigError(
+                f"manifest.json: {entry.name} gives a value to the constant {name}, which"
+                f" {entry.config} does not have{near(name, config.constants)}"
+            )
     config = replace(config, constants={**config.constants, **entry.constants})
     return config if entry.claims is None else config.with_claims(entry.claims)
 
