@@ -418,6 +418,16 @@ def test_a_counterexample_is_not_exported_to_a_file_of_another_kind(
     assert not target.exists()
 
 
+def test_the_folder_of_an_export_is_looked_for_before_the_check(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "none" / "loss.json"
+    code, out, err = command("check", "TinyLoss", "--spec", tiny, "--export", target)
+
+    assert (code, out) == (2, "")
+    assert err == f"canvass: --export {target}: there is no such folder to write to\n"
+
+
 def test_several_counterexamples_go_to_a_folder(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:

@@ -189,12 +189,15 @@ def need_export_target(target: Path) -> None:
     Raises
     ------
     CommandError
-        If the name is that of another kind of file, such as ``loss.txt``.
+        If the name is that of another kind of file, such as ``loss.txt``, or the file's folder does
+        not exist.
     """
     if target.suffix not in ("", _JSON) and not target.is_dir():
         raise CommandError(
             f"--export {target}: name a file FILE.json or FILE.itf.json, or a folder for both"
         )
+    if target.suffix == _JSON and not target.absolute().parent.is_dir():
+        raise CommandError(f"--export {target}: there is no such folder to write to")
 
 
 def export(found: Sequence[Counterexample], target: Path) -> None:
