@@ -307,7 +307,7 @@ def test_a_time_limit_ends_a_search_as_not_checked(command: Command, tiny: Path)
         (("Nothing",), "there is no model 'Nothing'"),
         (("TinyOk", "--jar", "absent.jar"), "absent.jar (argument) cannot be read"),
         (("TinyOk", "--heap", "much"), "--heap 'much' is not a size"),
-        (("TinyOk", "--heap", "1m"), "heap_mib must be a whole number from 64"),
+        (("TinyOk", "--heap", "1m"), "--heap '1m' is less than 64m"),
         (("TinyOk", "TinyLoss", "--print-config"), "--print-config is for one MODEL"),
     ],
 )
@@ -455,7 +455,7 @@ def test_sizes_of_the_heap(text: str, mib: int) -> None:
     assert heap_mib(text) == mib
 
 
-@pytest.mark.parametrize("text", ["", "4 g", "-1", "4gb", "1.5g", "0", "1k"])
+@pytest.mark.parametrize("text", ["", "4 g", "-1", "4gb", "1.5g", "0", "1k", "4m"])
 def test_an_invalid_size_of_a_heap_is_refused(text: str) -> None:
     with pytest.raises(CommandError):
         heap_mib(text)

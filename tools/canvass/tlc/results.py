@@ -254,7 +254,7 @@ _STACK_HINT: Final = (
     "Java's stack overflowed: raise stack_mib, or the specification recurs for ever."
 )
 _HEAP_EXHAUSTED: Final = re.compile(r"GC overhead limit exceeded|Java heap space|OutOfMemoryError")
-_HEAP_HINT: Final = "Java ran out of memory: raise heap_mib."
+_HEAP_HINT: Final = "Java ran out of memory: raise the heap (--heap, heap_mib)."
 
 
 class ResultBuilder:
