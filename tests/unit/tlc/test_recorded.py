@@ -205,7 +205,9 @@ def test_the_violated_one_of_several_temporal_properties_is_not_guessed() -> Non
     result = interpret(recorded("liveness"), 13, properties=["One", "Other"])
 
     assert (result.outcome, result.violated) == (Outcome.LIVENESS, None)
-    assert result.message == "Temporal properties were violated."
+    assert result.message == (
+        "Temporal properties were violated. TLC does not say which of One, Other."
+    )
 
 
 def test_an_exhausted_heap_names_the_option() -> None:

@@ -73,7 +73,8 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparis
         named = f"{found} ({result.violated})" if result.violated else found
         return _differs(f"expected {entry.expected.value}, found {named}")
     if entry.violates is not None and result.violated != entry.violates:
-        return _differs(f"expected {entry.violates} to be violated, found {result.violated}")
+        found = result.violated or result.message
+        return _differs(f"expected {entry.violates} to be violated, found {found}")
 
     repeatable = workers == 1
     counts = (
