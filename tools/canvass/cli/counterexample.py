@@ -36,6 +36,7 @@ from canvass.tlc.changes import (
     CounterexampleDocument,
     StepRecord,
     changes,
+    claim_of,
     state_changes,
 )
 from canvass.tlc.convert import to_itf_value
@@ -116,9 +117,8 @@ class Counterexample:
     @property
     def claim(self) -> str:
         """The violation in a few words."""
-        if self.violation.name and self.violation.outcome.is_violation:
-            return f"{self.violation.name} is violated"
-        return " ".join(self.violation.message.partition("\n\n")[0].split())
+        violation = self.violation
+        return claim_of(violation.outcome.value, violation.name, violation.message)
 
     def lines(self) -> Iterator[str]:
         """Yield the counterexample for a person, without line ends."""
