@@ -82,6 +82,12 @@ class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     config_sha256: Digest | None = None
     modules: dict[str, Digest] = {}
     """SHA-256 of the modules, by file name."""
+    outcome: str | None = None
+    """How TLC ended, such as ``success`` or ``safety``; null in old folders, too."""
+    violated: str | None = None
+    """The violated property, if TLC or the configuration names it."""
+    message: str | None = None
+    """The violation in one line; null at success."""
 
 
 class DumpManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -91,7 +97,7 @@ class DumpManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     model: str
     variables: tuple[str, ...]
     complete: bool | None
-    """Whether TLC came to the end; null if unknown."""
+    """Whether TLC explored every state within the bounds; null if unknown."""
     origin: DumpOrigin
     counts: DumpCounts
     files: dict[str, Digest]
@@ -331,7 +337,7 @@ class DumpView(StateGraph):
 
     @property
     def complete(self) -> bool | None:
-        """Whether TLC came to the end; none if unknown."""
+        """Whether TLC explored every state within the bounds; none if unknown."""
         return self.manifest.complete
 
     @property

@@ -176,8 +176,8 @@ def read_graph(
     dump
         The dot file.
     complete
-        Whether TLC finished. If it did not, a state without an edge counts as not expanded. If this
-        is unknown (None), the state counts as one without steps.
+        Whether TLC explored every state. If it did not, a state without an edge counts as not
+        expanded. If this is unknown (None), the state counts as one without steps.
     max_states
         More are refused.
     on_progress
@@ -276,7 +276,8 @@ def build_dump(
     Returns
     -------
     DumpManifest
-        The manifest that was written; not complete if TLC ended with a violation.
+        The manifest that was written. If TLC found a violation, its origin says which, and the
+        graph has the states up to there: all, if a search for liveness had come to the end.
 
     Raises
     ------
@@ -301,8 +302,10 @@ def build_dump(
                 if on_event is not None:
                     on_event(event)
             result = tlc.result
-        # If TLC ends with a violation, the states found so far are a graph, too.
-        if result.outcome is not Outcome.SUCCESS and not result.outcome.is_violation:
+        # If TLC ends with a violation, the states found so far are a graph, too. Before the search
+        # begins there is no queue, and the dump has no end.
+        found = result.outcome.is_violation and result.queue is not None
+        if not result.ok and not found:
             raise GraphError(f"TLC made no graph of {model}: {result.message}")
         used = modules_of(module, [Path(folder) for folder in options.library])
         origin = DumpOrigin(
@@ -310,12 +313,16 @@ def build_dump(
             jar_sha256=jar.sha256,
             config_sha256=hashlib.sha256(config.text().encode()).hexdigest(),
             modules={path.name: file_digest(path) for path in sorted(used, key=lambda m: m.name)},
+            outcome=result.outcome.value,
+            violated=result.violated,
+            message=None if result.ok else result.message,
         )
+        searched = result.outcome is Outcome.LIVENESS and result.queue == 0
         return import_dump(
             dump,
             folder,
             model=model,
-            complete=result.outcome is Outcome.SUCCESS,
+            complete=result.ok or searched,
             origin=origin,
             on_progress=on_progress,
         )

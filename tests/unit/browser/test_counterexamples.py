@@ -53,6 +53,21 @@ def test_what_canvass_check_exports_is_read(tmp_path: Path, violation: Violation
     assert (view.loop, view.stuttering, view.lanes, view.states_total) == (1, False, None, 2)
 
 
+def test_a_failed_evaluation_is_no_violation_and_its_message_is_whole(tmp_path: Path) -> None:
+    message = "Evaluating invariant Small failed.\nA tuple has no item 3.\n\nPositions."
+    document = {
+        "schema": "canvass.counterexample/1",
+        "model": "MCSmall",
+        "outcome": "evaluation error",
+        "violated": "Small",
+        "message": message,
+        "steps": [{"number": 1, "state": {"x": {"#bigint": "0"}}}],
+    }
+    view = read_counterexample(write(tmp_path / "c.json", document)).view("c")
+
+    assert view.claim == "Evaluating invariant Small failed. A tuple has no item 3."
+
+
 def test_itf_is_read(tmp_path: Path, violation: Violation) -> None:
     view = read_counterexample(
         write(tmp_path / "c.itf.json", violation.to_itf("MCSmall.tla"))

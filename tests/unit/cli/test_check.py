@@ -166,6 +166,70 @@ def test_a_model_that_cannot_be_checked_is_an_error_and_the_others_are_still_che
     assert "Spoilt" not in out, "the reason is given once"
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            b"SPECIFICATION Spec\nCONSTANT Limit 4\n",
+            "TinyEndless.cfg: '= value' or '<- operator' was expected after Limit",
+        ),
+        (b"\xff", "TinyEndless.cfg cannot be read: 'utf-8' codec"),
+    ],
+)
+def test_a_configuration_that_cannot_be_read_leaves_the_results_of_the_other_models(
+    command: Command, tiny: Path, tmp_path: Path, text: bytes, reason: str
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    (spec / "TinyEndless.cfg").write_bytes(text)
+    write_manifest(spec, model("TinyEndless"), model("TinyOk"))
+    code, out, err = command("check", "--spec", spec)
+    first, second = out.splitlines()
+    (line,) = [line for line in err.splitlines() if "config error" in line]
+
+    assert code == 2
+    assert first.startswith("ERROR TinyEndless  config error")
+    assert second.startswith("ok    TinyOk")
+    assert line.startswith("canvass: TinyEndless: config error: ")
+    assert reason in line
+
+
+def test_a_value_of_a_constant_that_the_configuration_lacks_is_refused(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    write_manifest(spec, model("TinyOk", constants={"Limits": "= 1"}), model("TinyNominees"))
+    code, out, err = command("check", "--spec", spec, "TinyOk")
+    printed = command("check", "--spec", spec, "TinyOk", "--print-config")
+
+    reason = (
+        "manifest.json: TinyOk gives a value to the constant Limits, which TinyOk.cfg does not"
+        " have; did you mean Limit\n"
+    )
+    assert code == 2
+    assert out.startswith("ERROR TinyOk  config error")
+    assert f"canvass: TinyOk: config error: {reason}" in err
+    assert printed[:2] == (2, "")
+    assert reason in printed[2]
+
+
+def test_a_behaviour_without_lanes_is_written_and_the_other_models_are_checked(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    (spec / "Clock.tla").write_text(
+        "---- MODULE Clock ----\nEXTENDS Integers\nVARIABLE hour\nEarly == hour < 1\n"
+        "Spec == hour = 0 /\\ [][hour' = (hour + 1) % 4]_hour\n====\n"
+    )
+    (spec / "Clock.cfg").write_text("SPECIFICATION Spec\nINVARIANT Early\n")
+    write_manifest(spec, model("Clock", module="Clock", expected="safety"), model("TinyOk"))
+    code, out, err = command("check", "--spec", spec, "Clock", "TinyOk", "--diagram")
+
+    assert code == 0
+    assert "canvass: Clock: only models of Cluster.tla have swim lanes; its states are" in err
+    assert "      hour: 0 -> 1\n" in out
+    assert "\nok    TinyOk" in out
+
+
 def test_an_assertion_that_fails_before_there_is_a_state_is_not_as_expected(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:
@@ -181,6 +245,29 @@ def test_an_assertion_that_fails_before_there_is_a_state_is_not_as_expected(
     assert code == 1
     assert out.startswith("FAIL  Early  assertion")
     assert "bug in canvass" not in err
+
+
+def test_the_states_up_to_an_evaluation_error_are_shown(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    (spec / "Wrong.tla").write_text(
+        "---- MODULE Wrong ----\nEXTENDS Tiny\n"
+        'Stepped == member[0].electionState = "NOMINATE" => member[2].electionState = ""\n====\n'
+    )
+    (spec / "Wrong.cfg").write_text("SPECIFICATION Spec\nCONSTANT Limit = 0\nINVARIANT Stepped\n")
+    write_manifest(spec, model("Wrong", module="Wrong", workers=1))
+    code, out, err = command("check", "--spec", spec)
+    document = json.loads(command("check", "--spec", spec, "--format", "json")[1])
+    (found,) = document["models"]
+
+    assert code == 2
+    assert "counterexample of Wrong: Evaluating invariant Stepped failed. Attempted to" in out
+    assert "   2  Nominate                 member 0\n" in out
+    assert out.endswith("\nevaluated: Stepped  (Wrong.tla:3)\n")
+    assert "is violated" not in out + err
+    assert found["standing"] == "not checked"
+    assert [step["action"] for step in found["counterexample"]["steps"]] == [None, "Nominate"]
 
 
 def test_a_model_may_share_a_configuration_and_change_it(
@@ -220,7 +307,7 @@ def test_a_time_limit_ends_a_search_as_not_checked(command: Command, tiny: Path)
         (("Nothing",), "there is no model 'Nothing'"),
         (("TinyOk", "--jar", "absent.jar"), "absent.jar (argument) cannot be read"),
         (("TinyOk", "--heap", "much"), "--heap 'much' is not a size"),
-        (("TinyOk", "--heap", "1m"), "heap_mib must be a whole number from 64"),
+        (("TinyOk", "--heap", "1m"), "--heap '1m' is less than 64m"),
         (("TinyOk", "TinyLoss", "--print-config"), "--print-config is for one MODEL"),
     ],
 )
@@ -331,6 +418,16 @@ def test_a_counterexample_is_not_exported_to_a_file_of_another_kind(
     assert not target.exists()
 
 
+def test_the_folder_of_an_export_is_looked_for_before_the_check(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "none" / "loss.json"
+    code, out, err = command("check", "TinyLoss", "--spec", tiny, "--export", target)
+
+    assert (code, out) == (2, "")
+    assert err == f"canvass: --export {target}: there is no such folder to write to\n"
+
+
 def test_several_counterexamples_go_to_a_folder(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:
@@ -358,7 +455,7 @@ def test_sizes_of_the_heap(text: str, mib: int) -> None:
     assert heap_mib(text) == mib
 
 
-@pytest.mark.parametrize("text", ["", "4 g", "-1", "4gb", "1.5g", "0", "1k"])
+@pytest.mark.parametrize("text", ["", "4 g", "-1", "4gb", "1.5g", "0", "1k", "4m"])
 def test_an_invalid_size_of_a_heap_is_refused(text: str) -> None:
     with pytest.raises(CommandError):
         heap_mib(text)

@@ -65,7 +65,7 @@ def test_states_that_cannot_be_listed_are_shown_as_tlc_printed_them(tmp_path: Pa
     found = counterexample(tmp_path, tmp_path / "Tiny.tla", "Model", violation)
 
     assert list(found.lines()) == [
-        "counterexample of Model: The first line. (safety)",
+        "counterexample of Model: The first line. More. (safety)",
         "   1  initial state",
         "      /\\ queue = Seq({1, 2})",
         "      /\\ log = <<>>",
@@ -83,3 +83,24 @@ def test_long_values_are_folded_and_lose_nothing(tmp_path: Path, width: int) -> 
 
     assert all(len(line) <= 100 for line in lines)
     assert " ".join(line.strip() for line in lines) == f"log = <<{items}>>"
+
+
+def test_the_whole_message_of_a_failed_assertion_is_shown(tmp_path: Path) -> None:
+    message = (
+        "The first argument of Assert evaluated to FALSE; the second argument was:\n"
+        '<<"too far", 2>>\n\n'
+        "The error occurred when TLC was evaluating the nested\nexpressions at:\n"
+        "0. Line 15, column 12 to line 15, column 64 in Counter"
+    )
+    failed = Violation(Outcome.ASSERTION, None, message, (state(1, None, "n = 2"),))
+
+    head, *rest = counterexample(tmp_path, tmp_path / "Tiny.tla", "Model", failed).lines()
+    assert head.startswith("counterexample of Model: The first argument of Assert evaluated to")
+    assert head.endswith('the second argument was: <<"too far", 2>> (assertion)')
+    assert rest == [
+        "   1  initial state",
+        "      n = 2",
+        "  The error occurred when TLC was evaluating the nested",
+        "  expressions at:",
+        "  0. Line 15, column 12 to line 15, column 64 in Counter",
+    ]

@@ -261,8 +261,41 @@ def test_a_graph_of_a_specification_of_ones_own_is_built(command: Command, tmp_p
     assert manifest["complete"] is True
     assert manifest["counts"]["actions"] == {"Tick": 4}
     assert set(manifest["origin"]["modules"]) == {"Clock.tla"}
-    assert "TLC did not come to the end" in cut
+    assert "TLC found: Invariant Early is violated.\n" in cut
+    assert "(those found up to there)" in cut
     assert command("graph", "diff", tmp_path / "a", tmp_path / "b")[0] == 1
+
+
+@pytest.mark.tlc
+def test_a_graph_says_which_property_tlc_found_violated(command: Command, tmp_path: Path) -> None:
+    spec, graph = tmp_path / "Clock.tla", tmp_path / "graph"
+    spec.write_text(
+        "---- MODULE Clock ----\nEXTENDS Integers\nVARIABLE hour\n"
+        "Init == hour = 0\nTick == hour' = (hour + 1) % 4\nSpec == Init /\\ [][Tick]_hour\n"
+        "Late == <>(hour = 3)\nLater == hour > 0\n====\n"
+    )
+    (tmp_path / "Clock.cfg").write_text("SPECIFICATION Spec\nPROPERTY Late\n")
+    (tmp_path / "Later.cfg").write_text("SPECIFICATION Spec\nINVARIANT Later\n")
+    built, shown, _ = command("graph", "build", spec, "--out", graph)
+    _, document, _ = command("graph", "stats", graph, "--format", "json")
+    origin = json.loads(document)["manifest"]["origin"]
+    none, nothing, reason = command(
+        "graph", "build", spec, "--config", tmp_path / "Later.cfg", "--out", tmp_path / "none"
+    )
+
+    # TLC looks for the behaviours of a temporal property when it has every state.
+    assert built == 0
+    assert "TLC found: Temporal property Late is violated.\n4 states (all that there are)" in shown
+    assert (origin["outcome"], origin["violated"]) == ("liveness", "Late")
+    assert (none, nothing) == (2, "")
+    assert "no graph of Clock: Invariant Later is violated by the initial state" in reason
+
+    manifest = graph / "manifest.json"
+    old = json.loads(manifest.read_text())
+    for name in ("outcome", "violated", "message"):
+        del old["origin"][name]
+    manifest.write_text(json.dumps(old))
+    assert "TLC found" not in command("graph", "stats", graph)[1]
 
 
 @pytest.mark.tlc

@@ -12,6 +12,7 @@ from canvass.tlc.errors import RunError
 from canvass.tlc.events import (
     ActionCoverage,
     Banner,
+    ErrorReported,
     Finished,
     InitialStates,
     Location,
@@ -22,6 +23,7 @@ from canvass.tlc.events import (
     Started,
 )
 from canvass.tlc.parse import parse_state
+from canvass.tlc.results import ResultBuilder
 from support.tlc_cases import CASES
 from support.tlc_reading import EXIT_CODES, events, interpret, recorded
 
@@ -203,7 +205,18 @@ def test_the_violated_one_of_several_temporal_properties_is_not_guessed() -> Non
     result = interpret(recorded("liveness"), 13, properties=["One", "Other"])
 
     assert (result.outcome, result.violated) == (Outcome.LIVENESS, None)
-    assert result.message == "Temporal properties were violated."
+    assert result.message == (
+        "Temporal properties were violated. TLC does not say which of One, Other."
+    )
+
+
+def test_an_exhausted_heap_names_the_option() -> None:
+    builder = ResultBuilder()
+    builder.add(ErrorReported(1001, "java.lang.OutOfMemoryError: Java heap space", None, ()))
+    result = builder.result(exit_code=153, seconds=1.0, argv=())
+
+    assert result.outcome is Outcome.SYSTEM_ERROR
+    assert result.message == "Java ran out of memory: raise the heap (--heap, heap_mib)."
 
 
 def test_coverage_gives_distinct_then_total() -> None:

@@ -29,7 +29,7 @@ from canvass.lanes.of_counterexample import (
     is_cluster,
     value_text,
 )
-from canvass.tlc.changes import SCHEMA, CounterexampleDocument, StepRecord
+from canvass.tlc.changes import SCHEMA, CounterexampleDocument, StepRecord, claim_of
 from canvass.tlc.convert import to_itf_value
 from canvass.tlc.printed import PrintedError, read_printed
 
@@ -115,10 +115,9 @@ def read_counterexample(path: Path) -> Counterexample:
 
 
 def _own(document: CounterexampleDocument) -> Counterexample:
-    name = document.violated
     return Counterexample(
         title=document.model,
-        claim=f"{name} is violated" if name else document.message.partition("\n")[0],
+        claim=claim_of(document.outcome, document.violated, document.message),
         explanation=document.explanation,
         loop=document.loop,
         stuttering=document.stuttering,

@@ -53,13 +53,17 @@ def heap_mib(text: str) -> int:
     Raises
     ------
     CommandError
-        If it is not a size, or less than one MiB.
+        If it is not a size, or less than TLC takes.
     """
+    from canvass.tlc.workspace import MIN_HEAP_MIB
+
     found = _HEAP.fullmatch(text.strip())
     number, unit = (int(found[1]), found[2].lower()) if found else (0, "")
     size = {"k": number // 1024, "g": number * 1024}.get(unit, number)
     if not size:
         raise CommandError(f"--heap {text!r} is not a size; write 4g, 512m or a number of MiB")
+    if size < MIN_HEAP_MIB:
+        raise CommandError(f"--heap {text!r} is less than {MIN_HEAP_MIB}m, the least that is taken")
     return size
 
 
@@ -340,6 +344,6 @@ def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
     show_result(run, width)
     if run.result.coverage:
         show_coverage(run)
-    unexpected = run.comparison.standing is Standing.NOT_AS_EXPECTED
+    unexpected = run.comparison.standing is not Standing.AS_EXPECTED
     if run.counterexample is not None and (named or unexpected):
         show_counterexample(run.counterexample, diagram=diagram)

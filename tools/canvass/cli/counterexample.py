@@ -36,6 +36,7 @@ from canvass.tlc.changes import (
     CounterexampleDocument,
     StepRecord,
     changes,
+    claim_of,
     state_changes,
 )
 from canvass.tlc.convert import to_itf_value
@@ -116,8 +117,8 @@ class Counterexample:
     @property
     def claim(self) -> str:
         """The violation in a few words."""
-        name = self.violation.name
-        return f"{name} is violated" if name else self.violation.message.partition("\n")[0]
+        violation = self.violation
+        return claim_of(violation.outcome.value, violation.name, violation.message)
 
     def lines(self) -> Iterator[str]:
         """Yield the counterexample for a person, without line ends."""
@@ -126,8 +127,12 @@ class Counterexample:
             yield f"{step.state.number:>4}  {step.title:<24} {step.acting}".rstrip()
             yield from _details(step)
         yield from (f"      {line}" for line in self.continuation())
+        # The positions in the specification, which TLC gives of an error but not of a property.
+        rest = self.violation.message.partition("\n\n")[2]
+        yield from (f"  {line}".rstrip() for line in rest.splitlines())
         if self.violation.name:
-            yield f"violated: {self.violation.name}" + (f"  ({self.place})" if self.place else "")
+            what = "violated" if self.violation.outcome.is_violation else "evaluated"
+            yield f"{what}: {self.violation.name}" + (f"  ({self.place})" if self.place else "")
             yield from (f"  {line}".rstrip() for line in self.explanation)
 
     def continuation(self) -> Iterator[str]:
@@ -184,12 +189,15 @@ def need_export_target(target: Path) -> None:
     Raises
     ------
     CommandError
-        If the name is that of another kind of file, such as ``loss.txt``.
+        If the name is that of another kind of file, such as ``loss.txt``, or the file's folder does
+        not exist.
     """
     if target.suffix not in ("", _JSON) and not target.is_dir():
         raise CommandError(
             f"--export {target}: name a file FILE.json or FILE.itf.json, or a folder for both"
         )
+    if target.suffix == _JSON and not target.absolute().parent.is_dir():
+        raise CommandError(f"--export {target}: there is no such folder to write to")
 
 
 def export(found: Sequence[Counterexample], target: Path) -> None:
@@ -315,13 +323,18 @@ def _change_record(change: Change) -> ChangeRecord:
 
 
 def show_counterexample(shown: Counterexample, *, diagram: bool) -> None:
-    """Write a counterexample for a person, as swim lanes or with all its changes."""
+    """Write a counterexample for a person, as swim lanes if it has any, or with all changes."""
     from canvass.cli.output import glyphs, lane_width, print_lines
 
     if diagram:
-        print_lines(swim_lanes(shown, lane_width(), glyphs()))
-    else:
-        print("\n".join(shown.lines()))
+        try:
+            lanes = list(swim_lanes(shown, lane_width(), glyphs()))
+        except CommandError as error:
+            complain(f"{error}; its states are written instead")
+        else:
+            print_lines(lanes)
+            return
+    print("\n".join(shown.lines()))
 
 
 def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> Iterator[Line]:

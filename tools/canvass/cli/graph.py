@@ -66,7 +66,8 @@ def build(
 ) -> None:
     """Build the state graph of a model with TLC, in a new folder.
 
-    The graph is the same on every machine.
+    The graph is the same on every machine. If TLC finds a violation, the output says which, the
+    graph has the states up to there, and the exit code is 0.
     """
     from canvass.cli.check import heap_mib
     from canvass.cli.output import CheckProgress
@@ -188,9 +189,12 @@ def _show_dump(manifest: DumpManifest) -> None:
     counts = manifest.counts
     version = f"; TLC {manifest.origin.tlc_version}" if manifest.origin.tlc_version else ""
     say(f"{manifest.model}: variables {', '.join(manifest.variables)}{version}")
+    found = manifest.origin.message
+    if found is not None:
+        say(f"TLC found: {found}")
     whole = {
         True: "all that there are",
-        False: "TLC did not come to the end",
+        False: "TLC did not come to the end" if found is None else "those found up to there",
         None: "all of the dump",
     }
     say(

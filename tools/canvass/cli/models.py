@@ -73,7 +73,8 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparis
         named = f"{found} ({result.violated})" if result.violated else found
         return _differs(f"expected {entry.expected.value}, found {named}")
     if entry.violates is not None and result.violated != entry.violates:
-        return _differs(f"expected {entry.violates} to be violated, found {result.violated}")
+        found = result.violated or result.message
+        return _differs(f"expected {entry.violates} to be violated, found {found}")
 
     repeatable = workers == 1
     counts = (
@@ -160,7 +161,8 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     coverage
         Coverage by action; null without ``--coverage``.
     counterexample
-        The behaviour of the first violation, in the schema of ``--export``; null without one.
+        The behaviour of the first violation, or up to a failed evaluation, in the schema of
+        ``--export``; null without one.
     """
 
     name: str
@@ -263,11 +265,20 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     Raises
     ------
     ConfigError
-        If the file is not a configuration.
+        If the file is not a configuration, or lacks a constant to which the manifest gives a value.
     """
-    from canvass.tlc import parse_config
+    from canvass.graph.syntax import near
+    from canvass.tlc import ConfigError
+    from canvass.tlc.workspace import read_config
 
-    config = parse_config(find_file(entry.config, root).read_text("utf-8"), entry.config)
+    config = read_config(find_file(entry.config, root))
+    for name, value in entry.constants.items():
+        # `<-` may replace any operator. TLC ignores the value of a constant that no module has.
+        if value.startswith("=") and name not in config.constants:
+            raise ConfigError(
+                f"manifest.json: {entry.name} gives a value to the constant {name}, which"
+                f" {entry.config} does not have{near(name, config.constants)}"
+            )
     config = replace(config, constants={**config.constants, **entry.constants})
     return config if entry.claims is None else config.with_claims(entry.claims)
 
@@ -276,6 +287,8 @@ def run_model(
     root: Path, entry: ModelEntry, settings: Settings, on_event: Callable[[Event], object]
 ) -> ModelRun:
     """Run TLC on a model, and compare the result with the manifest.
+
+    A model whose configuration cannot be read is not checked.
 
     Parameters
     ----------
@@ -294,11 +307,16 @@ def run_model(
         If TLC cannot be started.
     """
     from canvass.cli.counterexample import counterexample
-    from canvass.tlc import SHORT_RUN, TlcOptions
+    from canvass.tlc import SHORT_RUN, CheckResult, ConfigError, Outcome, TlcOptions
     from canvass.tlc import check as check_with_tlc
 
     simulates = entry.mode is Mode.SIMULATE
     workers = settings.workers or entry.workers or processors()
+    try:
+        config = config_of(root, entry)
+    except ConfigError as error:
+        result = CheckResult(outcome=Outcome.CONFIG_ERROR, message=str(error))
+        return ModelRun(entry, result, compare(entry, result, workers=workers), None, workers, 0.0)
     options = TlcOptions(
         jar=settings.jar,
         java=settings.java,
@@ -317,11 +335,11 @@ def run_model(
     )
     module = find_file(f"{entry.module}.tla", root)
     before = _processor_s()
-    result = check_with_tlc(module, config_of(root, entry), options=options, on_event=on_event)
+    result = check_with_tlc(module, config, options=options, on_event=on_event)
     taken = _processor_s() - before
     compared = compare(entry, result, workers=workers)
     shown = None
-    if result.violations and result.outcome.is_violation:
+    if result.trace or (result.violations and result.outcome.is_violation):
         shown = counterexample(root, module, entry.name, result.violations[0])
     return ModelRun(entry, result, compared, shown, workers, taken)
 

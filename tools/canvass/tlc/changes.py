@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
+from canvass.tlc.results import Outcome
 from canvass.tlc.values import Function, Record, Seq, Set, Value, format_value, same
 
 
@@ -195,6 +196,23 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     changes: tuple[ChangeRecord, ...] | None = None
     state: dict[str, Any] | None = None
     text: str | UnsetType = UNSET
+
+
+def claim_of(outcome: str, name: str | None, message: str) -> str:
+    """Give a violation in a few words.
+
+    Parameters
+    ----------
+    outcome
+        TLC's outcome; empty if unknown.
+    name
+        The violated property, or the one whose evaluation failed.
+    message
+        TLC's message; its first paragraph is what is violated, if no property is.
+    """
+    if name and outcome != Outcome.EVALUATION_ERROR.value:
+        return f"{name} is violated"
+    return " ".join(message.partition("\n\n")[0].split())
 
 
 class CounterexampleDocument(Struct, frozen=True, kw_only=True):

@@ -254,7 +254,7 @@ _STACK_HINT: Final = (
     "Java's stack overflowed: raise stack_mib, or the specification recurs for ever."
 )
 _HEAP_EXHAUSTED: Final = re.compile(r"GC overhead limit exceeded|Java heap space|OutOfMemoryError")
-_HEAP_HINT: Final = "Java ran out of memory: raise heap_mib."
+_HEAP_HINT: Final = "Java ran out of memory: raise the heap (--heap, heap_mib)."
 
 
 class ResultBuilder:
@@ -264,7 +264,7 @@ class ResultBuilder:
     ----------
     properties
         Names of the temporal properties in the configuration. TLC 2.15 does not name the violated
-        one; if there is only one property, it is the violated one.
+        one; if there is only one property, it is the violated one, else the message has all.
     """
 
     def __init__(self, properties: Sequence[str] = ()) -> None:
@@ -349,8 +349,11 @@ class ResultBuilder:
             self._extend(message=f"{self._violations[-1].message}\n\n{text}")
             return
         name = event.name
-        if outcome is Outcome.LIVENESS and name is None and len(self._properties) == 1:
-            name = self._properties[0]
+        if outcome is Outcome.LIVENESS and name is None:
+            if len(self._properties) == 1:
+                name = self._properties[0]
+            elif self._properties:
+                text = f"{text} TLC does not say which of {', '.join(self._properties)}."
         self._violations.append(Violation(outcome, name, text))
 
     def result(

@@ -20,6 +20,9 @@ from canvass.tlc.errors import ConfigError, OptionError, RunError
 from canvass.tlc.programs import Jar, Java
 from canvass.tlc.values import IDENTIFIER
 
+MIN_HEAP_MIB: Final = 64
+"""The smallest heap with which TLC is run."""
+
 SHORT_RUN: Final = ("-XX:TieredStopAtLevel=1",)
 """Arguments for Java in a run of seconds.
 
@@ -94,7 +97,7 @@ class TlcOptions:
 
     def __post_init__(self) -> None:
         _at_least(1, workers=self.workers, traces=self.traces, depth=self.depth)
-        _at_least(64, heap_mib=self.heap_mib)
+        _at_least(MIN_HEAP_MIB, heap_mib=self.heap_mib)
         _at_least(1, stack_mib=self.stack_mib)
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise OptionError(f"timeout_s must be more than 0, not {self.timeout_s}")

@@ -79,7 +79,7 @@ function Loaded(
         <div class="head-line">
           <h1>{graph.title}</h1>
           <span class="soft">
-            {`${plural(graph.states, "state")} · ${plural(graph.edges, "step")}${graph.complete === false ? " · not complete: TLC was stopped or bounded" : ""}`}
+            {`${plural(graph.states, "state")} · ${plural(graph.edges, "step")}${extent(graph)}`}
           </span>
           {moved ? <span class="soft">The link named another build of the graph; the state is the same.</span> : null}
           <span class="bar-space" />
@@ -119,6 +119,13 @@ function queryOf(given: Place["query"], drawnStates: number): GraphQuery {
     to: given["to"] ?? "",
     heat: given["heat"] === "1",
   };
+}
+
+/** What TLC found violated, and whether the graph has every state. */
+function extent({ complete, detail }: GraphInfo): string {
+  const found = detail["message"];
+  if (complete === false) return ` · not complete: ${found ?? "TLC was stopped or bounded"}`;
+  return found === undefined ? "" : ` · ${found}`;
 }
 
 /** The files that the server writes of the states near the current one. */
