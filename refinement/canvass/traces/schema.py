@@ -174,8 +174,8 @@ class Run(_Part, frozen=True):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What an imported run lacks: one sentence for each gap, and for the line with which its
-        import ends. Empty for other runs.
+        """The things that an imported run lacks: one sentence for each gap, and for the line with
+        which its import ends. Empty for other runs.
         """
         given = self.source.get(MISSING, ())
         try:

@@ -238,6 +238,25 @@ def test_a_later_file_may_also_begin_with_a_new_process() -> None:
     assert (parser.counts.unreadable, parser.counts.lines) == (1, 6)
 
 
+@pytest.mark.parametrize(
+    ("then", "starts"), [pytest.param(STARTED, True), pytest.param(commit(128, 203), False)]
+)
+def test_sessions_at_the_beginning_of_a_file_do_not_show_whether_a_process_starts(
+    then: str, starts: bool
+) -> None:
+    """A process that starts opens the sessions of its snapshot, one that runs a client's."""
+    opened = (
+        "[200.600000000] CLUSTER: CLUSTER_SESSION_STATE_CHANGE [46/46]: memberId=0 sessionId=1"
+        ' action=CLIENT null -> INIT reason=""'
+    )
+    records, parser = read(text(HEADER, STARTED, commit(64)), text(NEXT_HEADER, opened, then))
+    header = ["ProcessStart"] if starts else []
+    last = "NewElection" if starts else "CommitPosition"
+
+    assert kinds(records)[3:] == [*header, "ClusterSessionStateChange", last]
+    assert (parser.counts.headers, parser.counts.lines) == (2, 6)
+
+
 def test_a_line_cut_at_the_end_of_a_rolled_file_is_damage() -> None:
     records, _ = read(text(HEADER, STARTED) + b"[101.0", text(commit(64)))
 

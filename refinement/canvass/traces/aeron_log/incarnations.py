@@ -19,6 +19,7 @@ from canvass.traces.aeron_log.errors import LineProblem, LogCode
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
+    ClusterSessionStateChange,
     DamagedLine,
     ElectionStateChange,
     LogRecord,
@@ -100,6 +101,7 @@ class IncarnationStream:
         self.broken: Broken | None = None
         self._out: list[LogRecord] = []
         self._header: ProcessStart | None = None
+        self._held: list[tuple[str, ClusterEvent, str]] = []
         self._wall_time_ms: int | None = None
         self._headers: set[tuple[int, int]] = set()
         self._starts: set[int] = set()
@@ -112,6 +114,10 @@ class IncarnationStream:
 
     def event(self, name: str, record: ClusterEvent, line: str) -> None:
         """Add a line of the cluster component."""
+        if self._header is not None and isinstance(record, ClusterSessionStateChange):
+            # A process that starts opens the sessions of its snapshot before all else.
+            self._held.append((name, record, line))
+            return
         starts = starts_process(record)
         if self.broken is not None or self._header is not None:
             self._decide(starts=starts)
@@ -212,6 +218,9 @@ class IncarnationStream:
         else:
             self._settle(DamagedLine)
         self.counts.headers += 1
+        held, self._held = self._held, []
+        for name, record, line in held:
+            self.event(name, record, line)
 
 
 def starts_process(record: ClusterEvent) -> bool:
