@@ -283,6 +283,26 @@ def test_a_line_that_no_step_prints_is_named_without_a_step(
     )
 
 
+def test_malformed_and_incomplete_runs_are_named_beside_many_that_diverge(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    verdicts = {"DIVERGES": 21, "INCOMPLETE": 2, "MALFORMED": 23}
+    rows = [
+        Listed(f"corpus/{name}-{at}", None, name, 0, "why")
+        for name, count in verdicts.items()
+        for at in range(count)
+    ]
+    one = summary(verdicts, clusters=[cluster()], cluster_count=1, listed=rows, listed_count=46)
+
+    batch._show(one, None, None)
+
+    shown = capsys.readouterr().out
+    assert "INCOMPLETE corpus/INCOMPLETE-1: why" in shown
+    assert "MALFORMED corpus/MALFORMED-19: why\n  and 3 more MALFORMED" in shown
+    assert "MALFORMED-20" not in shown
+    assert "more INCOMPLETE" not in shown
+
+
 def test_a_cause_is_one_card_with_all_its_runs_and_commands_that_hold(tmp_path: Path) -> None:
     places = []
     for name in ("run-2", "run-10", "gone"):

@@ -28,6 +28,8 @@ from canvass.corpus.engine import EngineName
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from canvass.corpus.history import Arrivals
     from canvass.corpus.storage import Place
     from canvass.corpus.summary import DivergenceClassSummary, Summary
@@ -406,9 +408,8 @@ def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str |
     if summary.cluster_count > 20:
         more = counted(summary.cluster_count - 20, "more class", "more classes")
         console.print(f"  and {more} of divergences")
-    for row in summary.listed[:20]:
-        if row.verdict in ("MALFORMED", "INCOMPLETE"):
-            console.print(f"  {row.line}")
+    for line in _unchecked(summary):
+        console.print(f"  {line}")
     for shared in summary.shared_ids[:5]:
         console.print(f"  {shared_id_remark(shared.run_id, shared.count, shared.sources)}")
     if summary.shared_id_count > 5:
@@ -422,3 +423,12 @@ def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str |
     if summary.runs:
         report = "" if out is None else f"; report: {out.rstrip('/')}/report.html"
         console.print(f"{summary.events_per_second:,.0f} events/s{report}")
+
+
+def _unchecked(summary: Summary) -> Iterator[str]:
+    """Yield a line for each of the first malformed and incomplete runs, and how many follow."""
+    for verdict in ("MALFORMED", "INCOMPLETE"):
+        lines = [row.line for row in summary.listed if row.verdict == verdict][:20]
+        yield from lines
+        if (more := summary.verdicts[verdict] - len(lines)) > 0:
+            yield f"and {more:,} more {verdict}"
