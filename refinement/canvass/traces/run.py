@@ -171,8 +171,11 @@ class RunFolder:
 
 
 def _holds_run(entry: os.DirEntry[str]) -> bool:
-    """Tell whether an entry of a folder is a run folder."""
-    return entry.is_dir(follow_symlinks=False) and (Path(entry.path) / RUN_FILE).exists()
+    """Tell whether an entry of a folder is a run folder; one that may not be opened is none."""
+    try:
+        return entry.is_dir(follow_symlinks=False) and (Path(entry.path) / RUN_FILE).exists()
+    except OSError:
+        return False
 
 
 def is_stream_name(name: str) -> bool:

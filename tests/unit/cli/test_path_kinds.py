@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -233,3 +235,39 @@ def test_a_folder_of_another_kind_among_runs_is_a_row_that_says_what_it_is(
     assert "a/run.json: NOT_FOUND: event logs of Aeron, not a run: `canvass import aeron`" in out
     assert "b/run.json: NOT_FOUND: there is no such file, so that the folder is no run" in out
     assert "c/run.json: NOT_FOUND: a Parquet data set, not a run: give it by itself" in out
+
+
+def test_a_folder_that_may_not_be_opened_hides_no_run(
+    place: Path, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    for name in ("open", "shut"):
+        shutil.copytree(place / "run", runs / name)
+    (runs / "open" / "shut").mkdir()
+    _shut({runs / "shut", runs / "open" / "shut"}, monkeypatch)
+
+    for words in (("verify",), ("batch", "verify", "--out", tmp_path / "report")):
+        code, out, _ = command(*words, runs)
+
+        assert code == 2
+        assert f"{runs / 'shut'}: UNREADABLE: Permission denied" in out
+        assert "60 events" in out
+
+
+def _shut(folders: set[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse what folders without permissions refuse, also to root."""
+
+    def refusing(real: Callable[..., object], *, lists: bool) -> Callable[..., object]:
+        def call(path: Any, *given: Any, **named: Any) -> object:
+            if not isinstance(path, str | Path):
+                return real(path, *given, **named)
+            closed = folders & {*Path(path).parents, *([Path(path)] if lists else [])}
+            if closed:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return real(path, *given, **named)
+
+        return call
+
+    for name in ("stat", "lstat", "listdir", "scandir"):
+        lists = name.endswith("dir")
+        monkeypatch.setattr(os, name, refusing(getattr(os, name), lists=lists))
