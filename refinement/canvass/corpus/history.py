@@ -380,7 +380,7 @@ def _digest_of(unit: Unit) -> str:
     """Hash the contents of a unit's files; a file that cannot be read counts by name and error."""
     found = hashlib.blake2b(unit.reason.encode(), digest_size=16)
     for name, place in _files_of(unit):
-        found.update(f"{name}\0".encode())
+        found.update(f"{name}\0".encode(errors="surrogateescape"))
         try:
             with place.open("rb") as file:
                 while data := file.read(_PIECE):
