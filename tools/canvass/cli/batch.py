@@ -385,7 +385,6 @@ def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str |
         name_of,
         revision_texts,
         totals,
-        verdict_counts,
     )
 
     console = result_console()
@@ -418,11 +417,24 @@ def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str |
     for graph in summary.graphs:
         share = f"{graph.covered:,} of the {graph.steps:,} steps of {graph.model}"
         console.print(f"the corpus takes {share}")
+    for line in _unchanged(summary):
+        console.print(line)
+    ends = [f"{summary.events_per_second:,.0f} events/s"] if summary.runs else []
+    ends += [] if out is None else [f"report: {out.rstrip('/')}/report.html"]
+    if ends:
+        console.print("; ".join(ends))
+
+
+def _unchanged(summary: Summary) -> Iterator[str]:
+    """Yield the runs of unchanged units by verdict, and the first units that do not conform."""
+    from canvass.corpus.summary import verdict_counts
+
     if any(summary.earlier.values()):
-        console.print(f"verified before and unchanged: {verdict_counts(summary.earlier)}")
-    if summary.runs:
-        report = "" if out is None else f"; report: {out.rstrip('/')}/report.html"
-        console.print(f"{summary.events_per_second:,.0f} events/s{report}")
+        yield f"verified before and unchanged: {verdict_counts(summary.earlier)}"
+    for unit in summary.earlier_listed[:20]:
+        yield f"  {unit.source}: {verdict_counts(unit.verdicts)}"
+    if (more := summary.earlier_listed_count - 20) > 0:
+        yield f"  and {counted(more, 'more unit')} with runs that do not conform"
 
 
 def _unchecked(summary: Summary) -> Iterator[str]:
