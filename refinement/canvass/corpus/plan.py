@@ -42,7 +42,7 @@ from canvass.corpus.storage import (
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_METADATA_BYTES, MAX_RUNS
-from canvass.traces.run import EMPTY, MIXED, RUN_FILE, RUN_FOLDER, stray_reason
+from canvass.traces.run import EMPTY, MIXED, NO_RUN_FOLDER, RUN_FILE, RUN_FOLDER, stray_reason
 
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
 """Bytes of plain NDJSON that hold about as many events as one byte of a file with the suffix."""
@@ -208,9 +208,10 @@ class _Lister:
         if entry.link:
             return [_refused(place, "a symbolic link")]
         if entry.folder:
-            if not RUN_FOLDER.fullmatch(entry.name):
-                return [_refused(place, "no name for a run folder")]
-            return [self._folder_unit(place, self._entries_or_none(place), entry.modified_ns)]
+            unit = self._folder_unit(place, self._entries_or_none(place), entry.modified_ns)
+            if unit.kind is UnitKind.RUN and not RUN_FOLDER.fullmatch(entry.name):
+                return [_refused(place, NO_RUN_FOLDER)]
+            return [unit]
         if reason := stray_reason(entry.name):
             return [_refused(place, reason)]
         return [_file_unit(place, entry)] if entry.name.endswith(".parquet") else []

@@ -56,6 +56,19 @@ def test_links_and_odd_names_are_refused_and_stop_nothing(tmp_path: Path) -> Non
     assert {unit.code for unit in units} == {Code.BAD_NAME.value, ""}
 
 
+@pytest.mark.parametrize("name", ["a b", "a:b", "a+b", "a,b", "a@b", "\u00e9"])
+def test_logs_may_be_in_a_folder_of_any_name_and_runs_may_not(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "member-0.log").write_bytes(b"x")
+    make_run(tmp_path / f"{name}-run")
+
+    logs, run = list_units([tmp_path])
+
+    assert logs.kind is UnitKind.AERON_LOGS
+    assert run.kind is UnitKind.REFUSED
+    assert run.reason.startswith("no name for a run folder: rename it; a name has at most 128 of")
+
+
 def test_a_name_that_is_not_utf_8_is_refused_under_an_escaped_one(tmp_path: Path) -> None:
     odd = os.fsdecode(b"x\xff")
     run = make_run(tmp_path / odd)
