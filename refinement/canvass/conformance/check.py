@@ -27,7 +27,9 @@ from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of, with_limits
 from canvass.conformance.step_checker import Example, example_of, step_at
 from canvass.conformance.step_lookup import (
+    ALLOWED,
     NO_STEPS,
+    REFUSED,
     RULE_MODULES,
     StepLookup,
     default_cache,
@@ -317,7 +319,7 @@ def check_in_processes(
     asked = lookup.asked
     shares = [list(units[start::jobs]) for start in range(min(jobs, len(units)))]
     parts: list[CorpusVerdict | None] = [None] * len(shares)
-    lent = dataclasses.replace(lookup, answers=lookup.cached())
+    lent = before = dataclasses.replace(lookup, answers=lookup.cached())
     keys = []
     done = events = 0
     with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
@@ -342,12 +344,15 @@ def check_in_processes(
     for place, run in enumerate(runs):
         by_path.setdefault(run.path, []).append(place)
     ordered = [runs[place] for unit in units for place in by_path.get(str(path_of(unit)), [])]
+    # Processes meet the same steps, and find those in the cache that were asked for them.
+    distinct = np.unique(np.concatenate(keys), axis=0)
+    in_cache = int(np.isin(before.look_up(distinct), (ALLOWED, REFUSED)).sum())
     counts = Counts(
         runs=len(ordered),
         events=sum(part.counts.events for part in found),
-        distinct_steps=len(np.unique(np.concatenate(keys), axis=0)),
-        found_in_table=sum(part.counts.found_in_table for part in found),
-        found_in_cache=sum(part.counts.found_in_cache for part in found),
+        distinct_steps=len(distinct),
+        found_in_table=len(distinct) - in_cache - (lookup.asked - asked),
+        found_in_cache=in_cache,
         asked_of_oracle=lookup.asked - asked,
         seconds=time.perf_counter() - started,
     )

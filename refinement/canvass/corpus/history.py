@@ -47,6 +47,7 @@ from canvass.corpus.storage import (
     storage_errors,
     writing,
 )
+from canvass.corpus.summary import EarlierUnit
 from canvass.corpus.task_files import TASK_LOG, read_table
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import RunFolder
@@ -77,6 +78,7 @@ _INPUTS: Final = (
     pa.field("events", pa.int64(), nullable=False),
     *(pa.field(each.value.lower(), pa.int64(), nullable=False) for each in Verdict),
 )
+_FINE: Final = Verdict.CONFORMS.value
 _COUNTS: Final = tuple(each.value.lower() for each in Verdict)
 _VERIFIED_BY: Final = ("spec_digest", "canvass_version")
 _KNOWN: Final = ("source", "verified_at", *_VERIFIED_BY, "digest", "stat", *_COUNTS)
@@ -134,6 +136,15 @@ class Inputs(Struct, frozen=True):
         for each in self.listed:
             totals.update(dict(zip((v.value for v in Verdict), each.counts, strict=False)))
         return {each.value: totals[each.value] for each in Verdict}
+
+    def earlier_units(self) -> list[EarlierUnit]:
+        """List the units that are not due and have runs that do not conform."""
+        names = tuple(each.value for each in Verdict)
+        found = (
+            EarlierUnit(each.unit.path, dict(zip(names, each.counts, strict=False)))
+            for each in self.listed
+        )
+        return [one for one in found if any(one.verdicts[n] for n in one.verdicts if n != _FINE)]
 
 
 class HistoryInUse(Exception):
@@ -380,7 +391,7 @@ def _digest_of(unit: Unit) -> str:
     """Hash the contents of a unit's files; a file that cannot be read counts by name and error."""
     found = hashlib.blake2b(unit.reason.encode(), digest_size=16)
     for name, place in _files_of(unit):
-        found.update(f"{name}\0".encode())
+        found.update(f"{name}\0".encode(errors="surrogateescape"))
         try:
             with place.open("rb") as file:
                 while data := file.read(_PIECE):

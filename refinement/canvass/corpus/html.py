@@ -35,6 +35,7 @@ from canvass.corpus.summary import (
     Summary,
     in_part_text,
     revision_texts,
+    verdict_counts,
 )
 from canvass.tlc.errors import TlcError
 from canvass.traces.counts import counted
@@ -71,6 +72,7 @@ def render(
         _figures(summary),
         *_clusters(summary, new, examples, folder),
         _listed(summary, folder),
+        _earlier(summary, folder),
         _shared_ids(summary),
         _coverage(summary),
         *(_graph(one) for one in summary.graphs),
@@ -80,16 +82,33 @@ def render(
 
 
 def _headline(summary: Summary) -> str:
+    """Return the verdict in words: first on what was verified, then on unchanged runs."""
+    before = _unchanged(summary)
+    if not summary.runs and any(summary.earlier.values()):
+        return f"No unit is new or changed{before}"
     if not summary.events:
-        return '<span class="bad">Nothing was checked</span>'
+        return f'<span class="bad">Nothing was checked</span>{before}'
     wrong = summary.verdicts["DIVERGES"]
     if wrong:
         runs = counted(wrong, "run diverges", "runs diverge")
-        return f'<span class="bad">{runs}</span> of {summary.runs:,}'
+        return f'<span class="bad">{runs}</span> of {summary.runs:,}{before}'
     if summary.verdicts["CONFORMS"] == summary.runs:
         runs = counted(summary.runs, "run conforms", "runs conform")
+        if before:
+            return f"{runs}{before}"
         return f'<span class="good">{"All " if summary.runs > 1 else ""}{runs}</span>'
-    return f"No run diverges; not all of {summary.runs:,} are whole"
+    return f"No run diverges; not all of {summary.runs:,} are whole{before}"
+
+
+def _unchanged(summary: Summary) -> str:
+    """Return in words that unchanged runs do not conform; empty if all of them do."""
+    earlier = summary.earlier
+    if wrong := earlier.get("DIVERGES", 0):
+        runs = counted(wrong, "unchanged run diverges", "unchanged runs diverge")
+        return f'; <span class="bad">{runs}</span>'
+    count = sum(earlier.values())
+    whole = earlier.get("CONFORMS", 0) == count
+    return "" if whole else f"; not all of {counted(count, 'unchanged run')} are whole"
 
 
 def _figures(summary: Summary) -> str:
@@ -101,7 +120,7 @@ def _figures(summary: Summary) -> str:
         ("steps asked of TLC", f"{summary.asked_steps:,}"),
     ]
     if summary.earlier:
-        figures.append(("runs verified before", f"{sum(summary.earlier.values()):,}"))
+        figures.append(("verified before and unchanged", verdict_counts(summary.earlier)))
     shown = "".join(f"<div><dt>{text(k)}</dt><dd>{text(v)}</dd></div>" for k, v in figures)
     notes = filter(None, (*revision_texts(summary), in_part_text(summary)))
     return f"<dl>{shown}</dl>" + "".join(f'<p class="note">{text(note)}</p>' for note in notes)
@@ -176,6 +195,18 @@ def _listed(summary: Summary, folder: Path | None) -> str:
     shown = table(("verdict", "run", "events", "reason", "where"), rows, numbers=frozenset({2}))
     left_out = _left_out(len(summary.listed), summary.listed_count)
     return f"<h2>Runs that do not conform</h2>{left_out}{shown}"
+
+
+def _earlier(summary: Summary, folder: Path | None) -> str:
+    if not summary.earlier_listed:
+        return ""
+    rows = (
+        [text(verdict_counts(one.verdicts)), f"<code>{link(one.source, one.source, folder)}</code>"]
+        for one in summary.earlier_listed
+    )
+    shown = table(("runs", "where"), rows)
+    left_out = _left_out(len(summary.earlier_listed), summary.earlier_listed_count)
+    return f"<h2>Unchanged units with runs that do not conform</h2>{left_out}{shown}"
 
 
 def _shared_ids(summary: Summary) -> str:

@@ -72,6 +72,19 @@ class OutputExists(Exception):
     """The folder for the results is not empty."""
 
 
+def make_results_folder(out: Place) -> None:
+    """Make a folder for results.
+
+    Raises
+    ------
+    OutputExists
+        If the folder is there and not empty.
+    """
+    if out.is_dir() and any(entries(out)):
+        raise OutputExists(f"{out} is not empty; name a new or empty folder")
+    out.mkdir(parents=True, exist_ok=True)
+
+
 class CorpusJob:
     """One batch verification.
 
@@ -107,9 +120,7 @@ class CorpusJob:
         task_cost: int = TASK_COST,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        if out.is_dir() and any(entries(out)):
-            raise OutputExists(f"{out} is not empty; name a new or empty folder")
-        out.mkdir(parents=True, exist_ok=True)
+        make_results_folder(out)
         self._out = absolute(out)
         own = None if work is None else absolute(work) / f"work-{uuid4().hex}"
         self._work = own or self._out / _WORK

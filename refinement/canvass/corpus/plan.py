@@ -42,7 +42,7 @@ from canvass.corpus.storage import (
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_METADATA_BYTES, MAX_RUNS
-from canvass.traces.run import EMPTY, MIXED, RUN_FILE, RUN_FOLDER, stray_reason
+from canvass.traces.run import EMPTY, MIXED, NO_RUN_FOLDER, RUN_FILE, RUN_FOLDER, stray_reason
 
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
 """Bytes of plain NDJSON that hold about as many events as one byte of a file with the suffix."""
@@ -178,6 +178,8 @@ class _Lister:
 
     def units(self) -> list[Unit]:
         """Return the units of the corpus."""
+        if not _is_text(str(self._root)):
+            raise TraceError(Code.BAD_NAME, str(self._root), 0, 0, _NO_TEXT)
         return self._units_of(self._root, ())
 
     def _units_of(self, place: Place, partition: Partition) -> list[Unit]:
@@ -197,6 +199,8 @@ class _Lister:
     def _units_at(self, entry: Entry, parent: Place) -> list[Unit]:
         """Return the units of an entry of a corpus: one, none, or all units of a partition."""
         place = parent / entry.name
+        if not _is_text(entry.name) and (entry.folder or entry.name.endswith(".parquet")):
+            return [_refused(place, _NO_TEXT)]
         key = partition_of(entry.name)
         if key is not None and entry.folder:
             units = self._units_of(place, (key,))
@@ -204,9 +208,10 @@ class _Lister:
         if entry.link:
             return [_refused(place, "a symbolic link")]
         if entry.folder:
-            if not RUN_FOLDER.fullmatch(entry.name):
-                return [_refused(place, "no name for a run folder")]
-            return [self._folder_unit(place, self._entries_or_none(place), entry.modified_ns)]
+            unit = self._folder_unit(place, self._entries_or_none(place), entry.modified_ns)
+            if unit.kind is UnitKind.RUN and not RUN_FOLDER.fullmatch(entry.name):
+                return [_refused(place, NO_RUN_FOLDER)]
+            return [unit]
         if reason := stray_reason(entry.name):
             return [_refused(place, reason)]
         return [_file_unit(place, entry)] if entry.name.endswith(".parquet") else []
@@ -268,8 +273,18 @@ def partition_of(name: str) -> tuple[str, str] | None:
     return (unquote(key), unquote(value)) if key and separator else None
 
 
+_NO_TEXT: Final = "the name is not UTF-8: rename it"
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether a name is UTF-8: the file system gives other bytes as lone surrogates."""
+    return not any("\ud800" <= each <= "\udfff" for each in name)
+
+
 def _refused(place: Place, reason: str) -> Unit:
-    return Unit(UnitKind.REFUSED, str(place), 0, Code.BAD_NAME.value, reason)
+    # Files of tasks and tables hold UTF-8 only.
+    path, why = (t.encode("utf-8", "backslashreplace").decode() for t in (str(place), reason))
+    return Unit(UnitKind.REFUSED, path, 0, Code.BAD_NAME.value, why)
 
 
 def _file_unit(place: Place, entry: Entry | None = None) -> Unit:
@@ -297,7 +312,8 @@ def _with_times(unit: Unit, files: Iterable[Entry], changed_ns: int = 0) -> Unit
     """Set when a unit has changed, by its files and, on this machine, its folder."""
     described = blake2b(digest_size=16)
     for each in (file for file in files if not file.folder):
-        described.update(f"{each.name}\0{each.size}\0{each.modified_ns}\n".encode())
+        line = f"{each.name}\0{each.size}\0{each.modified_ns}\n"
+        described.update(line.encode(errors="surrogateescape"))
         changed_ns = max(changed_ns, each.modified_ns)
     stat = described.hexdigest() if changed_ns else ""
     return msgspec.structs.replace(unit, changed_ns=changed_ns, stat=stat)

@@ -97,6 +97,14 @@ class SharedId(Struct, frozen=True, rename="camel"):
     """The sources of the first of these runs."""
 
 
+class EarlierUnit(Struct, frozen=True, rename="camel"):
+    """An unchanged unit with runs that did not conform when they were verified."""
+
+    source: str
+    verdicts: dict[str, int]
+    """Its runs by verdict."""
+
+
 class Coverage(Struct, frozen=True, rename="camel"):
     """The number of events with an action."""
 
@@ -133,6 +141,9 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """Coverage of each state graph that was given."""
     earlier: dict[str, int] = {}
     """Runs by verdict, in units that were verified before and have not changed."""
+    earlier_listed: list[EarlierUnit] = []
+    """The first of these units that have runs that do not conform."""
+    earlier_listed_count: int = 0
     never_taken: list[str]
     """Actions of the spec that no event has."""
     asked_steps: int

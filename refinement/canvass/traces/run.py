@@ -30,6 +30,10 @@ EMPTY: Final = f"the folder has neither runs nor a data set; a run folder has a 
 MIXED: Final = "run folders and Parquet files in one folder: name each of them instead"
 _DATASET_FILE: Final = re.compile(r".*\.parquet(\.(gz|zst|bz2|xz|zip))?", re.IGNORECASE | re.DOTALL)
 RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+NO_RUN_FOLDER: Final = (
+    "no name for a run folder: rename it; a name has at most 128 of the characters"
+    " A-Z a-z 0-9 _ . - and begins with a letter or digit"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +175,11 @@ class RunFolder:
 
 
 def _holds_run(entry: os.DirEntry[str]) -> bool:
-    """Tell whether an entry of a folder is a run folder."""
-    return entry.is_dir(follow_symlinks=False) and (Path(entry.path) / RUN_FILE).exists()
+    """Tell whether an entry of a folder is a run folder; one that may not be opened is none."""
+    try:
+        return entry.is_dir(follow_symlinks=False) and (Path(entry.path) / RUN_FILE).exists()
+    except OSError:
+        return False
 
 
 def is_stream_name(name: str) -> bool:
@@ -243,7 +250,7 @@ def _unit(parent: Path, entry: os.DirEntry[str]) -> Path | TraceError | None:
         return path if entry.name.endswith(".parquet") else None
     if RUN_FOLDER.fullmatch(entry.name):
         return path
-    return TraceError(Code.BAD_NAME, str(path), 0, 0, "no name for a run folder")
+    return TraceError(Code.BAD_NAME, str(path), 0, 0, NO_RUN_FOLDER)
 
 
 class Corpus:

@@ -96,7 +96,14 @@ def test_tables_grow_by_what_is_new_and_a_repeated_command_ends_alike(
     assert run(words) == 1
     captured = capsys.readouterr()
     assert "nothing was verified" in captured.out
-    assert "unchanged: 2 CONFORMS, 1 DIVERGES" in captured.out
+    assert f"unchanged: 2 CONFORMS, 1 DIVERGES\n  {corpus}/run-2: 1 DIVERGES\n" in captured.out
+    assert run([*words, "--out", str(tmp_path / "unchanged")]) == 1
+    assert f"report: {tmp_path}/unchanged/report.html" in capsys.readouterr().out
+    page = (tmp_path / "unchanged" / "report.html").read_text()
+    assert "No unit is new or changed" in page
+    assert "1 unchanged run diverges" in page
+    assert run([*words, "--out", str(tmp_path / "unchanged")]) == 2
+    assert "is not empty" in capsys.readouterr().err
     assert run([*words, "--fail-on", "new"]) == 0
     assert run([*words, "--again", "--format", "json"]) == 1
 

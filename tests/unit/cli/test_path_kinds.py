@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -219,6 +221,28 @@ def test_paths_that_are_not_utf_8_are_escaped(command: Command, tmp_path: Path) 
     assert json.loads(out)["runs"][0]["path"].endswith("/caf\\udce9/run")
 
 
+def test_a_batch_checks_the_runs_beside_a_name_that_is_not_utf_8(
+    place: Path, command: Command, tmp_path: Path
+) -> None:
+    runs, tables = tmp_path / "runs", tmp_path / "tables"
+    shutil.copytree(place / "run", runs / "run")
+    (runs / "run" / os.fsdecode(b"notes\xff")).touch()
+    (runs / os.fsdecode(b"x\xff")).mkdir()
+    watch = ("batch", "watch", runs, "--once", "--settle", "0", "--append", tmp_path / "watched")
+
+    for words in (
+        ("batch", "verify", runs, "--out", tmp_path / "report"),
+        ("batch", "verify", runs, "--append", tables),
+        watch,
+    ):
+        code, out, _ = command(*words)
+
+        assert code == 2
+        assert "2 runs, 60 events: 1 CONFORMS, 1 MALFORMED" in out
+        assert "x\\udcff: BAD_NAME: the name is not UTF-8" in out
+    assert "nothing was verified" in command("batch", "verify", runs, "--append", tables)[1]
+
+
 def test_a_folder_of_another_kind_among_runs_is_a_row_that_says_what_it_is(
     place: Path, command: Command, tmp_path: Path
 ) -> None:
@@ -233,3 +257,39 @@ def test_a_folder_of_another_kind_among_runs_is_a_row_that_says_what_it_is(
     assert "a/run.json: NOT_FOUND: event logs of Aeron, not a run: `canvass import aeron`" in out
     assert "b/run.json: NOT_FOUND: there is no such file, so that the folder is no run" in out
     assert "c/run.json: NOT_FOUND: a Parquet data set, not a run: give it by itself" in out
+
+
+def test_a_folder_that_may_not_be_opened_hides_no_run(
+    place: Path, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    for name in ("open", "shut"):
+        shutil.copytree(place / "run", runs / name)
+    (runs / "open" / "shut").mkdir()
+    _shut({runs / "shut", runs / "open" / "shut"}, monkeypatch)
+
+    for words in (("verify",), ("batch", "verify", "--out", tmp_path / "report")):
+        code, out, _ = command(*words, runs)
+
+        assert code == 2
+        assert f"{runs / 'shut'}: UNREADABLE: Permission denied" in out
+        assert "60 events" in out
+
+
+def _shut(folders: set[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse what folders without permissions refuse, also to root."""
+
+    def refusing(real: Callable[..., object], *, lists: bool) -> Callable[..., object]:
+        def call(path: Any, *given: Any, **named: Any) -> object:
+            if not isinstance(path, str | Path):
+                return real(path, *given, **named)
+            closed = folders & {*Path(path).parents, *([Path(path)] if lists else [])}
+            if closed:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return real(path, *given, **named)
+
+        return call
+
+    for name in ("stat", "lstat", "listdir", "scandir"):
+        lists = name.endswith("dir")
+        monkeypatch.setattr(os, name, refusing(getattr(os, name), lists=lists))

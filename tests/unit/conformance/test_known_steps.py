@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import lzma
 import random
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import pytest
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import (
     check_corpus,
+    check_in_processes,
     make_lookup,
 )
 from canvass.conformance.known_steps import SHIPPED, KnownSteps, KnownStepsError
@@ -35,6 +37,7 @@ from canvass.spec.files import module_digest, spec_root
 from canvass.steps import tables as step_tables
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
+from support.core_lookup import core_lookup
 
 CAPTURED = Path(__file__).parents[2] / "captures" / "steps.msgpack.xz"
 """Distinct steps of captured clusters; see the README there."""
@@ -130,6 +133,25 @@ def test_a_run_is_checked_without_an_oracle_by_the_reduced_forms_of_its_steps(
     assert found.counts.found_in_table == found.counts.distinct_steps == len(steps)
     with pytest.raises(AssertionError, match="asked about"):
         check_corpus([run], StepLookup(fails, shipped=table))
+
+
+def test_several_processes_count_each_distinct_step_once(tmp_path: Path) -> None:
+    """They meet the same steps, and find in the cache what was asked for them."""
+    for name in ("a", "b"):
+        record_run(tmp_path / name, Rules(3), 1, 100, faults=0.05, run_id=name)
+    steps = distinct_steps(tmp_path / "a")
+    half = np.array(sorted(step.key for step in steps[::2]), dtype=np.uint64)
+    lookup = dataclasses.replace(core_lookup(), shipped=KnownSteps.of("spec", half).index())
+    units = [tmp_path / "a", tmp_path / "b"]
+
+    first = check_in_processes(units, lookup, 2).counts
+    again = check_in_processes(units, lookup, 2).counts
+
+    asked = len(steps) - len(half)
+    assert first.distinct_steps == again.distinct_steps == len(steps)
+    assert (first.found_in_table, first.found_in_cache) == (len(half), 0)
+    assert (again.found_in_table, again.found_in_cache) == (len(half), asked)
+    assert (first.asked_of_oracle, again.asked_of_oracle) == (asked, 0)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06" + 18 * b"\0", b"no table", None])

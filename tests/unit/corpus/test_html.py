@@ -19,6 +19,7 @@ from canvass.corpus.summary import (
     BadBaseline,
     Coverage,
     DivergenceClassSummary,
+    EarlierUnit,
     Listed,
     RunPlace,
     SharedId,
@@ -283,6 +284,26 @@ def test_a_line_that_no_step_prints_is_named_without_a_step(
     )
 
 
+def test_malformed_and_incomplete_runs_are_named_beside_many_that_diverge(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    verdicts = {"DIVERGES": 21, "INCOMPLETE": 2, "MALFORMED": 23}
+    rows = [
+        Listed(f"corpus/{name}-{at}", None, name, 0, "why")
+        for name, count in verdicts.items()
+        for at in range(count)
+    ]
+    one = summary(verdicts, clusters=[cluster()], cluster_count=1, listed=rows, listed_count=46)
+
+    batch._show(one, None, None)
+
+    shown = capsys.readouterr().out
+    assert "INCOMPLETE corpus/INCOMPLETE-1: why" in shown
+    assert "MALFORMED corpus/MALFORMED-19: why\n  and 3 more MALFORMED" in shown
+    assert "MALFORMED-20" not in shown
+    assert "more INCOMPLETE" not in shown
+
+
 def test_a_cause_is_one_card_with_all_its_runs_and_commands_that_hold(tmp_path: Path) -> None:
     places = []
     for name in ("run-2", "run-10", "gone"):
@@ -356,6 +377,36 @@ def test_the_page_says_what_was_left_out_and_what_is_new() -> None:
     assert "The first 2 of 7" in page
     assert page.index("known") < page.index(">new<")
     assert "5 runs diverge" in page
+
+
+def test_unchanged_runs_that_do_not_conform_are_named_and_the_headline_is_not_green(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    units = [EarlierUnit(f"corpus/old-{at}", {"CONFORMS": 1, "DIVERGES": 2}) for at in range(21)]
+    earlier = {"CONFORMS": 30, "DIVERGES": 42, "INCOMPLETE": 0, "MALFORMED": 0}
+    fields: dict[str, Any] = {
+        "earlier": earlier,
+        "earlier_listed": units,
+        "earlier_listed_count": 21,
+    }
+    one = summary(**fields)
+    page = render(one)
+    batch._show(one, None, None)
+    shown = capsys.readouterr().out
+
+    assert 'class="good"' not in page
+    assert '2 runs conform; <span class="bad">42 unchanged runs diverge</span>' in page
+    assert "30 CONFORMS, 42 DIVERGES" in page
+    assert "corpus/old-20" in page
+    assert "  corpus/old-19: 1 CONFORMS, 2 DIVERGES\n  and 1 more unit with runs" in shown
+    assert "old-20" not in shown
+    none = render(msgspec.structs.replace(empty_summary("1", ["corpus"]), **fields))
+    assert "No unit is new or changed; " in none
+    assert "42 unchanged runs diverge" in none
+    earlier |= {"DIVERGES": 0, "INCOMPLETE": 1}
+    assert "2 runs conform; not all of 31 unchanged runs are whole" in render(one)
+    earlier |= {"INCOMPLETE": 0}
+    assert 'class="good">All 2 runs conform<' in render(one)
 
 
 @pytest.mark.parametrize(

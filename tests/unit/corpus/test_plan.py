@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,48 @@ def test_links_and_odd_names_are_refused_and_stop_nothing(tmp_path: Path) -> Non
         (UnitKind.RUN, "run"),
     ]
     assert {unit.code for unit in units} == {Code.BAD_NAME.value, ""}
+
+
+@pytest.mark.parametrize("name", ["a b", "a:b", "a+b", "a,b", "a@b", "\u00e9"])
+def test_logs_may_be_in_a_folder_of_any_name_and_runs_may_not(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "member-0.log").write_bytes(b"x")
+    make_run(tmp_path / f"{name}-run")
+
+    logs, run = list_units([tmp_path])
+
+    assert logs.kind is UnitKind.AERON_LOGS
+    assert run.kind is UnitKind.REFUSED
+    assert run.reason.startswith("no name for a run folder: rename it; a name has at most 128 of")
+
+
+def test_a_name_that_is_not_utf_8_is_refused_under_an_escaped_one(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"x\xff")
+    run = make_run(tmp_path / odd)
+    make_run(tmp_path / "run")
+    (tmp_path / "run" / odd).write_bytes(b"notes")
+    make_run(make_run(tmp_path / "outer") / odd)
+    (tmp_path / f"date={odd}").mkdir()
+    (tmp_path / f"link{odd}").symlink_to(run)
+
+    found = list_units([tmp_path])
+
+    assert kinds(found) == [
+        (UnitKind.REFUSED, "date=x\\udcff"),
+        (UnitKind.REFUSED, "linkx\\udcff"),
+        (UnitKind.REFUSED, "outer"),
+        (UnitKind.RUN, "run"),
+        (UnitKind.REFUSED, "x\\udcff"),
+    ]
+    assert [unit.reason for unit in found] == [
+        "the name is not UTF-8: rename it",
+        "a symbolic link",
+        "a run or event logs, and others in x\\udcff",
+        "",
+        "the name is not UTF-8: rename it",
+    ]
+    with pytest.raises(TraceError, match="BAD_NAME: the name is not UTF-8"):
+        list_units([run])
 
 
 def test_a_folder_with_a_linked_log_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from canvass.traces import columns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, RunFolder, write_dataset
+from canvass.traces.run import NO_RUN_FOLDER, Corpus, RunFolder, write_dataset
 from canvass.traces.schema import Event, Fact, FactKind, Source, encode, encode_lines
 from support.trace_events import plain_event, run_of
 
@@ -325,7 +325,7 @@ def test_what_can_be_no_run_stands_among_the_units_with_the_reason(tmp_path: Pat
     corpus = Corpus(tmp_path)
 
     assert [str(unit) for unit in corpus.units] == [
-        f"{tmp_path}/a b: BAD_NAME: no name for a run folder",
+        f"{tmp_path}/a b: BAD_NAME: {NO_RUN_FOLDER}",
         str(good),
         f"{tmp_path}/link: BAD_NAME: a symbolic link",
     ]

@@ -28,6 +28,8 @@ from canvass.corpus.engine import EngineName
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from canvass.corpus.history import Arrivals
     from canvass.corpus.storage import Place
     from canvass.corpus.summary import DivergenceClassSummary, Summary
@@ -383,7 +385,6 @@ def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str |
         name_of,
         revision_texts,
         totals,
-        verdict_counts,
     )
 
     console = result_console()
@@ -406,9 +407,8 @@ def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str |
     if summary.cluster_count > 20:
         more = counted(summary.cluster_count - 20, "more class", "more classes")
         console.print(f"  and {more} of divergences")
-    for row in summary.listed[:20]:
-        if row.verdict in ("MALFORMED", "INCOMPLETE"):
-            console.print(f"  {row.line}")
+    for line in _unchecked(summary):
+        console.print(f"  {line}")
     for shared in summary.shared_ids[:5]:
         console.print(f"  {shared_id_remark(shared.run_id, shared.count, shared.sources)}")
     if summary.shared_id_count > 5:
@@ -417,8 +417,30 @@ def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str |
     for graph in summary.graphs:
         share = f"{graph.covered:,} of the {graph.steps:,} steps of {graph.model}"
         console.print(f"the corpus takes {share}")
+    for line in _unchanged(summary):
+        console.print(line)
+    ends = [f"{summary.events_per_second:,.0f} events/s"] if summary.runs else []
+    ends += [] if out is None else [f"report: {out.rstrip('/')}/report.html"]
+    if ends:
+        console.print("; ".join(ends))
+
+
+def _unchanged(summary: Summary) -> Iterator[str]:
+    """Yield the runs of unchanged units by verdict, and the first units that do not conform."""
+    from canvass.corpus.summary import verdict_counts
+
     if any(summary.earlier.values()):
-        console.print(f"verified before and unchanged: {verdict_counts(summary.earlier)}")
-    if summary.runs:
-        report = "" if out is None else f"; report: {out.rstrip('/')}/report.html"
-        console.print(f"{summary.events_per_second:,.0f} events/s{report}")
+        yield f"verified before and unchanged: {verdict_counts(summary.earlier)}"
+    for unit in summary.earlier_listed[:20]:
+        yield f"  {unit.source}: {verdict_counts(unit.verdicts)}"
+    if (more := summary.earlier_listed_count - 20) > 0:
+        yield f"  and {counted(more, 'more unit')} with runs that do not conform"
+
+
+def _unchecked(summary: Summary) -> Iterator[str]:
+    """Yield a line for each of the first malformed and incomplete runs, and how many follow."""
+    for verdict in ("MALFORMED", "INCOMPLETE"):
+        lines = [row.line for row in summary.listed if row.verdict == verdict][:20]
+        yield from lines
+        if (more := summary.verdicts[verdict] - len(lines)) > 0:
+            yield f"and {more:,} more {verdict}"

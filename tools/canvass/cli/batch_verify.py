@@ -19,7 +19,7 @@ from canvass.traces.counts import counted
 if TYPE_CHECKING:
     from canvass.cli.output import Stages
     from canvass.corpus.engine import Engine
-    from canvass.corpus.history import History
+    from canvass.corpus.history import History, Inputs
     from canvass.corpus.job import JobProgress
     from canvass.corpus.plan import Unit
     from canvass.corpus.storage import Place
@@ -133,10 +133,9 @@ def verify_due(
     from datetime import UTC, datetime
     from importlib.metadata import version
 
-    import msgspec
-
     from canvass.conformance.step_lookup import spec_digest
     from canvass.corpus.history import checker_version, make_stamp
+    from canvass.corpus.job import make_results_folder
     from canvass.corpus.summary import empty_summary
 
     digest, ours = spec_digest(), checker_version()
@@ -145,17 +144,35 @@ def verify_due(
     progress.stage(_causes(inputs.causes()))
     if not due:
         corpora = [str(corpus) for corpus in request.corpora]
-        summary = empty_summary(version("canvass"), corpora)
-        return msgspec.structs.replace(summary, earlier=inputs.earlier()), ""
+        summary = _with_earlier(empty_summary(version("canvass"), corpora), inputs)
+        if report is not None:
+            make_results_folder(report.out)
+            report.write(summary)
+        return summary, ""
     stamp = make_stamp(due, ours, digest, datetime.now(UTC))
     with history.report_folder() if report is None else nullcontext(report.out) as out:
         summary = _verify_units(request, [each.unit for each in due], out, engines, progress)
-        summary = msgspec.structs.replace(summary, earlier=inputs.earlier())
+        summary = _with_earlier(summary, inputs)
         if report is not None:
             report.write(summary)
         progress.stage(f"adding verification {stamp.verification_id}")
         history.append(out, due, stamp)
     return summary, stamp.verification_id
+
+
+def _with_earlier(summary: Summary, inputs: Inputs) -> Summary:
+    """Add the verdicts on the units that are not due."""
+    import msgspec
+
+    from canvass.corpus.summary import MAX_LISTED
+
+    units = inputs.earlier_units()
+    return msgspec.structs.replace(
+        summary,
+        earlier=inputs.earlier(),
+        earlier_listed=units[:MAX_LISTED],
+        earlier_listed_count=len(units),
+    )
 
 
 _CAUSES = {

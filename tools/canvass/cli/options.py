@@ -198,7 +198,7 @@ def _folder_kind(path: Path) -> PathKind:
     folders = _folders(path)
     if folders and all(any(map(_is_log, _names(folder))) for folder in folders):
         return PathKind.LOG_FOLDERS
-    if folders and all((folder / "run.json").is_file() for folder in folders):
+    if folders and all("run.json" in _names(folder) for folder in folders):
         return PathKind.RUN_FOLDERS
     return PathKind.FOLDER
 
@@ -217,7 +217,10 @@ def _names(folder: Path) -> set[str]:
 
 
 def _folders(path: Path) -> list[Path]:
-    return [path / name for name in sorted(_names(path)) if (path / name).is_dir()]
+    try:
+        return [path / name for name in sorted(_names(path)) if (path / name).is_dir()]
+    except OSError:
+        return []
 
 
 def need_runs(paths: Iterable[Path], command: str, *, logs: bool = False) -> None:
