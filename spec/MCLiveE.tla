@@ -21,4 +21,15 @@ MCBefore(n) ==
 MCScript(n) == <<>>
 
 NobodyLeads == ~ClosedLeader
+
+(***************************************************************************)
+(* All three are there, the leader has given up, and both others wait for  *)
+(* a commit position: L-B, although no member is lost.                     *)
+(***************************************************************************)
+NobodyIsStuck ==
+    ~(/\ member[0].role # "LEADER"
+      /\ \A i \in {1, 2} :
+             /\ At(member[i], "FOLLOWER_REPLAY") /\ member[i].replayStopPosition = NULL_POSITION
+             /\ member[i].notifiedCommitPosition = 0
+             /\ member[i].commitPosition < member[i].appendPosition)
 =============================================================================
