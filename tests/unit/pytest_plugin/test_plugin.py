@@ -157,6 +157,23 @@ def test_hypothesis_finds_the_smallest_example_that_diverges(pytester: pytest.Py
     assert len(list((pytester.path / ".pytest_cache/d/canvass/failed").iterdir())) == 1
 
 
+def test_a_step_that_does_not_fit_the_format_fails_where_it_is_recorded(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        "from support.trace_events import initial_member\n"
+        "def test_it(canvass_recorder):\n"
+        "    recording = canvass_recorder(members=3, revision='1.50')\n"
+        "    recording.member(1).record(1, 'Restart', initial_member())\n"
+        "    recording.member(1).record(2.5, 'Restart', initial_member())\n"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines(["E *ValueError: member 1, step 1, Restart: *`$.timeNs`"])
+
+
 def test_an_empty_recording_fails(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "def test_it(canvass_recorder):\n    canvass_recorder(members=3, revision='1.50')\n"
