@@ -62,6 +62,28 @@ def test_a_truncated_stream_is_not_taken_for_a_whole_one(
     assert ("run-1", "INCOMPLETE") in verdicts
 
 
+@pytest.mark.parametrize("records", [3, 10_000])
+def test_an_id_of_several_runs_is_malformed_and_the_other_runs_are_checked(
+    spark: SparkSession, runs: Path, tmp_path: Path, records: int
+) -> None:
+    """With few records in a batch the step that is there twice is not in the first one."""
+    events = spark.read.format("canvass").load(str(runs)).coalesce(1)
+    again = events.where("run = 'run-1' AND (member > 0 OR step > 100)")
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = str(spark.conf.get(name))
+    spark.conf.set(name, str(records))
+    try:
+        found = verify(events.union(again), cache=tmp_path / "cache").collect()
+    finally:
+        spark.conf.set(name, before)
+
+    verdicts = {row.run_id: row.verdict for row in found}
+    assert len(found) == len(verdicts) == len(list(runs.iterdir()))
+    assert {name for name, verdict in verdicts.items() if verdict == "MALFORMED"} == {"run-1"}
+    (reason,) = (row.reason for row in found if row.verdict == "MALFORMED")
+    assert reason == "several runs have the id run-1, or a step is there twice"
+
+
 def test_columns_that_are_missing_are_named(spark: SparkSession) -> None:
     with pytest.raises(BadEvents, match="member_0_log_position"):
         verify(spark.range(1))

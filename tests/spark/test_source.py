@@ -52,6 +52,28 @@ def test_a_malformed_run_is_an_error(spark: SparkSession, tmp_path: Path) -> Non
         spark.read.format("canvass").load(str(tmp_path)).count()
 
 
+@pytest.mark.parametrize("form", ["no stream", "empty streams", "data set"])
+def test_a_run_without_events_is_an_error(
+    spark: SparkSession, runs: Path, tmp_path: Path, form: str
+) -> None:
+    corpus = Path(shutil.copytree(runs, tmp_path / "runs"))
+    for stream in (corpus / "run-1").glob("member-*"):
+        if form == "no stream":
+            stream.unlink()
+        else:
+            stream.write_bytes(b"")
+    if form == "data set":
+        with DatasetWriter(tmp_path / "set") as writer:
+            write_dataset(Corpus(corpus), writer)
+        corpus = tmp_path / "set"
+    reader = spark.read.format("canvass")
+
+    with pytest.raises(Exception, match="NOT_FOUND: the run run-1 has no events"):
+        reader.load(str(corpus)).count()
+
+    assert reader.option("run", "run-0").load(str(corpus)).count() > 0
+
+
 @pytest.fixture
 def lake(runs: Path, tmp_path: Path) -> Path:
     """Runs of one day, and a malformed run of a later day: an error for who reads it."""

@@ -231,6 +231,8 @@ def _batches_of(unit: Unit, scratch: Path, selection: Selection) -> Iterator[_Ba
     yield from _run_tables(path, selection)
 
 
+_NO_EVENTS: Final = "the run {} has no events, and no row can report it"
+
 _Truncated = dict[tuple[str, int], str]
 """Why streams that end in a table are truncated, by run and member."""
 
@@ -244,9 +246,11 @@ def _file_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
             groups = sorted({number for run_id in wanted for number in file.groups_of(run_id)})
         truncated = _truncated(fact for entry in file.runs.values() for fact in entry.facts)
         before = None
+        absent = set(wanted)
         # `batches` checks the events of each row group.
         for number, _ in zip(groups, file.batches(groups), strict=True):
             table = file.table(number)
+            absent -= set(table["run"].unique().to_pylist())
             if before is not None:
                 going_on = _stream_at(table, 0)
                 ended = {stream: why for stream, why in truncated.items() if stream != going_on}
@@ -254,6 +258,8 @@ def _file_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
             before = table
         if before is not None:
             yield _Batch(file.member_count, before, truncated, revisions)
+        if absent:
+            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, _NO_EVENTS.format(min(absent)))
 
 
 def _run_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
@@ -262,14 +268,19 @@ def _run_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
     if not selection.has_run(run.run_id, run.revision):
         return
     revisions = {run.run_id: run.revision}
-    for member_id in filter(selection.has_member, folder.streams):
+    wanted = [member_id for member_id in folder.streams if selection.has_member(member_id)]
+    is_empty = len(wanted) == len(folder.streams)
+    for member_id in wanted:
         before = None
         for columns, _ in folder.sourced_columns(member_id):
             if before is not None:
                 yield _Batch(run.member_count, before, {}, revisions)
             before = _table(columns)
         if before is not None:  # Only now it is known whether the stream is truncated.
+            is_empty = False
             yield _Batch(run.member_count, before, _truncated(folder.facts), revisions)
+    if is_empty:
+        raise TraceError(Code.NOT_FOUND, str(path), 0, 0, _NO_EVENTS.format(run.run_id))
 
 
 def _revisions(runs: Any, revisions: Mapping[str, str]) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from enum import Enum
 from functools import partial
 from importlib.util import find_spec
@@ -71,6 +72,7 @@ class SparkEngine:
         """Run the tasks of a stage; return their results."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
+        from canvass.corpus.spark_session import interrupt_cancels_jobs
         from canvass.corpus.task_files import RESULT_SCHEMA
 
         if not self._is_connect:  # Spark Connect has no descriptions of jobs.
@@ -81,7 +83,9 @@ class SparkEngine:
         numbers = self._session.range(0, count, 1, count)
         schema = from_arrow_schema(RESULT_SCHEMA)
         done = numbers.mapInArrow(partial(_run_partition, run_task), schema)
-        results: list[bytes] = self._observed(done, stage).toArrow()["result"].to_pylist()
+        with nullcontext() if self._is_connect else interrupt_cancels_jobs(self._session):
+            table = self._observed(done, stage).toArrow()
+        results: list[bytes] = table["result"].to_pylist()
         self._show_sums(results, stage)
         return results
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 Revision = Literal["1.49", "1.50", "hardened"]
 
 _RECORD: Final = "member_{}_log_position"
+_KEYS: Final = ["run", "member", "step"]
+"""The columns by which rows are in order."""
 _SOURCE: Final = "source"
 """The column that no verdict depends on; Spark does not move it."""
 _NO_SOURCE: Final = {"file": "", "lines": [], "observed": [], "reason": ""}
@@ -128,12 +130,19 @@ def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) ->
     schema = arrow_schema(template.member_count)
     runs: dict[str, RunEntry] = {}
     refused: dict[str | None, str] = {}
+    last = None
     with tempfile.TemporaryDirectory(prefix="canvass-rows-") as folder:
         path = Path(folder) / "events.parquet"
         with pq.ParquetWriter(path, schema, compression="lz4") as writer:
             for batch in batches:
                 table = pa.Table.from_batches([batch])
+                keys = table.select(_KEYS)
+                for run_id in _repeated(keys if last is None else pa.concat_tables([last, keys])):
+                    refused[run_id] = f"several runs have the id {run_id}, or a step is there twice"
+                last = keys.slice(max(0, len(keys) - 1)) if len(keys) else last
                 for run in _runs_of(table, template):
+                    if run.run_id in refused:
+                        continue
                     try:
                         decode_run(encode(run), "run")
                     except TraceError as error:
@@ -141,7 +150,8 @@ def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) ->
                     else:
                         if runs.setdefault(run.run_id, RunEntry(run)).run != run:
                             raise BadEvents(f"run {run.run_id} has rows of several revisions")
-                table = table.filter(pc.is_in(table["run"], pa.array(runs, pa.string())))
+                taken = [run_id for run_id in runs if run_id not in refused]
+                table = table.filter(pc.is_in(table["run"], pa.array(taken, pa.string())))
                 absent = [_NO_SOURCE] * table.num_rows
                 kind = plain_schema(template.member_count).field(_SOURCE)
                 if TRUNCATED in table.column_names:
@@ -151,10 +161,20 @@ def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) ->
                 table = table.append_column(kind, pa.array(absent, kind.type))
                 writer.write_table(table.cast(schema))
             writer.add_key_value_metadata({RUNS_KEY: encode(list(runs.values()))})
-        unit = Unit(UnitKind.FILE, str(path), 0, runs=tuple(runs))
+        # A run that was refused later has its first rows in the file.
+        wanted = tuple(run_id for run_id in runs if run_id not in refused)
+        unit = Unit(UnitKind.FILE, str(path), 0, runs=wanted)
         yield to_batch(malformed_row(unit, reason, run_id) for run_id, reason in refused.items())
-        if runs:
+        if wanted:
             yield to_batch(checker.check((unit,)))
+
+
+def _repeated(keys: Any) -> list[str]:
+    """Return the runs in which a member has a step twice, in rows that are in order."""
+    same = [pc.equal(keys[name][1:], keys[name][:-1]) for name in _KEYS]
+    twice = pc.and_(same[0], pc.and_(same[1], same[2]))
+    found: list[str] = pc.unique(keys["run"][1:].filter(twice)).to_pylist()
+    return found
 
 
 def _truncated(table: Any) -> Iterator[tuple[str, Fact]]:

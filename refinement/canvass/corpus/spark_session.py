@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -157,13 +157,9 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
             raise SparkUnavailable(reason) from None
         except Exception as error:
             raise _no_session(chosen or "the master of spark-submit", _first_line(error)) from error
-        try:
-            with _without_interrupt_reports():
-                held.release()
-                yield session
-        finally:
-            if before is None:
-                _stop(session)
+        with _ended(session) if before is None else nullcontext(), _without_interrupt_reports():
+            held.release()
+            yield session
 
 
 def _no_session(master: str, reason: str) -> SparkUnavailable:
@@ -235,7 +231,8 @@ class HeldInterrupt:
             self._before = signal.signal(signal.SIGINT, self._hold)
 
     def __exit__(self, *_: object) -> None:
-        # Replaces Spark's handler, which calls the JVM in the middle of another call.
+        # Replaces Spark's handler, which calls the JVM in the middle of another call. While a job
+        # runs, `interrupt_cancels_jobs` has its own.
         if self._owns:
             signal.signal(signal.SIGINT, self._before)
 
@@ -257,6 +254,41 @@ class HeldInterrupt:
 
 
 @contextmanager
+def interrupt_cancels_jobs(session: SparkSession) -> Iterator[None]:
+    """Have Ctrl-C cancel the jobs of a classic session: whoever waits for one waits for its end.
+
+    The job that was cancelled fails, which is the interrupt here and no failure. If interrupts are
+    ignored, or if the program has its own handler, nothing changes.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    interrupted = False
+
+    def cancel() -> None:
+        with suppress(Exception):  # The session may stop at the same time.
+            session.sparkContext.cancelAllJobs()
+
+    def handle(*_: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+        # This thread may be within a call of the JVM; another one has its own connection.
+        threading.Thread(target=cancel, daemon=True).start()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    except Exception:
+        if interrupted:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
 def _without_interrupt_reports() -> Iterator[None]:
     """Keep py4j from logging an interrupt with a traceback."""
     root = logging.getLogger()
@@ -270,6 +302,20 @@ def _without_interrupt_reports() -> Iterator[None]:
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
     raised = record.exc_info[0] if record.exc_info else None
     return raised is None or not issubclass(raised, KeyboardInterrupt)
+
+
+@contextmanager
+def _ended(session: SparkSession) -> Iterator[None]:
+    """Stop a session at the end of a ``with`` block."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        # Cancelled tasks report their end to a Spark that has stopped. Connect has no context.
+        with suppress(Exception):
+            session.sparkContext.setLogLevel("OFF")
+        raise
+    finally:
+        _stop(session)
 
 
 def _stop(session: SparkSession) -> None:

@@ -10,7 +10,9 @@ step is allowed: `canvass.conformance` decides.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,12 +160,50 @@ def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect a run folder as a test, if ``canvass_collect`` is set."""
     config = parent.config
-    wanted = config.getoption("canvass_collect") or config.getini("canvass_collect")
-    if not wanted or not (path / "run.json").is_file():
+    if not _collects(config) or not _has_header(path):
         return None
     folder: RunDirectory = RunDirectory.from_parent(parent, path=path)
     folder.checks = config.stash[_SESSION]
     return folder
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect the first of the streams that lack their ``run.json``, if runs are collected."""
+    config, folder = parent.config, file_path.parent
+    if not _collects(config) or _has_header(folder) or file_path != _first_stream(folder):
+        return None
+    stray: StrayStream = StrayStream.from_parent(parent, path=file_path)
+    stray.checks = config.stash[_SESSION]
+    return stray
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Collect a run folder whatever its name: ``norecursedirs`` has ``build``, ``dist``, ``venv``.
+
+    Folders that the command line ignores stay ignored, and hidden ones, as in every corpus.
+    """
+    path = collection_path
+    if not _collects(config) or path.name.startswith(".") or not path.is_dir():
+        return None
+    if not _has_header(path) and _first_stream(path) is None:
+        return None
+    ignored = map(os.path.abspath, config.getoption("ignore") or ())
+    globs = map(os.path.abspath, config.getoption("ignore_glob") or ())
+    if str(path) in ignored or any(fnmatch(str(path), glob) for glob in globs):
+        return None
+    return False
+
+
+def _collects(config: pytest.Config) -> bool:
+    return bool(config.getoption("canvass_collect") or config.getini("canvass_collect"))
+
+
+def _has_header(path: Path) -> bool:
+    return (path / "run.json").is_file()
+
+
+def _first_stream(folder: Path) -> Path | None:
+    return min(folder.glob("member-*.ndjson*"), default=None)
 
 
 class RunDirectory(pytest.Directory):
@@ -174,6 +214,18 @@ class RunDirectory(pytest.Directory):
     def collect(self) -> Iterator[RunItem]:
         """Give the only test of the folder."""
         item: RunItem = RunItem.from_parent(self, name="conforms")
+        item.checks = self.checks
+        yield item
+
+
+class StrayStream(pytest.File):
+    """A stream without a ``run.json``: its folder is a run that fails."""
+
+    checks: Session
+
+    def collect(self) -> Iterator[RunItem]:
+        """Give the test of the stream's folder."""
+        item: RunItem = RunItem.from_parent(self, name="conforms", path=self.path.parent)
         item.checks = self.checks
         yield item
 

@@ -488,6 +488,16 @@ class EventWriter:
         ValueError
             If a reader would refuse one of them. Nothing is written then.
         """
+        self.write_lines(self.checked_lines(events))
+
+    def checked_lines(self, events: Sequence[Event]) -> bytes:
+        """Give the lines of events, for `write_lines`.
+
+        Raises
+        ------
+        ValueError, TypeError, OverflowError
+            If they do not fit the format, or a reader would refuse one of them.
+        """
         lines = encode_lines(events)
         if self._check:
             try:
@@ -496,6 +506,10 @@ class EventWriter:
             except TraceError as error:
                 raise ValueError(str(error)) from None
             assert count == len(events)
+        return lines
+
+    def write_lines(self, lines: bytes) -> None:
+        """Write what `checked_lines` gave."""
         with file_named_in_errors(self._path):
             self._out.write(lines)
 

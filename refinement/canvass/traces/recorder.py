@@ -77,7 +77,7 @@ class StreamRecorder:
     ) -> None:
         self._member_id = member_id
         self._flush = flush
-        self._pending: list[Event] = []
+        self._pending: list[bytes] = []
         self._step = self._number = 0
         exists = path.exists()
         if exists:
@@ -111,37 +111,46 @@ class StreamRecorder:
         sends: Sequence[tuple[int, Message]] = (),
         log_checksums: Sequence[tuple[int, int]] = (),
     ) -> int:
-        """Record one step; see `StepRecorder.record`."""
+        """Record one step; see `StepRecorder.record`. A step that is refused leaves no trace.
+
+        Raises
+        ------
+        ValueError
+            If the step does not fit the format.
+        """
         first = self._number
-        event = Event(
-            step=self._step,
-            time_ns=time_ns,
-            action=Action(action),
-            input=to_trace_input(inputs, sender, "" if number < 0 else f"{sender}:{number}"),
-            sends=tuple(
-                Send(receiver, f"{self._member_id}:{first + place}", message)
-                for place, (receiver, message) in enumerate(sends)
-            ),
-            state=state,
-            log_checksums=tuple(
-                LogChecksum(position, f"{checksum:016x}") for position, checksum in log_checksums
-            ),
-        )
+        try:
+            event = Event(
+                step=self._step,
+                time_ns=time_ns,
+                action=Action(action),
+                input=to_trace_input(inputs, sender, "" if number < 0 else f"{sender}:{number}"),
+                sends=tuple(
+                    Send(receiver, f"{self._member_id}:{first + place}", message)
+                    for place, (receiver, message) in enumerate(sends)
+                ),
+                state=state,
+                log_checksums=tuple(
+                    LogChecksum(position, f"{checksum:016x}")
+                    for position, checksum in log_checksums
+                ),
+            )
+            line = self._writer.checked_lines([event])
+        except (AttributeError, OverflowError, TypeError, ValueError) as error:
+            step = f"member {self._member_id}, step {self._step}, {action}"
+            raise ValueError(f"{step}: {error}") from error
         self._step += 1
         self._number += len(sends)
-        self._write(event)
-        return first
-
-    def _write(self, event: Event) -> None:
-        self._pending.append(event)
+        self._pending.append(line)
         if self._flush or len(self._pending) >= _BATCH:
             self.flush()
+        return first
 
     def flush(self) -> None:
         """Write all recorded steps to the operating system."""
         pending, self._pending = self._pending, []
         if pending:
-            self._writer.write(pending)
+            self._writer.write_lines(b"".join(pending))
         self._writer.flush()
 
     def close(self) -> None:

@@ -76,6 +76,46 @@ def test_a_place_for_the_results_is_needed(
     assert "--out or --append" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("corpus", "words", "inner"),
+    [
+        (".", ["--append", "tables"], "tables"),
+        (".", ["--out", "report"], "report"),
+        ("runs", ["--out", "report", "--work", "runs/work"], "runs/work"),
+        ("../lake/runs", ["--append", "s3://lake/tables", "--out", "runs/day/report"], "runs/day"),
+        ("runs", ["--out", "runs"], "runs"),
+    ],
+)
+def test_results_in_the_corpus_are_refused_before_anything_is_done(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    corpus: str,
+    words: list[str],
+    inner: str,
+) -> None:
+    """The next verification would take them for a malformed run."""
+    (tmp_path / "lake" / "runs").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "lake")
+
+    code = run(["batch", "verify", corpus, *words])
+
+    said = capsys.readouterr().err
+    assert code == 2
+    assert said.startswith(f"canvass: {tmp_path / 'lake' / inner}")
+    assert said.endswith(", which is verified\n")
+    assert [path.name for path in (tmp_path / "lake").rglob("*")] == ["runs"]
+
+
+def test_results_beside_the_corpus_are_none_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_runs(tmp_path / "lake", 1, 20)
+    monkeypatch.chdir(tmp_path)
+
+    assert run(["batch", "verify", "lake", "--out", "lake/../lake-report"]) == 0
+
+
 def test_tables_grow_by_what_is_new_and_a_repeated_command_ends_alike(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

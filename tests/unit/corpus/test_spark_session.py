@@ -6,7 +6,9 @@ import logging
 import os
 import signal
 import socket
+import threading
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 from pyspark.errors import PySparkException, PySparkImportError
@@ -17,6 +19,7 @@ from canvass.corpus.spark_session import (
     JobFailed,
     SparkUnavailable,
     failure_line,
+    interrupt_cancels_jobs,
     one_line_failures,
     open_session,
 )
@@ -74,6 +77,65 @@ def test_without_an_interrupt_nothing_is_held() -> None:
         pass
 
     held.release()
+
+
+class CancellingContext:
+    """A session and its context, which note the thread that cancels the jobs."""
+
+    def __init__(self) -> None:
+        self.sparkContext = self
+        self.cancelled = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def cancelAllJobs(self) -> None:  # noqa: N802 - Spark's name
+        self.thread = threading.current_thread()
+        self.cancelled.set()
+        raise OSError("the session stops")
+
+    def wait(self, *, failing: bool) -> None:
+        """Be interrupted, and wait for the job as ``toArrow`` does; the job may have failed."""
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            self.cancelled.wait()
+            if failing:
+                raise JobFailed("cancelled")
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_an_interrupt_cancels_the_jobs_from_another_thread_and_is_no_failure(
+    *, failing: bool
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    context = CancellingContext()
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupt_cancels_jobs(cast(Any, context)):
+            context.wait(failing=failing)
+
+        assert context.thread is not threading.current_thread()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("kept", [signal.SIG_IGN, lambda *_: None])
+def test_who_handles_interrupts_or_ignores_them_goes_on_doing_so(kept: Any) -> None:
+    before = signal.signal(signal.SIGINT, kept)
+    try:
+        with interrupt_cancels_jobs(cast(Any, CancellingContext())):
+            found = signal.getsignal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert found is kept
+
+
+def test_a_job_that_fails_without_an_interrupt_is_a_failure() -> None:
+    with (
+        pytest.raises(JobFailed, match="alone"),
+        interrupt_cancels_jobs(cast(Any, CancellingContext())),
+    ):
+        raise JobFailed("alone")
 
 
 def test_failures_of_spark_are_failed_jobs_and_others_stay() -> None:

@@ -157,6 +157,23 @@ def test_hypothesis_finds_the_smallest_example_that_diverges(pytester: pytest.Py
     assert len(list((pytester.path / ".pytest_cache/d/canvass/failed").iterdir())) == 1
 
 
+def test_a_step_that_does_not_fit_the_format_fails_where_it_is_recorded(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        "from support.trace_events import initial_member\n"
+        "def test_it(canvass_recorder):\n"
+        "    recording = canvass_recorder(members=3, revision='1.50')\n"
+        "    recording.member(1).record(1, 'Restart', initial_member())\n"
+        "    recording.member(1).record(2.5, 'Restart', initial_member())\n"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines(["E *ValueError: member 1, step 1, Restart: *`$.timeNs`"])
+
+
 def test_an_empty_recording_fails(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "def test_it(canvass_recorder):\n    canvass_recorder(members=3, revision='1.50')\n"
@@ -269,6 +286,41 @@ def test_run_folders_are_collected_only_with_the_option(
         ["runs/bad::conforms FAILED*", "runs/good::conforms PASSED*", "*bad: conforms*"]
     )
     ended.stdout.fnmatch_lines(["see it again: canvass trace show */runs/bad --around *"])
+
+
+def test_streams_without_their_run_json_are_collected_and_fail(
+    pytester: pytest.Pytester, good: Path
+) -> None:
+    corrupted(good, pytester.mkdir("runs") / "cut", lambda _: None)
+    (pytester.path / "runs" / "cut" / "run.json").unlink()
+    (pytester.path / "runs" / "member-0.ndjson").touch()
+    corrupted(good, pytester.path / "runs" / "good", lambda _: None)
+
+    ended = pytester.runpytest("-v", "--canvass-collect")
+
+    ended.assert_outcomes(passed=1, failed=2)
+    ended.stdout.fnmatch_lines(
+        [
+            "runs/cut/member-0.ndjson::conforms FAILED*",
+            "runs/good::conforms PASSED*",
+            "runs/member-0.ndjson::conforms FAILED*",
+            "MALFORMED: *runs/cut/run.json*NOT_FOUND*",
+        ]
+    )
+
+
+def test_a_run_folder_is_collected_whatever_its_name(pytester: pytest.Pytester, good: Path) -> None:
+    for name in ("build", "dist", "venv", ".hidden"):
+        corrupted(good, pytester.path / "runs" / name, lambda _: None)
+
+    every = pytester.runpytest("-v", "--canvass-collect")
+    fewer = pytester.runpytest(
+        "--canvass-collect", "--ignore", "runs/dist", "--ignore-glob", "runs/b*"
+    )
+
+    every.assert_outcomes(passed=3)
+    every.stdout.fnmatch_lines([f"runs/{name}::conforms *" for name in ("build", "dist", "venv")])
+    fewer.assert_outcomes(passed=1)
 
 
 def test_coverage_below_the_demanded_one_fails_the_session(

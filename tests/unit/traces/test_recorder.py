@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -139,6 +141,38 @@ def test_a_step_that_does_not_fit_the_format_is_refused(tmp_path: Path) -> None:
             run.member(0).record(0, "OnRequestVote", START)
         with pytest.raises(ValueError, match="no member 3"):
             run.member(3)
+
+
+@pytest.mark.parametrize("flush", [True, False])
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ({"time_ns": 1.5}, "got `float` - at `$.timeNs`"),
+        ({"state": replace(START, commit_position=None)}, "`$.state.commitPosition`"),
+        ({"state": replace(START, commit_position=np.int64(0))}, "numpy.int64"),
+        ({"state": replace(START, commit_position=1 << 63)}, "not signed 64-bit"),
+        ({"inputs": None}, "'NoneType' object has no attribute"),
+        ({"sender": 1}, "input.from and input.id are for a message"),
+        ({"number": None}, "'NoneType'"),
+        ({"sends": [(9, REQUEST)]}, "`$.sends[0].to`"),
+    ],
+)
+def test_a_refused_step_is_named_at_once_and_leaves_the_others(
+    tmp_path: Path, step: dict[str, Any], reason: str, *, flush: bool
+) -> None:
+    path = tmp_path / "member-0.ndjson"
+    recorder = StreamRecorder(path, 0, flush=flush)
+    recorder.record(1, "Restart", START)
+    good: dict[str, Any] = {"time_ns": 2, "action": "Nominate", "state": BALLOT}
+
+    with pytest.raises(ValueError, match=r"^member 0, step 1, Nominate: ") as caught:
+        recorder.record(**good | step)
+    number = recorder.record(**good, sends=[(1, REQUEST)])
+    recorder.close()
+
+    assert reason in str(caught.value)
+    assert steps_of(path) == [0, 1]
+    assert number == 0
 
 
 def test_processes_share_a_run_folder_if_they_agree_on_the_run(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -168,6 +169,8 @@ def verify(
         work=None if work is None else place_of(work),
         where=where,
     )
+    for results in filter(None, (out, append, work)):
+        _need_outside(place_of(results), request.corpora, "verified")
     report = None if out is None else Report(place_of(out), answers, examples, known)
     if append is None:
         assert report is not None
@@ -246,11 +249,23 @@ def watch(
             raise CommandError(f"{corpus}: there is no such directory")
         if isinstance(corpus, UrlPath) and not corpus.root.is_dir():
             raise CommandError(f"{corpus}: there is no {corpus.root}")
-        if f"{tables}/".startswith(f"{corpus}/"):
-            raise CommandError(f"{tables} is in {corpus}, which is watched")
+    _need_outside(tables, request.corpora, "watched")
     complain(f"watching {', '.join(map(str, request.corpora))}; results go to {tables}")
     arrivals = Arrivals(request.corpora, Patience(settle, patience))
     raise typer.Exit(_watch(request, tables, arrivals, None if once else every, output))
+
+
+def _need_outside(results: Place, corpora: Sequence[Place], use: str) -> None:
+    """Refuse a folder of results in a corpus: there the results would be taken for a run."""
+    inner = _normal(results)
+    for corpus in corpora:
+        if f"{inner}/".startswith(f"{_normal(corpus)}/"):
+            raise CommandError(f"{inner} is in {_normal(corpus)}, which is {use}")
+
+
+def _normal(place: Place) -> str:
+    """Return a path without links and ``..``; a URL as it is."""
+    return str(place.resolve() if isinstance(place, Path) else place)
 
 
 def _watch(
