@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,6 +61,22 @@ def test_a_truncated_stream_is_not_taken_for_a_whole_one(
     }
     assert verdicts == {(run.run_id, run.verdict.value) for run in checked.runs}
     assert ("run-1", "INCOMPLETE") in verdicts
+
+
+def test_an_incomplete_import_is_not_taken_for_a_whole_one(
+    spark: SparkSession, runs: Path, tmp_path: Path
+) -> None:
+    corpus = Path(shutil.copytree(runs, tmp_path / "runs"))
+    file = corpus / "run-1" / "run.json"
+    run = json.loads(file.read_text())
+    run["source"]["missing"] = ["member-2.log:7: lines are missing before it"]
+    file.write_text(json.dumps(run))
+
+    events = spark.read.format("canvass").load(str(corpus))
+
+    rows = verify(events, cache=tmp_path / "cache").collect()
+    (found,) = (row for row in rows if row.run_id == "run-1")
+    assert found.verdict == "INCOMPLETE"
 
 
 @pytest.mark.parametrize("records", [3, 10_000])

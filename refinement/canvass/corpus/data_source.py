@@ -58,7 +58,7 @@ from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Fact, FactKind
+from canvass.traces.schema import Fact, FactKind, Run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -244,7 +244,8 @@ def _file_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
         groups: Sequence[int] = range(file.row_groups)
         if len(wanted) < len(revisions):
             groups = sorted({number for run_id in wanted for number in file.groups_of(run_id)})
-        truncated = _truncated(fact for entry in file.runs.values() for fact in entry.facts)
+        facts = (fact for entry in file.runs.values() for fact in entry.facts)
+        truncated = _truncated(facts, (entry.run for entry in file.runs.values()))
         before = None
         absent = set(wanted)
         # `batches` checks the events of each row group.
@@ -278,7 +279,7 @@ def _run_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
             before = _table(columns)
         if before is not None:  # Only now it is known whether the stream is truncated.
             is_empty = False
-            yield _Batch(run.member_count, before, _truncated(folder.facts), revisions)
+            yield _Batch(run.member_count, before, _truncated(folder.facts, [run]), revisions)
     if is_empty:
         raise TraceError(Code.NOT_FOUND, str(path), 0, 0, _NO_EVENTS.format(run.run_id))
 
@@ -290,9 +291,18 @@ def _revisions(runs: Any, revisions: Mapping[str, str]) -> Any:
     return pa.array(found, pa.string()).take(coded.indices)
 
 
-def _truncated(facts: Iterable[Fact]) -> _Truncated:
-    found = (fact for fact in facts if fact.kind is FactKind.TRUNCATED)
-    return {(fact.run_id, fact.member_id): fact.detail or "truncated" for fact in found}
+def _truncated(facts: Iterable[Fact], runs: Iterable[Run]) -> _Truncated:
+    """Why streams are not whole: they are truncated, or their import lacks something."""
+    found = {
+        (run.run_id, i): one
+        for run in runs
+        for one in run.missing[:1]
+        for i in range(run.member_count)
+    }
+    for fact in facts:
+        if fact.kind is FactKind.TRUNCATED:
+            found[fact.run_id, fact.member_id] = fact.detail or "truncated"
+    return found
 
 
 def _stream_at(table: Any, row: int) -> tuple[str, int]:
