@@ -60,12 +60,11 @@ def test_commands_and_python_of_the_guide_print_what_it_says(
 
     names = {"spark": spark}
     blocks = PYTHON.findall(text)
-    assert len(blocks) == 5
+    assert len(blocks) == 4
     try:
         for code, expected in blocks:
             # The session was started in another folder.
             exec(code.replace('"lake"', f"{str(tmp_path / 'lake')!r}"), names)
             assert capsys.readouterr().out.strip() == expected.strip()
     finally:
-        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
         spark.sql("DROP TABLE IF EXISTS events")
