@@ -91,6 +91,19 @@ def test_a_leader_that_seldom_runs_repeats_its_commit_position_seldom(
     assert [line for _, line, _ in missing_receipts(members)] == lines
 
 
+def test_intervals_that_are_not_kept_exactly_hide_no_deleted_lines() -> None:
+    """The leader repeats its commit position, and three of the repetitions are deleted."""
+    beats = [k * 200_000_000 - (k % 3) * 900_000 for k in range(2, 30)]
+    kept = [at for k, at in enumerate(beats) if k not in (4, 5, 6)]
+    members = {
+        0: received(0, beats, [AppendPosition(1, 32, 1, 0) for _ in beats]),
+        1: received(1, kept, [CommitPosition(1, 32 if k < 4 else 64, 0) for k in range(len(kept))]),
+    }
+    close_at_start(members)
+
+    assert [line for i, line, _ in missing_receipts(members) if i == 1] == [6]
+
+
 STARTED = records.ProcessStart(0, 1, 0, 0, ())
 
 
