@@ -150,6 +150,10 @@ def show(page: Page, route: str) -> None:
     page.evaluate("(route) => { location.hash = route }", f"#{route}")
 
 
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Two frames later the page is drawn for the size of its window."""
+
+
 def settled(page: Page) -> None:
     """Wait until nothing is awaited any more."""
     expect(page.locator("h1")).to_be_visible()
@@ -163,6 +167,7 @@ def test_nothing_is_cut_or_beside_the_window_and_everything_has_a_name(
     settled(page)
     for width, height in ((1280, 800), (768, 1024), (700, 900), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(DRAWN)
         assert page.evaluate(BESIDE) <= 0, width
         assert page.evaluate(SEEN) > 250, width
         assert page.evaluate(CUT) == [], width
