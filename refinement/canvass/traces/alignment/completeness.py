@@ -166,20 +166,16 @@ class _Stream:
         A sender repeats a position once in `BEAT_NS`, if it runs. When it receives a message of
         ``back``, it runs.
         """
-        begin, silence = self.times[at], self.times[at + 1] - self.times[at]
-        runs = back.times[bisect_right(back.times, begin) :]
-        last, sent, repeated, seen = begin, 0, 0, 0
-        for after in range(at + 1, len(self.times)):
-            if self.times[after] - begin > 3 * silence:
-                break
+        begin = self.times[at]
+        end = begin + 3 * (self.times[at + 1] - begin)
+        beats = [begin]
+        for time_ns in back.times[bisect_right(back.times, begin) : bisect_right(back.times, end)]:
+            if time_ns - beats[-1] >= 3 * BEAT_NS // 4:  # An interval is never kept exactly.
+                beats.append(time_ns)
+        repeated = 0
+        for after in range(at + 1, bisect_right(self.times, end)):
             repeated += self.positions[after] == self.positions[after - 1]
-            for time_ns in runs[seen:]:
-                if time_ns > self.times[after] - BEAT_NS // 2:
-                    break
-                seen += 1
-                if time_ns - last >= 3 * BEAT_NS // 4:  # An interval is never kept exactly.
-                    last, sent = time_ns, sent + 1
-            if repeated >= sent:
+            if repeated >= bisect_right(beats, self.times[after] - BEAT_NS // 2) - 1:
                 return True
         return False
 
