@@ -78,7 +78,6 @@ _INPUTS: Final = (
     pa.field("events", pa.int64(), nullable=False),
     *(pa.field(each.value.lower(), pa.int64(), nullable=False) for each in Verdict),
 )
-_FINE: Final = Verdict.CONFORMS.value
 _COUNTS: Final = tuple(each.value.lower() for each in Verdict)
 _VERIFIED_BY: Final = ("spec_digest", "canvass_version")
 _KNOWN: Final = ("source", "verified_at", *_VERIFIED_BY, "digest", "stat", *_COUNTS)
@@ -115,6 +114,11 @@ class Input(Struct, frozen=True):
     counts: tuple[int, ...] = ()
     """Its runs by verdict, in the order of `Verdict`, if it is not due."""
 
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """Its runs by verdict, if it is not due."""
+        return dict(zip((each.value for each in Verdict), self.counts, strict=False))
+
 
 class Inputs(Struct, frozen=True):
     """All units of a corpus, compared with their latest verifications."""
@@ -134,17 +138,17 @@ class Inputs(Struct, frozen=True):
         """Count the runs of the units that are not due by verdict."""
         totals = Counter[str]()
         for each in self.listed:
-            totals.update(dict(zip((v.value for v in Verdict), each.counts, strict=False)))
+            totals.update(each.verdicts)
         return {each.value: totals[each.value] for each in Verdict}
 
     def earlier_units(self) -> list[EarlierUnit]:
         """List the units that are not due and have runs that do not conform."""
-        names = tuple(each.value for each in Verdict)
-        found = (
-            EarlierUnit(each.unit.path, dict(zip(names, each.counts, strict=False)))
+        fine = Verdict.CONFORMS.value
+        return [
+            EarlierUnit(each.unit.path, each.verdicts)
             for each in self.listed
-        )
-        return [one for one in found if any(one.verdicts[n] for n in one.verdicts if n != _FINE)]
+            if sum(each.counts) > each.verdicts.get(fine, 0)
+        ]
 
 
 class HistoryInUse(Exception):

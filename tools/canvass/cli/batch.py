@@ -422,7 +422,7 @@ def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str |
     if summary.cluster_count > 20:
         more = counted(summary.cluster_count - 20, "more class", "more classes")
         console.print(f"  and {more} of divergences")
-    for line in _unchecked(summary):
+    for line in _not_whole(summary):
         console.print(f"  {line}")
     for shared in summary.shared_ids[:5]:
         console.print(f"  {shared_id_remark(shared.run_id, shared.count, shared.sources)}")
@@ -452,7 +452,7 @@ def _unchanged(summary: Summary) -> Iterator[str]:
         yield f"  and {counted(more, 'more unit')} with runs that do not conform"
 
 
-def _unchecked(summary: Summary) -> Iterator[str]:
+def _not_whole(summary: Summary) -> Iterator[str]:
     """Yield a line for each of the first malformed and incomplete runs, and how many follow."""
     for verdict in ("MALFORMED", "INCOMPLETE"):
         lines = [row.line for row in summary.listed if row.verdict == verdict][:20]
