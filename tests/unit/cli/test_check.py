@@ -17,7 +17,7 @@ from canvass.cli.check import heap_mib
 from canvass.cli.output import CommandError
 from support.interrupting import heed_interrupts
 from support.itf_values import from_itf_value
-from support.tiny_spec import MODELS, model, write_manifest
+from support.tiny_spec import MODELS, model, spec_with, write_manifest
 
 pytestmark = pytest.mark.tlc
 
@@ -215,12 +215,11 @@ def test_a_value_of_a_constant_that_the_configuration_lacks_is_refused(
 def test_a_behaviour_without_lanes_is_written_and_the_other_models_are_checked(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:
-    spec = shutil.copytree(tiny, tmp_path / "spec")
-    (spec / "Clock.tla").write_text(
+    module = (
         "---- MODULE Clock ----\nEXTENDS Integers\nVARIABLE hour\nEarly == hour < 1\n"
         "Spec == hour = 0 /\\ [][hour' = (hour + 1) % 4]_hour\n====\n"
     )
-    (spec / "Clock.cfg").write_text("SPECIFICATION Spec\nINVARIANT Early\n")
+    spec = spec_with(tiny, tmp_path, "Clock", module, "SPECIFICATION Spec\nINVARIANT Early\n")
     write_manifest(spec, model("Clock", module="Clock", expected="safety"), model("TinyOk"))
     code, out, err = command("check", "--spec", spec, "Clock", "TinyOk", "--diagram")
 
@@ -233,12 +232,12 @@ def test_a_behaviour_without_lanes_is_written_and_the_other_models_are_checked(
 def test_an_assertion_that_fails_before_there_is_a_state_is_not_as_expected(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:
-    spec = shutil.copytree(tiny, tmp_path / "spec")
-    (spec / "Early.tla").write_text(
+    module = (
         "---- MODULE Early ----\nEXTENDS Tiny, TLC\n"
         'Failing == Assert(FALSE, "the script stops") /\\ Init\n====\n'
     )
-    (spec / "Early.cfg").write_text("INIT Failing\nNEXT Next\nCONSTANT Limit = 0\n")
+    config = "INIT Failing\nNEXT Next\nCONSTANT Limit = 0\n"
+    spec = spec_with(tiny, tmp_path, "Early", module, config)
     write_manifest(spec, model("Early", module="Early"))
     code, out, err = command("check", "--spec", spec)
 
@@ -250,12 +249,12 @@ def test_an_assertion_that_fails_before_there_is_a_state_is_not_as_expected(
 def test_the_states_up_to_an_evaluation_error_are_shown(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:
-    spec = shutil.copytree(tiny, tmp_path / "spec")
-    (spec / "Wrong.tla").write_text(
+    module = (
         "---- MODULE Wrong ----\nEXTENDS Tiny\n"
         'Stepped == member[0].electionState = "NOMINATE" => member[2].electionState = ""\n====\n'
     )
-    (spec / "Wrong.cfg").write_text("SPECIFICATION Spec\nCONSTANT Limit = 0\nINVARIANT Stepped\n")
+    config = "SPECIFICATION Spec\nCONSTANT Limit = 0\nINVARIANT Stepped\n"
+    spec = spec_with(tiny, tmp_path, "Wrong", module, config)
     write_manifest(spec, model("Wrong", module="Wrong", workers=1))
     code, out, err = command("check", "--spec", spec)
     document = json.loads(command("check", "--spec", spec, "--format", "json")[1])

@@ -241,14 +241,20 @@ def test_what_is_wrong_is_said_in_one_line(
     assert len(err.splitlines()) == (1 if phrase else 0)
 
 
-@pytest.mark.tlc
-def test_a_graph_of_a_specification_of_ones_own_is_built(command: Command, tmp_path: Path) -> None:
-    spec = tmp_path / "Clock.tla"
+def write_clock(folder: Path, properties: str) -> Path:
+    """Write the module of a clock with some properties."""
+    spec = folder / "Clock.tla"
     spec.write_text(
         "---- MODULE Clock ----\nEXTENDS Integers\nVARIABLE hour\n"
         "Init == hour = 0\nTick == hour' = (hour + 1) % 4\nSpec == Init /\\ [][Tick]_hour\n"
-        "Early == hour < 2\n====\n"
+        f"{properties}====\n"
     )
+    return spec
+
+
+@pytest.mark.tlc
+def test_a_graph_of_a_specification_of_ones_own_is_built(command: Command, tmp_path: Path) -> None:
+    spec = write_clock(tmp_path, "Early == hour < 2\n")
     (tmp_path / "Clock.cfg").write_text("SPECIFICATION Spec\n")
     (tmp_path / "Early.cfg").write_text("SPECIFICATION Spec\nINVARIANT Early\n")
     whole, out, _ = command("graph", "build", spec, "--out", tmp_path / "a", "--format", "json")
@@ -268,12 +274,8 @@ def test_a_graph_of_a_specification_of_ones_own_is_built(command: Command, tmp_p
 
 @pytest.mark.tlc
 def test_a_graph_says_which_property_tlc_found_violated(command: Command, tmp_path: Path) -> None:
-    spec, graph = tmp_path / "Clock.tla", tmp_path / "graph"
-    spec.write_text(
-        "---- MODULE Clock ----\nEXTENDS Integers\nVARIABLE hour\n"
-        "Init == hour = 0\nTick == hour' = (hour + 1) % 4\nSpec == Init /\\ [][Tick]_hour\n"
-        "Late == <>(hour = 3)\nLater == hour > 0\n====\n"
-    )
+    graph = tmp_path / "graph"
+    spec = write_clock(tmp_path, "Late == <>(hour = 3)\nLater == hour > 0\n")
     (tmp_path / "Clock.cfg").write_text("SPECIFICATION Spec\nPROPERTY Late\n")
     (tmp_path / "Later.cfg").write_text("SPECIFICATION Spec\nINVARIANT Later\n")
     built, shown, _ = command("graph", "build", spec, "--out", graph)
