@@ -87,8 +87,6 @@ class _Part(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name, o
 
 CLOSINGS: Final = "closed"
 """The key of the closings in ``source`` of ``run.json``."""
-
-
 MISSING: Final = "missing"
 """The key, in ``source`` of ``run.json``, of what an import lacks."""
 
@@ -115,11 +113,11 @@ class Run(_Part, frozen=True):
     without_steps: MemberSet = ()
     """The members that took no step, so that their streams are meant to be empty."""
     source: dict[str, Any] = {}
-    """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. No verdict depends on
-    it. ``timeouts`` in it are the cluster's, for timing warnings (`canvass.traces.timeouts`).
-    ``closed`` are the closings of an imported run, by member, and ``releases`` the releases of
-    Aeron that wrote its logs (`canvass.traces.releases`). One part of it counts: a run whose import
-    lacks something does not conform (`Run.missing`).
+    """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. In it are the
+    cluster's ``timeouts``, for timing warnings (`canvass.traces.timeouts`). An imported run has its
+    closings by member, ``closed``, the ``releases`` of Aeron that wrote its logs
+    (`canvass.traces.releases`), and what the import lacks, ``missing``. A verdict depends on
+    ``missing`` only.
     """
 
     def __post_init__(self) -> None:
@@ -174,8 +172,9 @@ class Run(_Part, frozen=True):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The things that an imported run lacks: one sentence for each gap, and for the line with
-        which its import ends. Empty for other runs.
+        """Sentences about what an imported run lacks: a false line with which it ends, and gaps.
+
+        It is empty for other runs. A value of another form counts as something that is missing.
         """
         given = self.source.get(MISSING, ())
         try:
