@@ -22,9 +22,9 @@ NO_PYTHON = "/nowhere/python"
 
 
 def test_what_executors_need_is_packed_and_what_they_have_is_not() -> None:
-    names = {each.name.lower() for each in closure("canvass", "spark")}
+    names = {each.name.lower() for each in closure("aeron-canvass", "spark")}
 
-    assert {"canvass", "numba", "numpy", "pandas", "pyarrow"} <= names
+    assert {"aeron-canvass", "numba", "numpy", "pandas", "pyarrow"} <= names
     assert not names & {"pyspark", "py4j", "pytest", "mypy", "starlette"}
 
 

@@ -32,6 +32,7 @@ from canvass.conformance.verdict import (
     Verdict,
 )
 from canvass.lanes.model import visible
+from canvass.version import VERSION
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_RESULTS: Final = 25_000
@@ -65,14 +66,12 @@ class _Log:
 
 def to_sarif(found: CorpusVerdict) -> dict[str, Any]:
     """Give the log as a JSON document."""
-    from importlib.metadata import version
-
     log = _Log()
     timing_level = "error" if found.timing_fails else "warning"
     for run in found.runs:
         for rule, result in _results(run, timing_level):
             log.add(rule, {**result, "properties": _properties(run)})
-    driver = {"name": "canvass", "version": version("canvass"), "rules": list(log.rules.values())}
+    driver = {"name": "canvass", "version": VERSION, "rules": list(log.rules.values())}
     invocation = {
         "executionSuccessful": _all_checked(found),
         "exitCode": found.exit_code,

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -52,6 +52,7 @@ from canvass.corpus.task_files import TASK_LOG, read_table
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
+from canvass.version import VERSION
 
 _TASKS: Final = "tasks"
 TABLES: Final = ("verdicts", "divergences", "coverage", "quarantine", "inputs")
@@ -329,7 +330,7 @@ def checker_version() -> str:
         for file in sorted(folder.rglob("*.py")):
             found.update(f"{name}/{file.relative_to(folder).as_posix()}\0".encode())
             found.update(file.read_bytes())
-    return f"{metadata.version('canvass')}+{found.hexdigest()}"
+    return f"{VERSION}+{found.hexdigest()}"
 
 
 def make_stamp(inputs: Iterable[Input], version: str, spec_digest: str, now: datetime) -> Stamp:

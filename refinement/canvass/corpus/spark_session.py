@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from canvass.tlc import JavaError, find_java
+from canvass.version import install_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +97,7 @@ def _builder() -> SparkSession.Builder:
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
-        reason = f"{error}: install canvass with the extra `spark`"
+        reason = f"{error}: {install_command('spark')}"
         raise SparkUnavailable(reason) from None
     builder: SparkSession.Builder = SparkSession.builder
     return builder
@@ -152,8 +153,8 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
             raise
         except (ImportError, SystemExit) as error:
             # In a program without a file pyspark ends the process without an error.
-            needed = "canvass[connect]" if connect else "canvass[spark]"
-            reason = f"install what is missing with pip install '{needed}': {_first_line(error)}"
+            needed = install_command("connect" if connect else "spark")
+            reason = f"install what is missing with {needed}: {_first_line(error)}"
             raise SparkUnavailable(reason) from None
         except Exception as error:
             raise _no_session(chosen or "the master of spark-submit", _first_line(error)) from error

@@ -23,6 +23,7 @@ from msgspec import Struct
 
 import canvass.spec.files
 from canvass.spec.files import spec_root
+from canvass.version import DISTRIBUTION, install_command
 
 ENVIRONMENT: Final = "environment"
 """The name under which executors unpack the archive."""
@@ -144,7 +145,7 @@ def pack_environment(out: Path, interpreter: Path | None = None) -> tuple[int, i
     if out.exists():
         raise CannotPack(f"{out} is there already; name a new file")
     python = interpreter or Path(getattr(sys, "_base_executable", sys.executable))
-    packages = closure("canvass", EXTRA)
+    packages = closure(DISTRIBUTION, EXTRA)
     aside = out.with_name(f".{out.name}")
     try:
         with tarfile.open(aside, "w:gz", compresslevel=1) as archive:
@@ -176,7 +177,7 @@ def closure(name: str, extra: str) -> list[Distribution]:
             found[key] = distribution(name)
         except PackageNotFoundError:
             if needed:  # Requirements of other platforms are not installed.
-                reason = f"{name} is not installed: pip install 'canvass[{EXTRA}]'"
+                reason = f"{name} is not installed: {install_command(EXTRA)}"
                 raise CannotPack(reason) from None
             continue
         for requirement in found[key].requires or ():

@@ -49,7 +49,7 @@ def spec_root() -> Path:
     for folder in (PACKAGED, CHECKOUT):
         if folder.is_dir():
             return folder
-    raise SpecError("this installation carries no spec folder; install canvass again")
+    raise SpecError("this installation carries no spec folder; install aeron-canvass again")
 
 
 def module_folders(root: Path | None = None) -> tuple[Path, Path]:

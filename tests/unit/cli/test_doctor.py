@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from importlib import metadata
@@ -51,8 +53,8 @@ def test_a_person_reads_one_line_for_each_thing(command: Command) -> None:
     code, out, _ = command("doctor")
 
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == ["ok"] * 9
-    assert f"SHA-256 {PACKAGED_SHA256} (known, TLC 2.15)" in out
+    assert [line.split()[0] for line in out.splitlines()] == ["ok"] * 10
+    assert f"SHA-256 {PACKAGED_SHA256[:12]}… (known, TLC 2.15)" in out
 
 
 def test_without_java_it_says_what_to_install(
@@ -161,7 +163,36 @@ def test_a_missing_extra_is_no_problem(command: Command, monkeypatch: pytest.Mon
     found = finding(out, "extra spark")
 
     assert (code, found["status"]) == (0, "absent")
-    assert found["fix"] == "pip install 'canvass[spark]'"
+    assert found["fix"] == "pip install 'aeron-canvass[spark]'"
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize(("ours", "status"), [(False, "problem"), (True, "ok")])
+def test_another_project_of_that_name_is_a_problem(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ours: bool, status: str
+) -> None:
+    installed = tmp_path / "canvass-0.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: canvass\nVersion: 0.0\n")
+    if ours:  # Made before the distribution had a name of its own.
+        (installed / "entry_points.txt").write_text("[console_scripts]\ncanvass = canvass.cli:x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    _, out, _ = command("doctor", "--format", "json")
+    found = finding(out, "canvass")
+
+    assert found["status"] == status
+    assert ("pip uninstall canvass" in found.get("fix", "")) is not ours
+
+
+def test_the_command_names_the_module_that_hides_the_package(tmp_path: Path) -> None:
+    (tmp_path / "canvass.py").touch()
+    script = f"import sys; sys.path[:0] = [{str(tmp_path)!r}]; import aeron_canvass as a; a.main()"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert (found.returncode, found.stdout) == (2, "")
+    (line,) = found.stderr.splitlines()
+    assert str(tmp_path / "canvass.py") in line
+    assert "pip uninstall canvass" in line
 
 
 def test_a_spoilt_manifest_is_a_problem(

@@ -23,6 +23,7 @@ from canvass.cli.output import (
     complain,
     emit,
 )
+from canvass.version import install_command
 
 _EXTRA = ("starlette", "uvicorn")
 
@@ -69,9 +70,7 @@ def browse(
     """
     absent = [name for name in _EXTRA if find_spec(name) is None]
     if absent:
-        raise CommandError(
-            f"{' and '.join(absent)} is not installed: pip install 'canvass[browse]'"
-        )
+        raise CommandError(f"{' and '.join(absent)} is not installed: {install_command('browse')}")
     _serve(paths or [], distance, port, output, opens=not no_open)
 
 

@@ -9,6 +9,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from enum import Enum
 from importlib import metadata
 from pathlib import Path
@@ -19,6 +20,7 @@ import typer
 
 from canvass.cli.options import Output
 from canvass.cli.output import EXIT_ERROR, EXIT_OK, Format, emit, result_console
+from canvass.version import DISTRIBUTION, VERSION, install_command
 
 _ADDED_SINCE_2_15: Final = (
     "the arguments of actions in traces and state graphs, the names of violated temporal properties"
@@ -26,7 +28,11 @@ _ADDED_SINCE_2_15: Final = (
 """Details that canvass shows only with a newer jar; verdicts and counts are the same."""
 _BANNER_TIMEOUT_S: Final = 60
 _BANNER: Final = re.compile(r"^TLC2 Version (.+)$", re.MULTILINE)
-_EXTRAS: Final = {"spark": ("pyspark", "pandas"), "browse": ("starlette", "uvicorn")}
+_EXTRAS: Final = {
+    "spark": ("pyspark", "pandas"),
+    "connect": ("grpcio", "grpcio-status", "googleapis-common-protos"),
+    "browse": ("starlette", "uvicorn"),
+}
 
 
 class Status(str, Enum):
@@ -87,11 +93,15 @@ def examine(jar: Path | None = None) -> Report:
 
 
 def _canvass() -> Prerequisite:
-    return _or_problem(
-        "canvass",
-        lambda: metadata.version("canvass"),
-        fix="make setup, or pip install canvass",
-    )
+    """Look for the other project of this name: its files may take the place of ours."""
+    facts: dict[str, str | int | None] = {"version": VERSION, "distribution": DISTRIBUTION}
+    with suppress(metadata.PackageNotFoundError):
+        other = metadata.distribution("canvass")
+        if not other.entry_points:  # An installation of this project has the command.
+            detail = f"another project, canvass {other.version}, is installed here as well"
+            fix = f"pip uninstall canvass, then install {DISTRIBUTION} again"
+            return Prerequisite("canvass", Status.PROBLEM, detail, fix, facts)
+    return Prerequisite("canvass", Status.OK, f"{VERSION} ({DISTRIBUTION})", facts=facts)
 
 
 def _python() -> Prerequisite:
@@ -120,7 +130,7 @@ def _java_and_tlc(jar: Path | None) -> Iterator[Prerequisite]:
         yield Prerequisite(
             "tla2tools.jar",
             Status.OK,
-            f"{found.path} (from {found.source}), SHA-256 {found.sha256} ({known})",
+            f"{found.path} (from {found.source}), SHA-256 {found.sha256[:12]}… ({known})",
             facts={
                 "path": str(found.path),
                 "source": found.source,
@@ -168,7 +178,9 @@ def _spec() -> Prerequisite:
     def describe() -> str:
         return f"{len(load_manifest().models)} models in {spec_root()}"
 
-    return _or_problem("spec", describe, fix="install canvass again, or repair the named file")
+    return _or_problem(
+        "spec", describe, fix=f"install {DISTRIBUTION} again, or repair the named file"
+    )
 
 
 def _known_steps() -> Prerequisite:
@@ -180,7 +192,7 @@ def _known_steps() -> Prerequisite:
     try:
         steps = len(shipped_steps(spec_digest()))
     except (SpecError, OSError) as error:
-        return Prerequisite(subject, Status.PROBLEM, str(error), "install canvass again")
+        return Prerequisite(subject, Status.PROBLEM, str(error), f"install {DISTRIBUTION} again")
     if not steps:
         return Prerequisite(
             subject,
@@ -203,7 +215,7 @@ def _extras() -> Iterator[Prerequisite]:
         missing = [package for package, version in versions.items() if version is None]
         subject = f"extra {extra}"
         if missing:
-            detail, fix = f"without {', '.join(missing)}", f"pip install 'canvass[{extra}]'"
+            detail, fix = f"without {', '.join(missing)}", install_command(extra)
             yield Prerequisite(subject, Status.ABSENT, detail, fix, versions)
         else:
             detail = ", ".join(f"{package} {version}" for package, version in versions.items())
@@ -223,7 +235,7 @@ def _or_problem(subject: str, describe: Callable[[], str], *, fix: str) -> Prere
 
     try:
         return Prerequisite(subject, Status.OK, describe())
-    except (SpecError, metadata.PackageNotFoundError) as error:
+    except SpecError as error:
         return Prerequisite(subject, Status.PROBLEM, str(error), fix)
 
 

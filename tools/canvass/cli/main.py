@@ -27,6 +27,7 @@ from canvass.cli.output import (
     write_text,
 )
 from canvass.traces.errors import file_named_in_errors
+from canvass.version import VERSION
 
 COMMAND_MODULES = {
     "doctor": "canvass.cli.doctor",
@@ -108,9 +109,7 @@ def _fill_paragraphs(app: typer.Typer) -> None:
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
-
-        write_text(f"canvass {version('canvass')}\n")
+        write_text(f"canvass {VERSION}\n")
         raise typer.Exit
 
 

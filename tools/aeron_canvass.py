@@ -1,0 +1,27 @@
+"""The installed command.
+
+It is outside the package `canvass`: another project's module `canvass`, in the same environment,
+hides the package, and then this is the only place that can say so.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    try:
+        from canvass.cli.start import main as run_and_exit
+    except ModuleNotFoundError as error:
+        import canvass
+
+        if error.name != "canvass.cli" or hasattr(canvass, "__path__"):
+            raise
+        print(
+            f"canvass: another project's module is installed here as well, and hides this one:"
+            f" {canvass.__file__} (fix: pip uninstall canvass; this project is aeron-canvass)",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    run_and_exit()
