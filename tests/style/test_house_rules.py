@@ -13,10 +13,6 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
-MAX_LINES = 600
-OVER_MAX_LINES: dict[str, int] = {}
-"""Files that are longer, with their length: they may shrink, not grow, and no name is added."""
-
 FORBIDDEN_IN_CLUSTER = {
     *("asyncio", "datetime", "io", "logging", "multiprocessing", "os", "pathlib", "random"),
     *("secrets", "selectors", "shutil", "socket", "subprocess", "sys", "tempfile", "threading"),
@@ -110,14 +106,6 @@ def test_every_module_says_what_lives_there() -> None:
     ]
 
     assert without == []
-
-
-def test_no_python_file_is_over_the_limit_or_over_its_recorded_length() -> None:
-    lengths = {name_of(path): len(path.read_text().splitlines()) for path in sources()}
-    over = {name: count for name, count in lengths.items() if count > MAX_LINES}
-
-    assert over == {name: over.get(name, 0) for name in OVER_MAX_LINES}
-    assert all(over[name] <= limit for name, limit in OVER_MAX_LINES.items())
 
 
 def test_no_clock_decides_what_hypothesis_says_of_a_property() -> None:
