@@ -6,7 +6,7 @@ whole runs, `verdict` is the result. The second pass, for diverging runs only: `
 divergence, `refused_step` names the outcomes that the spec allows instead. `timing` warns,
 `tlc_engine` is an independent second engine, `shrink` makes a run small.
 
-What flows: columns of events in; verdicts, divergences and reports (JUnit, SARIF, HTML) out. The
+What flows: columns of events in; verdicts, divergences and reports (JUnit, HTML) out. The
 package must not know the rules of `cluster`: TLC decides which steps are allowed, and the core only
 denies steps that have a known reduced form.
 """

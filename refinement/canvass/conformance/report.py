@@ -1,7 +1,7 @@
 """The report of a verification: short texts about runs, and the whole report as data.
 
 ``canvass verify --format json`` writes a `Report`; the other forms are in `html` and
-`machine_reports`. A `Case` has the data that all forms show of one divergence.
+`junit`. A `Case` has the data that all forms show of one divergence.
 """
 
 from __future__ import annotations

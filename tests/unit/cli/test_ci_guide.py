@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -27,7 +26,7 @@ def commands(service: str) -> list[str]:
 
 def test_both_jobs_run_the_same_commands() -> None:
     assert commands("GitHub Actions") == commands("GitLab")
-    assert len(commands("GitLab")) == 3
+    assert len(commands("GitLab")) == 2
 
 
 @pytest.mark.parametrize(("logs", "code"), [("aeron/b-leader-killed", 0), ("aeron-hz6", 1)])
@@ -50,13 +49,7 @@ def test_the_job_decides_and_leaves_its_reports(tmp_path: Path, logs: str, code:
     assert done.returncode == code, done.stderr
     suite = ElementTree.parse(tmp_path / "canvass-junit.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("1", str(code))
-    (log,) = json.loads((tmp_path / "canvass.sarif").read_text())["runs"]
     failures = [one.text or "" for one in suite.iter("failure")]
     if code:
         assert "member-0.log.gz:" in failures[0]
         assert "CommittedIsDurable ==" in failures[0]
-        related = log["results"][0]["relatedLocations"][1]["physicalLocation"]
-        assert related["artifactLocation"] == {"uri": "member-0.log.gz", "uriBaseId": "AERON_LOGS"}
-        assert related["region"]["startLine"] > 1
-    else:
-        assert log["results"] == []

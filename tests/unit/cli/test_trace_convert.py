@@ -122,54 +122,14 @@ def test_itf_is_the_sequence_of_the_cluster_states(
         assert state.keys() == {"#meta", "member", "step"}
 
 
-def test_shiviz_gets_clocks_that_respect_every_message(command: Command, run_folder: Path) -> None:
-    ended = command("trace", "convert", run_folder, "-", "--as", "shiviz")
-
-    found: dict[tuple[str, int], dict[str, int]] = {}
-    for event, host, clock in re.findall(r"(.*)\n(\S*) (\{.*\})", ended.out):
-        found[host, int(event.split()[0])] = json.loads(clock)
-    streams = read_streams(run_folder)
-    sent = {
-        send["id"]: (f"member-{member}", line["step"])
-        for member, lines in streams.items()
-        for line in lines
-        for send in line["sends"]
-    }
-    assert len(found) == sum(map(len, streams.values()))
-    for member, lines in streams.items():
-        for place, line in enumerate(lines):
-            clock = found[f"member-{member}", line["step"]]
-            assert clock[f"member-{member}"] == place + 1
-            if "id" in line["input"]:
-                cause = found[sent[line["input"]["id"]]]
-                assert all(clock[host] >= count for host, count in cause.items())
-
-
-def test_mermaid_has_each_message_where_it_arrives(
-    command: Command, run_folder: Path, tmp_path: Path
-) -> None:
-    words = ("--from", "0:1", "--to", "1:12")
-    assert command("trace", "convert", run_folder, tmp_path / "x.mmd", *words).code == 0
-
-    lines = (tmp_path / "x.mmd").read_text().splitlines()
-    assert lines[:2] == ["sequenceDiagram", "    participant m0 as member 0"]
-    line = re.compile(
-        r"    (participant m\d as .*|Note over m\d(,m\d)?: .*|m\d(-\)|--\)|-x)m\d: \w+(, lost)?)"
-    )
-    assert all(line.fullmatch(one) for one in lines[1:])
-    assert any("-)" in one for one in lines)
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("-",), "not to stdout"),
         (("there",), "exists; name a new folder"),
-        (("x.mmd", "--from", "0:9999"), "no step 9999 of member 0"),
-        (("x.itf.json", "--from", "0:1"), "--from and --to are for mermaid"),
         (("new", "--run", "one"), "take all runs"),
-        (("x.log", "--run", "two"), "there is no run two"),
-        (("none/x.mmd",), "none/x.mmd: there is no such folder to write to"),
+        (("x.itf.json", "--run", "two"), "there is no run two"),
+        (("none/x.itf.json",), "none/x.itf.json: there is no such folder to write to"),
     ],
 )
 def test_what_cannot_be_converted_is_reported_in_one_line_and_leaves_nothing(
@@ -216,7 +176,7 @@ def test_the_schemas_are_those_that_are_published(command: Command) -> None:
     assert command("trace", "schema", "arrow", "--members", "5").out != three
 
 
-@pytest.mark.parametrize("form", ["ndjson", "parquet", "itf", "shiviz", "mermaid"])
+@pytest.mark.parametrize("form", ["ndjson", "parquet", "itf"])
 def test_a_full_disk_names_the_file_to_be_written(
     command: Command, run_folder: Path, tmp_path: Path, form: str
 ) -> None:
@@ -238,9 +198,8 @@ def test_a_full_disk_names_the_file_to_be_written(
     assert [path.name for path in tmp_path.iterdir() if path != source] == []
 
 
-@pytest.mark.parametrize("form", ["itf", "shiviz", "mermaid"])
-def test_stdout_is_named_if_it_is_on_a_full_disk(run_folder: Path, form: str) -> None:
-    words = ["trace", "convert", str(run_folder), "-", "--as", form]
+def test_stdout_is_named_if_it_is_on_a_full_disk(run_folder: Path) -> None:
+    words = ["trace", "convert", str(run_folder), "-", "--as", "itf"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "canvass.cli.main", *words],

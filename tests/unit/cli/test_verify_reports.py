@@ -1,4 +1,4 @@
-"""The reports of ``canvass verify`` that are files for others: the page and the SARIF log."""
+"""The reports of ``canvass verify`` that are files for others."""
 
 from __future__ import annotations
 
@@ -56,16 +56,6 @@ def test_a_person_is_reported_the_command_that_shows_it_again(command: Command, 
     shown = command(*words)
     assert shown.code == 0
     assert f"● {words[-1].split(':')[1]} ConsumeLog" in shown.out
-
-
-def test_the_json_and_the_sarif_log_tell_the_same_divergences(command: Command, bad: Path) -> None:
-    report = json.loads(command("verify", bad, "--format", "json").out)
-    log = json.loads(command("verify", bad, "--format", "sarif").out)
-
-    (run,) = report["runs"]
-    assert [one["ruleId"] for one in log["runs"][0]["results"]] == [
-        f"{one['kind']}/{one['name']}" for one in run["divergences"]
-    ]
 
 
 def test_a_page_that_cannot_be_written_is_reported_in_one_line(command: Command, bad: Path) -> None:

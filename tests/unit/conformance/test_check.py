@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_corpus, check_run, settle_all
-from canvass.conformance.machine_reports import to_junit
+from canvass.conformance.junit import to_junit
 from canvass.conformance.report import limits
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from canvass.conformance.machine_reports import to_junit
+from canvass.conformance.junit import to_junit
 from canvass.conformance.verdict import (
     CorpusVerdict,
     Divergence,

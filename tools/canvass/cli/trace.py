@@ -245,17 +245,9 @@ class Form(str, Enum):
     NDJSON = "ndjson"
     PARQUET = "parquet"
     ITF = "itf"
-    SHIVIZ = "shiviz"
-    MERMAID = "mermaid"
 
 
-_SUFFIXES: Final = {
-    ".itf.json": Form.ITF,
-    ".shiviz": Form.SHIVIZ,
-    ".log": Form.SHIVIZ,
-    ".mmd": Form.MERMAID,
-    ".mermaid": Form.MERMAID,
-}
+_ITF_SUFFIX: Final = ".itf.json"
 
 
 class Schema(str, Enum):
@@ -278,52 +270,43 @@ def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Runs, or a data set.")],
     out: Annotated[
         str,
-        typer.Argument(metavar="OUT", help="File or folder to write; -: stdout, for text formats."),
+        typer.Argument(metavar="OUT", help="File or folder to write; -: stdout, for itf."),
     ],
     form: Annotated[
         Form | None,
         typer.Option(
             "--as",
             metavar="FORMAT",
-            help="Output format: ndjson, parquet, itf, shiviz or mermaid. Default: from the name of"
-            " OUT, else Parquet or NDJSON.",
+            help="Output format: ndjson, parquet or itf. Default: itf for a file *.itf.json, else"
+            " Parquet for run folders and ndjson for a data set.",
         ),
     ] = None,
     run_id: RunId = None,
     compress: Annotated[
         Compression, typer.Option(help="Compression of event files in run folders.")
     ] = Compression.NONE,
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="EVENT", help="Mermaid: the first event.")
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="EVENT", help="Mermaid: the last event.")
-    ] = None,
 ) -> None:
     """Convert runs to other formats.
 
-    NDJSON folders and Parquet data sets convert to each other without loss. Formats of other tools
-    are ITF (the sequence of states), ShiViz (a log with vector clocks) and Mermaid.
+    NDJSON folders and Parquet data sets convert to each other without loss. The Informal Trace
+    Format (ITF) has the sequence of states, for other tools.
 
     canvass trace convert my-corpus my-data-set
 
-    canvass trace convert RUN run.mmd --from 0:10 --to 0:40
+    canvass trace convert RUN run.itf.json
     """
     from canvass.cli.options import need_runs
 
     need_runs([source], "canvass trace convert")
-    named = (form for suffix, form in _SUFFIXES.items() if out.endswith(suffix))
-    chosen = form or next(named, None) or _other(source)
+    chosen = form or (Form.ITF if out.endswith(_ITF_SUFFIX) else _other(source))
     if chosen in (Form.NDJSON, Form.PARQUET):
         if out == STDOUT:
             raise CommandError(f"{chosen.value} is written to a folder, not to stdout")
         if run_id is not None:
-            raise CommandError(
-                "--run is for itf, shiviz and mermaid; ndjson and parquet take all runs"
-            )
+            raise CommandError("--run is for itf; ndjson and parquet take all runs")
         _rewrite(source, Path(out), chosen, compress)
         return
-    _write(_pieces(chosen, source, run_id, start, end), out)
+    _write(_itf(source, run_id), out)
 
 
 def schema(
@@ -370,23 +353,15 @@ def _rewrite(source: Path, out: Path, form: Form, compress: Compression) -> None
     print(f"{counted(count, 'run')} written to {out}")
 
 
-def _pieces(
-    form: Form, source: Path, run_id: str | None, start: str | None, end: str | None
-) -> Iterable[str]:
+def _itf(source: Path, run_id: str | None) -> Iterable[str]:
     from canvass.lanes.of_run import RunLanes
-    from canvass.lanes.text import shiviz_lines, to_mermaid
     from canvass.traces.rewrite import itf_document
 
-    if form is not Form.MERMAID and (start or end):
-        raise CommandError("--from and --to are for mermaid")
     loaded = open_run(source, run_id)
-    lanes = RunLanes(loaded.columns)
     columns = loaded.columns
-    if form is Form.MERMAID:
-        return [to_mermaid(lanes.diagram(window(lanes, start, end)))]
-    if form is Form.SHIVIZ:
-        return (f"{line}\n" for line in shiviz_lines(lanes))
-    events = ((int(columns.member[row]), columns.event(row)) for row in lanes.rows)
+    events = (
+        (int(columns.member[row]), columns.event(row)) for row in RunLanes(loaded.columns).rows
+    )
     return (piece.decode() for piece in itf_document(loaded.run, events))
 
 

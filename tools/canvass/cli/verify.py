@@ -18,7 +18,6 @@ from canvass.cli.output import (
     EXIT_ERROR,
     CommandError,
     emit,
-    json_text,
     result_console,
     write_file,
 )
@@ -117,7 +116,6 @@ class VerifyFormat(str, Enum):
     HUMAN = "human"
     JSON = "json"
     JUNIT = "junit"
-    SARIF = "sarif"
     HTML = "html"
 
 
@@ -165,7 +163,7 @@ def verify(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="Output format: human, json, junit, sarif or html.",
+            help="Output format: human, json, junit or html.",
         ),
     ] = VerifyFormat.HUMAN,
     html: Page = None,
@@ -181,7 +179,7 @@ def verify(
     from canvass.cli.options import need_runs
     from canvass.cli.output import Stages
     from canvass.conformance.check import check_in_processes, check_units, make_lookup, units_of
-    from canvass.conformance.machine_reports import to_junit, to_sarif
+    from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.run_timing import TimingOptions
 
@@ -229,7 +227,6 @@ def verify(
         lambda: to_report(found, _explained(found.runs, lookup)),
         lambda: _show(found.runs, found.counts, _explained(found.runs, lookup)),
         junit=lambda: to_junit(found),
-        sarif=lambda: json_text(to_sarif(found)),
         html=lambda: page,
     )
     raise typer.Exit(found.exit_code)
