@@ -386,6 +386,9 @@ class AeronCluster:
                 after.append_position,
                 why,
             )
+            if action == "Restart" and after.role is not Role.FOLLOWER:
+                values = (Role.FOLLOWER.value, after.role.value, "")
+                self._log(i, records.RoleChange, i, *values)
             old = "INIT"
         shown = before if after.election_state is ElectionState.CLOSED else after
         self._log(

@@ -319,6 +319,8 @@ class _Writer:
         position = after.snapshot_log_position
         self._ack(position, 40)
         self._new_election(after, NODE_STARTED)
+        if after.role is not Role.FOLLOWER:
+            self._log(records.RoleChange, Role.FOLLOWER.value, after.role.value, "")
         self._change("INIT", after, after, after, "")
         self._state("ACTIVE", "started")
 

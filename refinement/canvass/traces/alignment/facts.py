@@ -17,7 +17,7 @@ from canvass.cluster.messages import (
     Vote,
 )
 from canvass.traces.aeron_log import records
-from canvass.traces.alignment.member_lines import FOREVER, MemberLines
+from canvass.traces.alignment.member_lines import FOREVER, MemberLines, is_snapshot_end
 
 TERM_ENTRY_BYTES: Final = 96
 """The length of a NewLeadershipTermEvent in the log, with the header of its frame."""
@@ -52,6 +52,8 @@ class ClusterFacts:
         For each leader and term the term of the leader's consensus module when it was elected.
     ready
         For each leader and term the wall time at which the leader's consensus module had the term.
+    snapshots
+        The positions at which lines show that members took snapshots, in order.
     """
 
     term_entries: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -64,6 +66,7 @@ class ClusterFacts:
     log_ends: dict[int, set[int]] = field(default_factory=dict)
     module_terms: dict[tuple[int, int], int] = field(default_factory=dict)
     ready: dict[tuple[int, int], int] = field(default_factory=dict)
+    snapshots: list[int] = field(default_factory=list)
 
     def likely_reporters(self, leader: int, term: int, position: int) -> list[int]:
         """The members that can have reported a position to a leader.
@@ -124,6 +127,12 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
             elif isinstance(message, NewLeadershipTerm):
                 announced[message.leadership_term_id][message] = None
     facts.processed = set(entries)
+    facts.snapshots = sorted(
+        position
+        for lines in members.values()
+        for index, position in lines.acknowledged.items()
+        if position >= 0 and is_snapshot_end(lines.records[index])
+    )
     for m in (one for several in announced.values() for one in several):
         base = m.term_base_log_position
         entries.setdefault(m.leadership_term_id, Counter([(base, base + TERM_ENTRY_BYTES)]))

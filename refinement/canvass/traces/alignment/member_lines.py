@@ -147,9 +147,11 @@ class MemberLines:
         stands.
     acknowledged
         For each line that ends a snapshot or a termination, or asks for a termination: the position
-        that the services have acknowledged. If no line shows it: for a snapshot the position with
-        which the member starts again, for a request the end of what the leader had recorded. Else
-        -1.
+        that the services have acknowledged. If no line shows it: for a snapshot the end of the
+        leader's log, or the position with which the member starts again; for a request the end of
+        what the leader had recorded. Else -1. A leader writes nothing while it takes a snapshot,
+        and followers report the end of its log meanwhile (``ConsensusModuleAgent.consensusWork``,
+        ``checkClusterControlToggle``).
     times
         For each of ``records`` the wall time in ns.
     """
@@ -192,6 +194,14 @@ class MemberLines:
         if index < count:
             return isinstance(self.records[index], ProcessStart)
         return in_init or self.closes_before(index)
+
+    def fails_at(self, index: int) -> bool:
+        """Whether an election fails with a record: an exception leads to INIT.
+
+        Source: ``ConsensusModuleAgent.doWork``, ``Election.handleError``.
+        """
+        record = self.records[index] if index < len(self.records) else None
+        return isinstance(record, records.ElectionStateChange) and record.new_state == "INIT"
 
     def place(self, index: int) -> str:
         """File and line of a record."""
@@ -260,6 +270,7 @@ class LineReader:
         self._kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.kinds
         self._acknowledged = NULL_VALUE
         self._failed = False
+        self._reported = NULL_VALUE
         self._is_electing = False
         self._snapshot = self._request = NULL_VALUE
         self.shift = 0
@@ -295,6 +306,8 @@ class LineReader:
             lines.acknowledged[index] = self._acknowledged
             if is_snapshot_end(record):
                 self._snapshot = index
+                if self._acknowledged < 0:
+                    lines.acknowledged[index] = self._reported
             elif asks_to_terminate(record):
                 self._request = index
             elif (
@@ -323,7 +336,9 @@ class LineReader:
             if not kept or not isinstance(kept[-1], ProcessStart):
                 self._note_request(record.log_position)
         elif isinstance(record, StateChange) and record.old_state == "ACTIVE":
-            self._acknowledged, self._failed = NULL_VALUE, False
+            self._acknowledged, self._failed, self._reported = NULL_VALUE, False, NULL_VALUE
+        elif isinstance(record, records.AppendPosition):
+            self._reported = max(self._reported, record.log_position)
         elif isinstance(record, NewElection):
             self._is_electing = True
             self._note_request(record.append_position)

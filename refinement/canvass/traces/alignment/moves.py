@@ -143,7 +143,7 @@ class Moves:
             elif isinstance(record, records.ReplayNewLeadershipTerm):
                 yield from self._shown_entries(s, record)
             elif is_snapshot_end(record):
-                at = self.lines.acknowledged.get(k, -1)
+                at = self._snapshot_at(s, k)
                 if s.commit_position == at or (at < 0 and s.commit_position > _snapshotted(s)):
                     yield "TakeSnapshot", NO_INPUT
         yield from self._positions(s, positions, commits)
@@ -297,8 +297,10 @@ class Moves:
             kind = type(record)
             if kind is records.StateChange:
                 at = self.lines.acknowledged.get(index, NULL_VALUE)
-                if at < 0 and is_snapshot_end(record) and s.commit_position <= _snapshotted(s):
-                    at = _snapshotted(s) + records.FRAME_ALIGNMENT
+                if at < 0 and is_snapshot_end(record):
+                    at = self._snapshot_at(s, index)
+                    if at < 0 and s.commit_position <= _snapshotted(s):
+                        at = _snapshotted(s) + records.FRAME_ALIGNMENT
                 if at > 0:
                     commits.add(at)
                     positions.add(at)
@@ -320,6 +322,18 @@ class Moves:
         if s.election_state in (ElectionState.FOLLOWER_REPLAY, ElectionState.LEADER_REPLAY):
             commits.add(consume_bound(s))
         return positions, commits
+
+    def _snapshot_at(self, s: Member, k: int) -> int:
+        """The position of the snapshot that ends at line ``k``, or -1.
+
+        If no line of the member shows it, it is the next one at which another member took a
+        snapshot, if this member knows that to be committed.
+        """
+        at = self.lines.acknowledged.get(k, NULL_VALUE)
+        if at >= 0:
+            return at
+        least, most = max(s.commit_position, _snapshotted(s)), s.module_notified_commit_position
+        return next((one for one in self.facts.snapshots if least <= one <= most), NULL_VALUE)
 
     def _following(self, k: int) -> Iterator[tuple[records.Line, int]]:
         """The lines with positions that the member reaches next: line ``k``, the next change, and

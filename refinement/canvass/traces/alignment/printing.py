@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from canvass.cluster.effects import TruncateLog
-from canvass.cluster.member import ElectionState, Member
+from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.outcome import Outcome
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.log_vocabulary import LogVocabulary
@@ -102,6 +102,12 @@ def _state_change(before: Member, variables: Member, after: Member, old: str) ->
     )
 
 
+def _role_change(old: Role, new: Role) -> list[PrintedLine]:
+    """The line of a change of the role; none if it stays."""
+    values = {"old_state": old.value, "new_state": new.value}
+    return [PrintedLine(records.RoleChange, values)] if old is not new else []
+
+
 def _truncation(s: Member, position: int) -> PrintedLine:
     """The line that a member prints before it truncates its log to a position."""
     return PrintedLine(
@@ -182,23 +188,24 @@ def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine
     lines: list[PrintedLine] = []
     started = action == "Restart"
     begins = started or (s.election_state is _CLOSED and n.election_state is not _CLOSED)
-    if s.role is not n.role and not started:
-        values = {"old_state": s.role.value, "new_state": n.role.value}
-        lines.append(PrintedLine(records.RoleChange, values))
+    leaves_init = s.election_state is _INIT and n.election_state is not _INIT
+    # An election begins in the role of a follower.
+    role = Role.FOLLOWER if begins or leaves_init else s.role
+    if not started:
+        lines += _role_change(s.role, role)
     if begins:
-        begun: dict[str, Any] = {
-            "leadership_term_id": n.log_leadership_term_id,
-            "log_position": n.commit_position,
-        }
+        begun: dict[str, Any] = {"log_position": n.commit_position}
+        begun["leadership_term_id"] = n.log_leadership_term_id
         if started:
             begun["reason"] = NODE_STARTED
         # Nothing is recorded while a process starts.
         least = n.append_position if started else 0
         lines.append(PrintedLine(NewElection, begun, (least, n.append_position)))
+        lines += _role_change(role, n.role)
         lines.append(_state_change(s, n, n, _INIT.value))
         return tuple(lines)
-    truncated = [_truncation(s, e.position) for e in outcome.effects if isinstance(e, TruncateLog)]
-    lines[:0] = truncated
+    lines += [_truncation(s, e.position) for e in outcome.effects if isinstance(e, TruncateLog)]
+    lines += _role_change(role, n.role)
     if s.election_state is not n.election_state:
         variables = s if n.election_state is _CLOSED else n
         lines.append(_state_change(s, variables, n, s.election_state.value))

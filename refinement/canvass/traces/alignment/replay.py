@@ -74,6 +74,11 @@ class Step(Struct):
         The state after it was taken from a line, not reached by a step.
     false
         Why its line is false: no step prints it. Empty if the line is true.
+    has_thrown
+        An election fails, since the handler of the message in the first line has thrown.
+    replaced
+        How the disk with which the member starts differs from the one that it left; empty if it
+        does not.
     """
 
     action: str
@@ -83,6 +88,13 @@ class Step(Struct):
     gap: str = ""
     resynchronised: bool = False
     false: str = ""
+    has_thrown: bool = False
+    replaced: str = ""
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the state after it was taken from lines, not reached from the state before."""
+        return self.resynchronised or bool(self.replaced)
 
     @property
     def state(self) -> Member:
@@ -91,8 +103,8 @@ class Step(Struct):
 
     @property
     def printed(self) -> range:
-        """The indexes of the records that it prints, without that of its receipt."""
-        return self.lines if self.given.message is None else self.lines[1:]
+        """The indexes of the records that it prints, without that of a receipt."""
+        return self.lines[1:] if self.has_thrown or self.given.message else self.lines
 
     @property
     def shows_commit_position(self) -> bool:
@@ -277,13 +289,22 @@ class Replay:
         return self._walk(s, moves, passes, depth)
 
     def meet(self, s: Member, k: int, depth: int = DEPTH) -> Iterator[Path]:
-        """Sequences of steps after which line ``k`` is met, the shortest first."""
+        """Sequences of steps after which line ``k`` is met, the shortest first.
+
+        Last come those in which the line shows a message whose handler has thrown an exception: the
+        election fails, and the message has changed nothing.
+        """
         message = self.lines.messages[k]
         for path, step, printed in self._first_printed(s, k, message, depth):
             first = k + (message is not None and step.given.message is message)
             count = count_logged(self.lines, printed, first)
             if count > 0 or (count == 0 and first > k):
                 yield (*path, replace(step, lines=range(k, first + count)))
+        if message is not None and self.lines.fails_at(k + 1):
+            for *steps, failed in self.meet(s, k + 1, depth):
+                if failed.action == "ElectionError":
+                    lines = range(k, failed.lines.stop)
+                    yield (*steps, replace(failed, lines=lines, has_thrown=True))
 
     def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Path, int, int]]:
         """Sequences of steps whose lines stand from index ``k`` on, but one of them differs.
@@ -456,9 +477,9 @@ def upper_bounds(trajectory: Trajectory) -> list[PositionBounds]:
         )
         before = steps[index - 1].state if index else None
         copied = min(copied, _most_copied(step))
-        if step.resynchronised or step.action in (PROCESS_END, "Terminate"):
+        if step.is_given or step.action in (PROCESS_END, "Terminate"):
             committed = copied = UNBOUNDED
-            if step.resynchronised:
+            if step.is_given:
                 recorded = UNBOUNDED
         elif _begins_election(step, before):
             recorded = s.append_position

@@ -276,7 +276,7 @@ class Schedule(DrivenCluster):
         s, action, position = live.state, step.action, step.given.position
         if step.false:
             self._take_false(live, step)
-        elif step.resynchronised:
+        elif step.is_given:
             live.append(step)
         elif _is_done(s, step):
             live.gap |= bool(step.gap)

@@ -502,7 +502,7 @@ def _taken_first(
     """
     taken: list[Step] = []
     for step in chain(first, rest):
-        if step.resynchronised or step.false:
+        if step.is_given or step.false:
             return None
         ends = step.action == PROCESS_END
         outcome = Outcome(s) if ends else moves.take(s, step.action, step.given)
@@ -512,7 +512,7 @@ def _taken_first(
         met = count_logged(lines, printed, step.printed.start)
         if met != len(step.printed) and not ends:
             return None
-        taken.append(Step(step.action, step.given, outcome, step.lines, step.gap))
+        taken.append(structs.replace(step, outcome=outcome))
         s = outcome.next
         more = len(taken) - len(first)
         if more >= 0 and s == (step.state if more else reached):
