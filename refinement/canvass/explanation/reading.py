@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace as with_fields
 from heapq import merge
 from operator import attrgetter
 from pathlib import Path
@@ -23,11 +24,13 @@ from canvass.cluster.member import ElectionState, Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.explanation.evidence import MemberStates, States
-from canvass.explanation.timeline import MemberTimeline, Timeline, make_timeline
+from canvass.explanation.timeline import MemberTimeline, Timeline, UnreadLines, make_timeline
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
 from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.aeron_log.source import parse_log_name
 from canvass.traces.alignment.alignment import ImportFault, align
 from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.printing import printed_lines
@@ -78,14 +81,74 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
         return timeline, states_of_run(run, offsets), _lacking(run.run.missing)
     logs = read_cluster([path])
     logs.need_lines()
-    timeouts = beside(path if path.is_dir() else path.parent)
-    timeline = make_timeline(logs.members, logs.missing, timeouts)
-    timeline.releases = releases_of(logs)
-    timeline.ignored = logs.ignored
+    timeline = _timeline_of(logs, path)
     if not infer:
         return timeline, None, "the logs were not imported"
     states, why = infer_states(logs, timeline)
     return timeline, states, why
+
+
+def _timeline_of(logs: ClusterLogs, path: Path) -> Timeline:
+    timeouts = beside(path if path.is_dir() else path.parent)
+    timeline = make_timeline(logs.members, logs.missing, timeouts)
+    timeline.releases, timeline.ignored = releases_of(logs), logs.ignored
+    return timeline
+
+
+def read_growing(path: Path) -> tuple[Timeline, list[AeronLogError]]:
+    """Read logs that are being written; files that cannot be read are left out.
+
+    A member whose newest file is left out may have done anything since: no line shows how its
+    leadership, or its stay in a state, ended.
+
+    Returns
+    -------
+    tuple
+        The timeline, and an error for each file that is left out.
+
+    Raises
+    ------
+    AeronLogError
+        If no log can be read; it names the first reason.
+    """
+    left_out: dict[Path, AeronLogError] = {}
+    paths = [path]
+    while True:
+        try:
+            logs = read_cluster(paths)
+            break
+        except AeronLogError as error:
+            bad, first = Path(error.file), next(iter(left_out.values()), error)
+            if not path.is_dir() or bad in left_out:
+                raise first from None
+            left_out[bad] = error
+            paths = [
+                one
+                for one in sorted(path.iterdir())
+                if one not in left_out and parse_log_name(one.name) is not None
+            ]
+            if not paths or bad == path:
+                raise first from None
+    members, missing = dict(logs.members), set(logs.missing)
+    for bad, fault in left_out.items():
+        name = parse_log_name(bad.name)
+        log = members.get(-1 if name is None else name.member_id)
+        if log is None and name is not None:
+            missing.add(name.member_id)
+        elif log is not None and log.records and _is_newest(bad, log.files):
+            last = log.records[-1]
+            place = (len(log.files) - 1, last.line, last.time_ns, 0)
+            end = UnreadLines(*place, fault.code.value, fault.reason, "")
+            members[log.member_id] = with_fields(log, records=[*log.records, end])
+    found = ClusterLogs(members, tuple(sorted(missing)), logs.ignored)
+    return _timeline_of(found, path), list(left_out.values())
+
+
+def _is_newest(path: Path, others: Sequence[Path]) -> bool:
+    def changed(one: Path) -> int:
+        return one.stat().st_mtime_ns if one.exists() else 0
+
+    return all(changed(path) >= changed(one) for one in others)
 
 
 def infer_states(logs: ClusterLogs, timeline: Timeline) -> tuple[States | None, str]:

@@ -69,9 +69,13 @@ class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
     sentences: tuple[Sentence, ...]
 
     @property
-    def waits_for(self) -> str:
-        """A sentence that names the guard and its finding; empty if no line shows the guard."""
-        return f"It waits for {self.guard}{in_findings(self.page)}." if self.guard else ""
+    def said(self) -> tuple[Sentence, ...]:
+        """The sentences, with one that names the guard and its finding after the first."""
+        if not self.guard:
+            return self.sentences
+        first, *rest = self.sentences
+        waits = f"It waits for {self.guard}{in_findings(self.page)}."
+        return (first, Sentence(waits, first.evidence[:1]), *rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,27 +247,7 @@ def make_timeline(
         for member_id, log in logs.items()
         if log.records
     }
-    return timeline_of(logs, clocked, align_clocks(clocked), missing, timeouts)
-
-
-def timeline_of(
-    logs: Mapping[int, MemberLog],
-    clocked: Mapping[int, ClockedLog],
-    offsets: Mapping[int, int],
-    missing: tuple[int, ...] = (),
-    timeouts: Mapping[str, int] | None = None,
-) -> Timeline:
-    """Divide the members' elections into phases, with clocks that have been compared.
-
-    Parameters
-    ----------
-    logs, missing, timeouts
-        As for `make_timeline`.
-    clocked
-        The logs that have a line, each with the times that `HostClock` gives.
-    offsets
-        For each of these what has to be added to its times.
-    """
+    offsets = align_clocks(clocked)
     members = {}
     for member_id, log in clocked.items():
         lines = log.records

@@ -1,23 +1,16 @@
-"""``canvass explain`` and ``canvass watch``: what they print, and how they end."""
+"""``canvass explain``: what it prints, and how it ends."""
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
-import signal
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from canvass.cli import explain
-from support.aeron_runs import HOSTS, SAMPLES, release_logs
+from support.aeron_runs import SAMPLES, release_logs
 from support.aeron_story import StoryLog, lead, write_story
-from support.interrupting import heed_interrupts
 
 Command = Callable[..., tuple[int, str, str]]
 SAMPLE = SAMPLES[-1]
@@ -76,7 +69,7 @@ def test_logs_without_the_clusters_events_say_nothing_about_leaders_or_starts(
 def test_the_releases_are_named(
     headers: list[str], said: list[str], command: Command, tmp_path: Path
 ) -> None:
-    """By `explain` of logs, and of the run that is imported from them; on its page; by `watch`."""
+    """The answer about logs, that about the run imported from them, and its page name them."""
     stories = [StoryLog(0), StoryLog(1)]
     lead(stories[0], stories[1:], 100.0, 103.0)
     for story, release in zip(stories, headers, strict=True):
@@ -90,8 +83,6 @@ def test_the_releases_are_named(
         shown = out.splitlines()[1 : 1 + len(said)]
         assert all(line.startswith(words) for line, words in zip(shown, said, strict=True))
         assert all(f'<p class="note">{words}' in page.read_text() for words in said)
-    _, out, _ = command("watch", logs, "--once", "--verify", "0")
-    assert out.splitlines()[1 : 1 + len(said)] == shown
 
 
 def test_a_run_that_was_not_imported_names_no_release(command: Command, tmp_path: Path) -> None:
@@ -271,89 +262,3 @@ def test_a_page_has_the_tables_and_escapes_what_logs_say(command: Command, tmp_p
     assert "Who led when" in page.read_text()
     assert "&lt;script&gt;" in page.read_text()
     assert "<script" not in page.read_text()
-
-
-@pytest.mark.parametrize("logs", [SAMPLE, *HOSTS], ids=lambda path: path.name)
-def test_watching_once_shows_what_explain_does(
-    logs: Path, command: Command, tmp_path: Path
-) -> None:
-    for member_id in (0, 1, 2):
-        with gzip.open(logs / f"member-{member_id}.log.gz") as file:
-            (tmp_path / f"member-{member_id}.log").write_bytes(file.read())
-    code, out, _ = command("watch", tmp_path, "--once", "--verify", "0")
-    _, whole, _ = command("explain", tmp_path, "--no-infer")
-
-    assert code == 0
-    assert whole.startswith(f"{out}\nWhether a committed entry was lost: ")
-
-
-def test_watching_a_folder_that_is_not_there_is_one_line(command: Command, tmp_path: Path) -> None:
-    code, _, err = command("watch", tmp_path / "nowhere")
-
-    assert code == 2
-    assert "nowhere" in err
-
-
-def _shorter(folder: Path) -> Path:
-    """A member that comes back with a shorter log than was committed."""
-    leader, one = StoryLog(0), StoryLog(1)
-    lead(leader, (one,), 100.0, 103.0)
-    one.start(110.0)
-    one.election(110.0, "node started")
-    return write_story(folder, [leader, one])
-
-
-def test_a_danger_runs_the_command_and_ends_the_watch(command: Command, tmp_path: Path) -> None:
-    said = tmp_path / "said"
-    code, _, err = command(
-        "watch",
-        _shorter(tmp_path / "logs"),
-        "--exit-on",
-        "danger",
-        "--run",
-        f'printf %s "$CANVASS_EVENT" > {said}',
-    )
-
-    assert code == 1
-    assert "held its log up to 96 and started with a log that ends at 0" in said.read_text()
-    assert "The log was committed up to 96 in term 0." in said.read_text()
-    assert "The entries are on member 0 at the end of the logs. Copy its disk" in said.read_text()
-    assert said.read_text() in err
-
-
-@pytest.fixture
-def watched(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A watch in a process of its own, and the address of its metrics."""
-    folder = _shorter(tmp_path)
-    words = [sys.executable, "-m", "canvass.cli.main", "watch", str(folder), "--metrics", "0"]
-    environment = {**os.environ, "COLUMNS": "200"}
-    with subprocess.Popen(
-        words,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        preexec_fn=heed_interrupts,
-    ) as process:
-        assert process.stderr is not None
-        yield process, process.stderr.readline().split()[-1]
-        process.kill()
-
-
-def test_a_watch_writes_what_is_new_and_serves_metrics(
-    watched: tuple[subprocess.Popen[str], str],
-) -> None:
-    process, address = watched
-    assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(3)]
-    text = ""
-    while 'canvass_risks{severity="danger"} 1' not in text:
-        with urllib.request.urlopen(address) as answer:
-            text = answer.read().decode()
-    process.send_signal(signal.SIGINT)
-
-    assert lines[0].startswith("Aeron 1.52.2 (members 0, 1); revision 1.50 of the spec")
-    assert lines[1].startswith("note: Election 1: member 0 won term 0")
-    assert lines[2].startswith("danger: ")
-    assert "127.0.0.1" in address
-    assert process.wait() == 130

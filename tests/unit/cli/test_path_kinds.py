@@ -119,7 +119,7 @@ def test_what_is_no_log_is_refused_with_the_command_that_is_meant(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [("explain",), ("watch", "--once")])
+@pytest.mark.parametrize("words", [("explain",), ("explain", "--follow")])
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from canvass.cli.follow import ExitOn, Follower, reasons_to_exit, verdict_of
 from canvass.cli.options import Output, Page, Settings, need_run_or_logs, read_settings
 from canvass.cli.output import (
+    EXIT_UNEXPECTED,
     CommandError,
     Format,
     complain,
@@ -64,24 +66,41 @@ def explain(
     no_infer: Annotated[
         bool, typer.Option("--no-infer", help="Infer no states between the lines of the logs.")
     ] = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Explain the logs again when they grow; print what is new."),
+    ] = False,
+    exit_on: Annotated[
+        ExitOn,
+        typer.Option(
+            metavar="WHAT",
+            help="What makes the exit code 1, and ends --follow: divergence; danger: a divergence"
+            " or a danger; stuck: any of these, or a stuck member.",
+        ),
+    ] = ExitOn.NEVER,
     output: Output = Format.HUMAN,
     html: Page = None,
 ) -> None:
     """Explain what happened in a cluster: leaders, elections, stuck members, risks.
 
     Each sentence names the lines that show it, as FILE:LINE. Times are those of the logs.
-    Exit code 0: explained. 2: the logs or the run cannot be read.
+    Exit code 0: explained. 1: an event that --exit-on names. 2: the logs or the run cannot be read.
 
     canvass explain LOGDIR
 
     canvass explain LOGDIR --election 3 --set aeron.cluster.election.timeout=1s
 
-    canvass explain LOGDIR --format json | jq .leaderships
+    canvass explain LOGDIR --follow --exit-on danger
     """
     from canvass.explanation.explanation import explain as explain_timeline
 
     need_run_or_logs(source)
     settings = read_settings(setting)
+    if follow:
+        if html is not None or output is not Format.HUMAN or {election, member} != {None}:
+            options = "--format, --html, --election and --member"
+            raise CommandError(f"--follow prints what is new, line by line: leave out {options}")
+        raise typer.Exit(_follow(source, settings, exit_on))
     timeline, states, why = read_timeline(source, infer=not no_infer)
     if why and not no_infer:
         complain(why if states is not None else f"no states are inferred: {why}")
@@ -96,6 +115,26 @@ def explain(
 
         write_file(html, to_html(found, source.absolute().name))
     emit(output, found, lambda: _show_part(found, election, member, source))
+    if exit_on is not ExitOn.NEVER and _is_reason(source, found, exit_on):
+        raise typer.Exit(EXIT_UNEXPECTED)
+
+
+def _follow(source: Path, settings: dict[str, int], exit_on: ExitOn) -> int:
+    from canvass.cli.options import need_log_folder
+    from canvass.explanation.changes import Changes
+
+    need_log_folder(source)
+    return Follower(source, settings, exit_on, Changes(), show).follow()
+
+
+def _is_reason(source: Path, found: Explanation, exit_on: ExitOn) -> bool:
+    """Whether an event of an explanation is one that ``--exit-on`` names; stderr has each."""
+    from canvass.explanation.changes import Changes
+
+    reasons = list(reasons_to_exit(list(Changes().of(found)), verdict_of([source]), exit_on))
+    for reason in reasons:
+        complain(reason)
+    return bool(reasons)
 
 
 def read_timeline(source: Path, *, infer: bool) -> tuple[Timeline, States | None, str]:
@@ -244,10 +283,8 @@ def _show_stuck(console: Console, found: Explanation, member: int | None) -> Non
         who = "No member was" if member is None else f"Member {member} was not"
         console.print(f"  {who} in an election for longer than its timeouts.")
     for one in stuck[-_ROWS:] if member is None else stuck:
-        shown = one.sentences if member is not None else one.sentences[:3]
+        shown = one.said if member is not None else one.said[:4]
         console.print(f"  {shown[0]}")
-        if one.guard:
-            console.print(f"      {one.waits_for}")
         _sentences(console, shown[1:], "      ")
     if member is None:
         _more(console, len(stuck) - _ROWS, "earlier case", "; --member M shows each")

@@ -35,7 +35,6 @@ COMMAND_MODULES = {
     "import": "canvass.cli.import_",
     "verify": "canvass.cli.verify",
     "explain": "canvass.cli.explain",
-    "watch": "canvass.cli.watch",
     "disks": "canvass.cli.disks",
     "trace": "canvass.cli.trace",
     "browse": "canvass.cli.browse",

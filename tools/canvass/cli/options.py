@@ -255,7 +255,7 @@ def need_logs(paths: Iterable[Path]) -> None:
 
 
 def need_log_folder(path: Path) -> None:
-    """Check that a path can be the folder with the event logs of one cluster.
+    """Check that a path can be a folder of event logs of one cluster, or one log.
 
     Raises
     ------
@@ -264,12 +264,10 @@ def need_log_folder(path: Path) -> None:
     """
     _refuse(
         [path],
-        _NO_LOG | {PathKind.LOG_FILE, PathKind.FILE},
-        "canvass watch",
+        _NO_LOG,
+        "canvass explain --follow",
         RUN_FILE=PathKind.RUN_FILE.value.replace("{command}", "canvass verify"),
         LOG_FOLDERS=_ONE_OF,
-        LOG_FILE="a file: name the folder of the members' logs, `{command} {folder}`",
-        FILE="a file: name the folder of the members' logs",
     )
 
 

@@ -1,0 +1,224 @@
+"""``canvass explain --follow``: explain logs again when they have grown, and print what is new."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from canvass.cli.output import EXIT_UNEXPECTED, complain, result_console
+from canvass.traces.aeron_log.errors import AeronLogError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from canvass.explanation.changes import Change, Changes
+    from canvass.explanation.explanation import Explanation
+    from canvass.explanation.timeline import Timeline
+
+TICK_S: Final = 1.0
+"""How often files are looked at."""
+_SHARE: Final = 4
+"""The least time between two readings, as a multiple of the time that the last one took."""
+
+
+class ExitOn(str, Enum):
+    """Events that end the command with exit code 1."""
+
+    NEVER = "never"
+    DIVERGENCE = "divergence"
+    """The logs diverge from the spec: they are imported and checked each time."""
+    DANGER = "danger"
+    """A divergence or a danger."""
+    STUCK = "stuck"
+    """A divergence, a danger, or a member that is stuck where its log ends."""
+
+
+def reasons_to_exit(
+    changes: list[Change], verdict: tuple[str, str], exit_on: ExitOn
+) -> Iterator[str]:
+    """Give what ends the command, each as one line."""
+    for one in changes:
+        is_danger = one.severity == "danger" and exit_on in (ExitOn.DANGER, ExitOn.STUCK)
+        is_stuck = one.kind == "stuck" and one.severity == "warning" and exit_on is ExitOn.STUCK
+        if is_danger or is_stuck:
+            yield str(one)
+    if exit_on is not ExitOn.NEVER and verdict[0] == "DIVERGES":
+        yield said_of(verdict)
+
+
+def said_of(verdict: tuple[str, str]) -> str:
+    """A verdict with its reason, as one line."""
+    return f"verdict: {verdict[0] or 'not checked'}" + (f": {verdict[1]}" if verdict[1] else "")
+
+
+def verdict_of(paths: list[Path], *, is_whole: bool = True) -> tuple[str, str]:
+    """Import logs and check the run.
+
+    Parameters
+    ----------
+    paths
+        A run folder, or logs as for `canvass.traces.alignment.importer.import_logs`.
+    is_whole
+        Whether the logs have all lines. A line that cannot be explained proves nothing else.
+
+    Returns
+    -------
+    tuple
+        The verdict, empty if the logs cannot be imported; and where they diverge, or why they were
+        not checked.
+    """
+    from canvass.traces.alignment.importer import ImportFault, import_logs
+    from canvass.traces.run import RUN_FILE
+
+    if (paths[0] / RUN_FILE).is_file():
+        return _checked(paths[0])
+    with tempfile.TemporaryDirectory(prefix="canvass-follow-") as name:
+        run = Path(name) / "logs"
+        try:
+            wrong = import_logs(paths, run).contradiction
+        except (AeronLogError, ImportFault) as error:
+            return "", str(error)
+        verdict, why = _checked(run)
+    if wrong is not None and verdict != "DIVERGES":
+        return "DIVERGES" if is_whole else "INCOMPLETE", f"{wrong.reason} [{wrong}]"
+    return "INCOMPLETE" if verdict == "CONFORMS" and not is_whole else verdict, why
+
+
+def _checked(run: Path) -> tuple[str, str]:
+    """The verdict of a run, and where it diverges, with the line of the log."""
+    from canvass.conformance.check import check_units, make_lookup
+    from canvass.conformance.report import log_lines_of
+    from canvass.conformance.run_timing import TimingOptions
+
+    [one] = check_units([run], make_lookup([], None), timing=TimingOptions(asks=False)).runs
+    if not one.divergences:
+        return one.verdict.value, one.reason
+    first = one.divergences[0]
+    log = log_lines_of(one, first.member, first.step)
+    where = "" if log is None else f" [{log.first}]"
+    return one.verdict.value, f"member {first.member}: {first.name}: {first.text}{where}"
+
+
+@dataclass(slots=True)
+class Follower:
+    """Reads the logs of a folder again and again.
+
+    Parameters
+    ----------
+    source
+        The folder of the logs, or one log.
+    settings
+        Timeouts, as for `canvass.explanation.explanation.explain`.
+    show
+        Prints the first explanation as a whole.
+    """
+
+    source: Path
+    settings: dict[str, int]
+    exit_on: ExitOn
+    changes: Changes
+    show: Callable[[Console, Explanation], object]
+    console: Console = field(default_factory=result_console)
+    _complained: set[str] = field(default_factory=set)
+    _verdict: str = ""
+    _has_shown: bool = False
+
+    def follow(self) -> int:
+        """Explain the logs whenever they have changed, until an event ends the command."""
+        seen: object = None
+        while True:
+            begun, now = time.monotonic(), self._size()
+            if now != seen:
+                seen = now
+                if self.look():
+                    return EXIT_UNEXPECTED
+            time.sleep(max(TICK_S, _SHARE * (time.monotonic() - begun)))
+
+    def look(self) -> bool:
+        """Explain the logs as they are; say whether an event ends the command.
+
+        Raises
+        ------
+        AeronLogError
+            If no log can be read.
+        """
+        from canvass.explanation.explanation import explain
+
+        timeline, left_out = self._read()
+        self._name(left_out)
+        if not timeline.members:
+            return False
+        found = explain(timeline, None, self.settings)
+        new = list(self.changes.of(found))
+        if not self._has_shown:
+            self.show(self.console, found)
+        for change in new if self._has_shown else ():
+            self.say(str(change))
+        self._has_shown = True
+        verdict = ("", "")
+        if self.exit_on is not ExitOn.NEVER:
+            verdict = self._check(left_out)
+        reasons = list(reasons_to_exit(new, verdict, self.exit_on))
+        for reason in reasons:
+            complain(reason)
+        return bool(reasons)
+
+    def say(self, line: str) -> None:
+        """Print a line, for readers of a pipe at once."""
+        self.console.print(line)
+        self.console.file.flush()
+
+    def _read(self) -> tuple[Timeline, list[AeronLogError]]:
+        """Read the logs. While a file is rolled, copied or packed, it may not be readable: errors
+        count if a second reading has them, too.
+        """
+        from canvass.explanation.reading import read_growing
+
+        try:
+            timeline, left_out = read_growing(self.source)
+        except (AeronLogError, OSError):
+            left_out = None
+        if left_out == []:
+            return timeline, []
+        time.sleep(TICK_S)
+        return read_growing(self.source)
+
+    def _name(self, left_out: list[AeronLogError]) -> None:
+        """Say once which files are not read, and that one is read again."""
+        now = {str(error) for error in left_out}
+        for text in sorted(now - self._complained):
+            self.say(f"warning: not read: {text}")
+        for text in sorted(self._complained - now):
+            self.say(f"note: read again; lines may be missing: {text}")
+        self._complained = now
+
+    def _check(self, left_out: list[AeronLogError]) -> tuple[str, str]:
+        bad = {Path(error.file) for error in left_out}
+        paths = [self.source]
+        if bad:
+            from canvass.traces.aeron_log.source import is_log_name
+
+            every = sorted(self.source.iterdir())
+            paths = [path for path in every if path not in bad and is_log_name(path.name)]
+        verdict = verdict_of(paths, is_whole=not bad)
+        if self._verdict != (said := verdict[0] or verdict[1]):
+            self.say(said_of(verdict))
+            self._verdict = said
+        return verdict
+
+    def _size(self) -> list[tuple[str, int, int, int]]:
+        """Everything that changes when logs are written, rolled, truncated or replaced."""
+        is_folder = self.source.is_dir()
+        found = []
+        for path in sorted(self.source.iterdir()) if is_folder else [self.source]:
+            try:
+                status = path.stat()
+            except OSError:  # Removed just now, or a link to nothing.
+                continue
+            found.append((path.name, status.st_size, status.st_mtime_ns, status.st_ino))
+        return found
