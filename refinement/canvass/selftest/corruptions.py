@@ -85,6 +85,10 @@ class RecordedRun:
         """Tell whether a member received a message that the step sent."""
         return any(send.id in self.receivers for send in event.sends)
 
+    def sends_after(self, member: int, step: int) -> bool:
+        """Tell whether a later step of the member sends: the stream did not end before."""
+        return any(event.sends for event in self.streams[member][step + 1 :])
+
     def with_stream(self, member: int, events: Sequence[Event]) -> Lines:
         """Give the lines of the run with these events of ``member``, whose steps are renumbered."""
         lines = {j: list(own) for j, own in self.lines.items()}
@@ -215,15 +219,14 @@ def event_dropped_unseen(good: RecordedRun, rng: random.Random) -> Result:
     events = list(good.streams[member])
     if step == len(events) - 1:
         return None
-    following = events[step + 1]
-    if good.is_received(event):
-        classes, place = frozenset({CAUSALITY}), -1
-    elif good.allows(member, good.state_after(member, step - 1), following):
-        return Legal()
-    else:
-        classes, place = WRONG_STEP, step
+    legal = good.allows(member, good.state_after(member, step - 1), events[step + 1])
     lines = good.with_stream(member, events[:step] + events[step + 1 :])
-    return Corrupted(lines, classes=classes, member=member if place >= 0 else -1, step=place)
+    if good.is_received(event) and good.sends_after(member, step):
+        return Corrupted(lines, classes=frozenset({CAUSALITY}))
+    if not legal:
+        return Corrupted(lines, classes=WRONG_STEP, member=member, step=step)
+    # No later number is left, so the stream seems to end before the message was sent.
+    return Corrupted(lines, Verdict.INCOMPLETE) if good.is_received(event) else Legal()
 
 
 def events_swapped(good: RecordedRun, rng: random.Random) -> Result:
@@ -329,10 +332,12 @@ def message_from_nowhere(good: RecordedRun, rng: random.Random) -> Result:
     if sent is None:
         return None
     sender = event.input.from_
-    if not any(later.sends for later in good.streams[sender][sent.step + 1 :]):
-        return Legal()  # The sender's stream may have ended before this send.
     kept = tuple(send for send in sent.sends if send.id != event.input.id)
-    lines = good.with_event(sender, sent.step, replace(sent, sends=kept))
+    changed = replace(sent, sends=kept)
+    if not good.sends_after(sender, sent.step):
+        # A later step may have sent it, after the stream's end; this step is wrong all the same.
+        return _wrong_step(good, sender, changed, sent.step - 1)
+    lines = good.with_event(sender, sent.step, changed)
     classes, names = frozenset({CAUSALITY}), frozenset({MESSAGE_CAUSALITY})
     return Corrupted(lines, classes=classes, member=member, step=step, names=names)
 
