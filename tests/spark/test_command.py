@@ -31,7 +31,7 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
     assert code == 1
     assert summary["verdicts"] == {"CONFORMS": 5, "DIVERGES": 1, "INCOMPLETE": 0, "MALFORMED": 0}
     assert summary == json.loads((tmp_path / "first" / "summary.json").read_text())
-    assert "asking the oracle" in captured.err
+    assert "asking TLC" in captured.err
     page = (tmp_path / "first" / "examples" / "1.html").read_text()
     assert "run-2" in page
     assert 'href="examples/1.html"' in (tmp_path / "first" / "report.html").read_text()
@@ -60,5 +60,5 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
     assert "Spark takes longer" in captured.err
     assert "6 runs, 900 events: 5 CONFORMS, 1 DIVERGES" in captured.out
     assert "(known)" in captured.out
-    assert "asking the oracle" not in captured.err
+    assert "asking TLC" not in captured.err
     assert ">known<" in (tmp_path / "second" / "report.html").read_text()

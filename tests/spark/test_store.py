@@ -54,7 +54,7 @@ def test_spark_verifies_a_corpus_in_a_store_from_open_steps_to_tables(tmp_path: 
         )
 
         assert done.returncode == 0, done.stderr
-        assert "asking the oracle" in done.stderr
+        assert "asking TLC" in done.stderr
         expected = dict.fromkeys((f"run-{n}" for n in range(4)), "CONFORMS")
         assert verdicts(place) == sorted(expected.items())
         texts = [done.stdout.encode(), done.stderr.encode(), *contents(place).values()]

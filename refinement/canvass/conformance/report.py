@@ -50,6 +50,7 @@ CLASS_TEXTS: Final = {
 """The meaning of each class for a person."""
 _MAX_FACTS: Final = 3
 _MAX_PATHS: Final = 3
+_SAID: Final = {"active sets": "sets of members that are heard from"}
 _DIGITS: Final = re.compile(r"\d+")
 
 
@@ -171,7 +172,8 @@ def meaning(runs: Sequence[RunVerdict]) -> str:
             sums[0] += choice.shown
             sums[1] += choice.inferred
     parts = [
-        f"{name} {shown + inferred:,}" + (f" ({inferred:,} inferred)" if inferred else "")
+        f"{_SAID.get(name, name)} {shown + inferred:,}"
+        + (f" ({f'{inferred:,}' if shown else 'all'} inferred)" if inferred else "")
         for name, (shown, inferred) in counts.items()
     ]
     given = ". The spec has no clock; it accepts these inputs as given: "

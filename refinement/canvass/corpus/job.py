@@ -204,7 +204,7 @@ class CorpusJob:
         if not first.count(RowKind.STEP):
             return []
         steps = write_steps(self._work / "steps", first)
-        self._say(f"asking the oracle about {counted(steps.count(RowKind.STEP), 'distinct step')}")
+        self._say(f"asking TLC about {counted(steps.count(RowKind.STEP), 'distinct step')}")
         folder = self._work / "ask"
         write_tasks(folder, ())
         tasks = min(self._oracles, len(steps.results))

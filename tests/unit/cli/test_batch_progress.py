@@ -37,6 +37,6 @@ def test_each_stage_of_a_job_is_shown_with_how_far_it_is(
 
     assert run([*words, "--cache", str(tmp_path / "cache")]) == 0
 
-    assert details["checking 2 units"].startswith("0 of 0 tasks, 0 events, ")
+    assert details["checking 2 units"] == "0 tasks at work, no event checked yet"
     done = "2 of 2 tasks, 80 events, 40 events/s, 0 runs diverge so far"
     assert details["writing the tables"] == done

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import pytest
+import msgspec
 
-from canvass.cli.counterexample import counterexample
+from canvass.cli.counterexample import counterexample, started
 from canvass.tlc import Outcome, TraceState, Violation
 
 
@@ -21,21 +22,68 @@ def shown(root: Path, *states: TraceState, loop: int | None = None, name: str = 
 
 MEMBERS = r"""
 /\ member = ( 0 :> [state |-> "A", peers |-> <<1, 0, 0>>] @@
-  1 :> [state |-> "A", peers |-> <<1, 0, 0>>] @@
-  2 :> [state |-> "A", peers |-> <<0, 0, 1>>] )
+  1 :> [state |-> "A", peers |-> <<1, 0, 0>>] )
 /\ log = <<>>
 """.strip()
 
 
-def test_members_with_nearly_equal_initial_states_are_shown_by_the_difference(
-    tmp_path: Path,
-) -> None:
-    assert shown(tmp_path, state(1, None, MEMBERS))[1:-1] == [
-        "   1  initial state",
-        '      member[0], member[1] = [peers |-> <<1, 0, 0>>, state |-> "A"]',
-        "      member[2] = member[0], but peers[1]: 1 -> 0, peers[3]: 0 -> 1",
-        "      log = <<>>",
+def of_cluster(number: int, action: str | None, *states: str, log: int = 0) -> TraceState:
+    """A state in which all members are as after their first start, but for the election state."""
+    trees = [
+        {**msgspec.to_builtins(started(3, i)), "electionState": state}
+        for i, state in enumerate(states)
     ]
+    text = " @@ ".join(f"{i} :> {tla_text(tree)}" for i, tree in enumerate(trees))
+    nobody = "(0 :> <<>> @@ 1 :> <<>> @@ 2 :> <<>>)"
+    channel = f"(0 :> {nobody} @@ 1 :> {nobody} @@ 2 :> {nobody})"
+    logs = f"(0 :> <<{', '.join('0' * log)}>> @@ 1 :> <<>> @@ 2 :> <<>>)"
+    text = f"/\\ member = ({text})\n/\\ channel = {channel}\n/\\ log = {logs}\n"
+    return TraceState(number, action, None, None, text)
+
+
+def tla_text(value: Any) -> str:
+    if isinstance(value, dict) and set(value) <= {"0", "1", "2"}:
+        return f"({' @@ '.join(f'{key} :> {tla_text(one)}' for key, one in value.items())})"
+    if isinstance(value, dict):
+        return f"[{', '.join(f'{key} |-> {tla_text(one)}' for key, one in value.items())}]"
+    if isinstance(value, list):
+        return f"<<{', '.join(map(tla_text, value))}>>"
+    return str(value).upper() if isinstance(value, bool) else msgspec.json.encode(value).decode()
+
+
+def test_a_cluster_begins_with_the_differences_from_its_first_start(tmp_path: Path) -> None:
+    begun = shown(tmp_path, of_cluster(1, None, "CANVASS", "CANVASS", "CANVASS"))
+    later = shown(tmp_path, of_cluster(1, None, "NOMINATE", "CANVASS", "NOMINATE", log=2))
+
+    assert begun[2:-1] == ["      all members in CANVASS, empty logs"]
+    assert later[2:-1] == [
+        "      all members in CANVASS, empty logs, but",
+        "      member 0: electionState NOMINATE, log [0, 0]",
+        "      member 2: electionState NOMINATE",
+    ]
+
+
+def test_a_step_has_at_most_eight_lines_the_election_first(tmp_path: Path) -> None:
+    before = "n = [" + ", ".join(f"f{k} |-> 0" for k in range(20)) + ', electionState |-> "A"]'
+    after = before.replace("> 0", "> 1").replace('"A"', '"B"')
+    lines = shown(tmp_path, state(1, None, before), state(2, "Go", after))
+    at = lines.index("   2  Go")
+
+    assert lines[at + 1] == "      n.electionState: A -> B"
+    assert lines[at + 8] == "      … and 14 more"
+    assert lines[at + 9 :] == [
+        "violated: P",
+        "each state whole: --export FILE.json, then canvass browse FILE.json",
+    ]
+
+
+def test_equal_changes_of_several_places_are_one(tmp_path: Path) -> None:
+    message = '<<[type |-> "Vote", vote |-> TRUE]>>'
+    before = "n = (0 :> [a |-> 1] @@ 1 :> [a |-> 1])\n/\\ q = (0 :> <<>> @@ 1 :> <<>>)"
+    after = f"n = (0 :> [a |-> 2] @@ 1 :> [a |-> 2])\n/\\ q = (0 :> {message} @@ 1 :> {message})"
+    lines = shown(tmp_path, state(1, None, f"/\\ {before}"), state(2, "Go", f"/\\ {after}"))
+
+    assert lines[-3:-1] == ["      n[0], [1].a: 1 -> 2", "      q[0], [1]: + Vote(vote true)"]
 
 
 def test_the_arguments_of_an_action_are_shown_if_tlc_prints_them(tmp_path: Path) -> None:
@@ -76,13 +124,15 @@ def test_states_that_cannot_be_listed_are_shown_as_tlc_printed_them(tmp_path: Pa
     assert found.document().steps[1].text == infinite
 
 
-@pytest.mark.parametrize("width", [40, 400])
-def test_long_values_are_folded_and_lose_nothing(tmp_path: Path, width: int) -> None:
-    items = ", ".join(str(number) for number in range(width))
-    lines = shown(tmp_path, state(1, None, f"/\\ log = <<{items}>>"))[2:-1]
+def test_long_values_are_folded_and_the_rest_is_named(tmp_path: Path) -> None:
+    items = ", ".join(str(number) for number in range(40))
+    long = ", ".join(str(number) for number in range(400))
+    whole = shown(tmp_path, state(1, None, f"/\\ log = <<{items}>>"))[2:-1]
+    cut = shown(tmp_path, state(1, None, f"/\\ log = <<{long}>>"))[2:-1]
 
-    assert all(len(line) <= 100 for line in lines)
-    assert " ".join(line.strip() for line in lines) == f"log = <<{items}>>"
+    assert " ".join(line.strip() for line in whole) == f"log = <<{items}>>"
+    assert all(len(line) <= 100 for line in cut)
+    assert (len(cut), cut[7].strip(), cut[8]) == (9, "…", "violated: P")
 
 
 def test_the_whole_message_of_a_failed_assertion_is_shown(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_verify_tells_runs_events_and_an_estimate() -> None:
 
     assert begun == "0 of 4 runs and files, 0 events"
     assert some == "1 of 4 runs and files, 5,000 events, about 1 min 0 s left"
-    assert asking == "1 of 4 runs and files, 5,000 events, asking TLC about 741 distinct steps"
+    assert asking == "asking TLC about 741 steps, each of which is asked about once"
     assert far.words(30.0) == "4 of 4 runs and files, 20,000 events"
 
 

@@ -35,7 +35,7 @@ def test_a_run_with_true_times_is_said_to_conform_with_some_timing(
 
     shown = capsys.readouterr().out
     assert "CONFORMS: revision 1.50 of the spec allows every step. The spec has no clock" in shown
-    assert "timeouts 11, elections begun 4, active sets" in shown
+    assert "timeouts 11, elections begun 4, sets of members that are heard from" in shown
     assert "timing warning" not in shown
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from canvass.cli.output import CommandError, json_text
 from canvass.corpus.engine import EngineName, choose_engine
 from canvass.traces.counts import counted
+from canvass.version import VERSION
 
 if TYPE_CHECKING:
     from canvass.cli.output import Stages
@@ -131,7 +132,6 @@ def verify_due(
         The summary, and the id of the verification; empty if no unit was due.
     """
     from datetime import UTC, datetime
-    from importlib.metadata import version
 
     from canvass.conformance.step_lookup import spec_digest
     from canvass.corpus.history import checker_version, make_stamp
@@ -144,7 +144,7 @@ def verify_due(
     progress.stage(_causes(inputs.causes()))
     if not due:
         corpora = [str(corpus) for corpus in request.corpora]
-        summary = _with_earlier(empty_summary(version("canvass"), corpora), inputs)
+        summary = _with_earlier(empty_summary(VERSION, corpora), inputs)
         if report is not None:
             make_results_folder(report.out)
             report.write(summary)
@@ -215,6 +215,8 @@ def _list_units(request: Request) -> list[Unit]:
 
 def progress_text(far: JobProgress, seconds: float) -> str:
     """Return the progress of a verification in words: tasks, events, rate, divergences."""
+    if not far.events and not far.importing:
+        return f"{counted(far.tasks, 'task')} at work, no event checked yet"
     parts = [f"{far.done:,} of {counted(far.tasks, 'task')}", counted(far.events, "event")]
     parts.append(f"{far.events / max(seconds, 0.001):,.0f} events/s")
     parts.append(f"{counted(far.diverging, 'run diverges', 'runs diverge')} so far")
@@ -225,8 +227,6 @@ def progress_text(far: JobProgress, seconds: float) -> str:
 def _verify_units(
     request: Request, units: list[Unit], out: Place, engines: Engines, progress: Stages
 ) -> Summary:
-    from importlib.metadata import version
-
     from canvass.corpus.job import CorpusJob
     from canvass.corpus.summary import summarise
     from canvass.corpus.task_checker import TaskChecker
@@ -251,7 +251,7 @@ def _verify_units(
     job.run(units)
     summary = summarise(
         job,
-        version=version("canvass"),
+        version=VERSION,
         corpora=[str(corpus) for corpus in request.corpora],
         tasks=request.partitions,
         seconds=time.monotonic() - started,

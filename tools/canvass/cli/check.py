@@ -94,11 +94,16 @@ def show_result(run: ModelRun, width: int) -> None:
     result, comparison = run.result, run.comparison
     mark, style = _MARK[comparison.standing]
     found = result.outcome.value + (f": {result.violated}" if result.violated else "")
-    counts = [] if result.distinct is None else [f"{result.distinct:,} distinct states"]
-    if run.entry.mode is Mode.SIMULATE and result.generated is not None:
-        counts = [f"{result.generated:,} states"]
-    if result.depth is not None and run.entry.mode is Mode.CHECK:
-        counts.append(f"depth {result.depth}")
+    counts: list[str] = []
+    if not result.outcome.is_violation:  # Where TLC stops at a violation depends on its threads.
+        simulated = run.entry.mode is Mode.SIMULATE
+        number, what = (
+            (result.generated, "states") if simulated else (result.distinct, "distinct states")
+        )
+        if number is not None:
+            counts.append(f"{'' if result.ok else 'at least '}{number:,} {what}")
+        if result.depth is not None and not simulated:
+            counts.append(f"depth {result.depth}")
     parts = [f"{run.entry.name:<{width}}", found, ", ".join([*counts, f"{result.seconds:.1f} s"])]
     if comparison.standing is Standing.AS_EXPECTED:
         parts.append("as expected")

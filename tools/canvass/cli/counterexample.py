@@ -9,23 +9,31 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from canvass.cli.output import CommandError, complain, json_text, write_file
 from canvass.cluster.messages import NULL_VALUE
-from canvass.lanes.of_counterexample import Tree, cluster_diagram, state_part, value_text
+from canvass.graph.values import tree_of
+from canvass.lanes.of_counterexample import (
+    Tree,
+    cluster_diagram,
+    field_changes,
+    is_cluster,
+    state_part,
+    value_text,
+)
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
 from canvass.spec.files import find_definition
 from canvass.tlc import (
-    Function,
     Record,
     TraceState,
-    Value,
     ValueSyntaxError,
     Violation,
     format_value,
@@ -35,7 +43,6 @@ from canvass.tlc.changes import (
     ChangeRecord,
     CounterexampleDocument,
     StepRecord,
-    changes,
     claim_of,
     state_changes,
 )
@@ -44,9 +51,11 @@ from canvass.tlc.convert import to_itf_value
 _JSON: Final = ".json"
 _ITF: Final = ".itf.json"
 
-_WIDTH: Final = 100
-_NEARLY: Final = 12
-"""Maximum number of differences by which an initial value is shown; a member has more fields."""
+_MOST_LINES: Final = 8
+"""Lines of a step for a person; ``--export`` writes all of its state."""
+_FIRST_FIELDS: Final = (".electionState", ".role")
+_FIRST_NAMED: Final = ("electionState", "role", "log")
+_FIRST_VARIABLES: Final = {"hist": 1, "log": 2, "channel": 3}
 _PLACES: Final = (("member", 1, ""), ("channel", 2, " -> "))
 """Variables whose arguments name the acting member or channel.
 
@@ -120,12 +129,16 @@ class Counterexample:
         violation = self.violation
         return claim_of(violation.outcome.value, violation.name, violation.message)
 
-    def lines(self) -> Iterator[str]:
-        """Yield the counterexample for a person, without line ends."""
+    def lines(self, width: int = 100) -> Iterator[str]:
+        """Yield the counterexample for a person, without line ends: a step in eight lines."""
         yield f"counterexample of {self.model}: {self.claim} ({self.violation.outcome.value})"
+        cut = False
         for step in self.steps:
             yield f"{step.state.number:>4}  {step.title:<24} {step.acting}".rstrip()
-            yield from _details(step)
+            details = _details(step)
+            shown = _at_most(details, width)
+            cut |= shown[-1].lstrip().startswith("…")
+            yield from shown
         yield from (f"      {line}" for line in self.continuation())
         # The positions in the specification, which TLC gives of an error but not of a property.
         rest = self.violation.message.partition("\n\n")[2]
@@ -134,6 +147,8 @@ class Counterexample:
             what = "violated" if self.violation.outcome.is_violation else "evaluated"
             yield f"{what}: {self.violation.name}" + (f"  ({self.place})" if self.place else "")
             yield from (f"  {line}".rstrip() for line in self.explanation)
+        if cut:
+            yield "each state whole: --export FILE.json, then canvass browse FILE.json"
 
     def continuation(self) -> Iterator[str]:
         """Give the line that ends an infinite behaviour."""
@@ -246,49 +261,133 @@ def _steps(states: Sequence[TraceState]) -> tuple[Step, ...]:
     return tuple(Step(state, changed) for state, changed in zip(states, since, strict=True))
 
 
-def _details(step: Step) -> Iterator[str]:
+def _details(step: Step) -> list[str]:
+    """Say what a step changes, or how the behaviour begins: one text for each difference."""
     if step.changes is not None:
-        for change in step.changes:
-            yield from _wrapped(str(change))
-        if not step.changes:
-            yield from _wrapped("nothing changes")
-        return
+        return _folded(step.changes) or ["nothing changes"]
     try:
         values = step.state.values
+        tree = {name: tree_of(value) for name, value in values.items()}
     except ValueSyntaxError:
-        for line in step.state.text.splitlines():
-            yield from _wrapped(line)
-        return
-    for name, value in values.items():
-        yield from _initial(name, value)
+        return step.state.text.splitlines()
+    return _since_first_start(tree) or [
+        f"{name} = {format_value(value)}" for name, value in values.items()
+    ]
 
 
-def _initial(name: str, value: Value) -> Iterator[str]:
-    """Write the initial value of a variable.
+def _since_first_start(state: Tree) -> list[str]:
+    """Describe a state by its differences from the first start of all members, the spec's `Begin`.
 
-    A function is written by argument, with equal values together, because most members begin in the
-    same state. A record with few differences from the first one is written as the differences.
+    Empty if it is not the state of a cluster.
     """
-    if not isinstance(value, Function):
-        yield from _wrapped(f"{name} = {format_value(value)}")
-        return
-    places: dict[Value, list[str]] = {}
-    for argument, part in value.pairs:
-        places.setdefault(part, []).append(f"{name}[{format_value(argument)}]")
-    model, (place, *_) = next(iter(places.items()))
-    for part, names in places.items():
-        differences = list(changes(model, part, ("",)))
-        if not isinstance(model, Record) or not 0 < len(differences) <= _NEARLY:
-            yield from _wrapped(f"{', '.join(names)} = {format_value(part)}")
+    if not is_cluster(state):
+        return []
+    count = len(state["member"])
+    fresh = {str(i): started(count, i) for i in range(count)}
+    if any(fresh.get(i, {}).keys() != one.keys() for i, one in state["member"].items()):
+        return []
+    found: dict[tuple[str, ...], list[str]] = {}
+    for i, member in state["member"].items():
+        found_now = {path: now for path, _, now in field_changes(fresh[i], member)}
+        if log := state_part(state, "log", i):
+            found_now["log"] = value_text(log)
+        first = [name for name in _FIRST_NAMED if name in found_now]
+        differs = [f"{name} {found_now[name]}" for name in dict.fromkeys((*first, *found_now))]
+        if differs:
+            found.setdefault(tuple(differs), []).append(i)
+    parts = [f"{_of_members(named)}: {', '.join(how)}" for how, named in found.items()]
+    parts += [
+        f"{name}: {value_text(value)}" for name, value in (state.get("hist") or {}).items() if value
+    ]
+    parts += [
+        f"under way from member {i} to member {j}: {', '.join(map(_message_text, queue))}"
+        for i, queues in state["channel"].items()
+        for j, queue in queues.items()
+        if queue
+    ]
+    where = fresh["0"]["electionState"]
+    return [f"all members in {where}, empty logs" + (", but" if parts else ""), *parts]
+
+
+def _of_members(names: Sequence[str]) -> str:
+    return f"member {names[0]}" if len(names) == 1 else f"members {', '.join(names)}"
+
+
+@cache
+def started(count: int, i: int) -> Tree:
+    """A member after its first start with an empty disk, as a tree like that of a TLA+ state."""
+    from canvass.cluster.core import step
+    from canvass.cluster.member import Input, new_member
+    from canvass.cluster.rules import Rules
+
+    outcome = step(Rules(count), i, new_member(count), "Restart", Input())
+    assert outcome is not None
+    tree: Tree = msgspec.to_builtins(outcome.next)
+    named = {str(j): one for j, one in enumerate(tree["members"])}
+    return {**tree, "members": named, "recordingLog": list(tree["recordingLog"])}
+
+
+def _folded(changed: Sequence[Change]) -> list[str]:
+    """Write changes, those that a reader looks for first, and equal ones of several places once."""
+    places: dict[tuple[object, ...], list[Change]] = {}
+    for change in sorted(changed, key=_rank):
+        index = max((k for k, part in enumerate(change.path) if part[0] == "["), default=None)
+        if index is None:
+            places[change.path] = [change]
         else:
-            but = ", ".join(str(one).removeprefix(".") for one in differences)
-            yield from _wrapped(f"{', '.join(names)} = {place}, but {but}")
+            path = (*change.path[:index], *change.path[index + 1 :])
+            key = (path, index, change.kind, str(change.before), str(change.after))
+            places.setdefault(key, []).append(change)
+    return [_change_text(equal) for equal in places.values()]
 
 
-def _wrapped(text: str) -> list[str]:
+def _rank(change: Change) -> int:
+    """Order changes: elections and roles, history and logs, messages, the rest."""
+    if change.path[-1] in _FIRST_FIELDS:
+        return 0
+    return _FIRST_VARIABLES.get(change.path[0], len(_FIRST_VARIABLES) + 1)
+
+
+def _change_text(equal: Sequence[Change]) -> str:
+    first = equal[0]
+    text = str(first)
+    for value in (first.before, first.after):
+        if isinstance(value, Record) and "type" in value:
+            text = text.replace(format_value(value), _message_text(tree_of(value)))
+    if len(equal) == 1:
+        return text
+    index = next(k for k, part in enumerate(first.path) if part != equal[1].path[k])
+    indices = ", ".join(one.path[index] for one in equal)
+    here, there = ("".join(first.path[:k]) for k in (index, index + 1))
+    return here + indices + text.removeprefix(there)
+
+
+def _message_text(content: object) -> str:
+    """Write a message: its type, then its fields."""
+    if not isinstance(content, dict) or "type" not in content:
+        return value_text(content)
+    fields = (f"{name} {value_text(one)}" for name, one in content.items() if name != "type")
+    return f"{content['type']}({', '.join(fields)})"
+
+
+def _at_most(texts: Sequence[str], width: int) -> list[str]:
+    """Break texts into lines of a width, `_MOST_LINES` at most; the last one says what is left."""
+    wrapped = [_wrapped(text, width) for text in texts]
+    if sum(map(len, wrapped)) <= _MOST_LINES:
+        return [line for lines in wrapped for line in lines]
+    lines: list[str] = []
+    for number, one in enumerate(wrapped):
+        if len(lines) + len(one) >= _MOST_LINES and lines:
+            left = len(wrapped) - number
+            return [*lines, *_wrapped(f"… and {left} more", width)]
+        lines += one
+    return [*lines[: _MOST_LINES - 1], *_wrapped("…", width)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(
         text,
-        _WIDTH,
+        width,
         initial_indent=" " * 6,
         subsequent_indent=" " * 10,
         break_long_words=False,
@@ -334,7 +433,7 @@ def show_counterexample(shown: Counterexample, *, diagram: bool) -> None:
         else:
             print_lines(lanes)
             return
-    print("\n".join(shown.lines()))
+    print("\n".join(shown.lines(lane_width())))
 
 
 def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> Iterator[Line]:
@@ -352,8 +451,6 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
     CommandError
         If the states are not states of a cluster.
     """
-    from canvass.graph.values import tree_of
-
     try:
         states = [
             {name: tree_of(value) for name, value in step.state.values.items()}

@@ -326,9 +326,9 @@ class CheckProgress(Stages):
         if event.distinct is not None:
             parts.append(f"{event.distinct:,} distinct")
         if event.queue is not None:
-            parts.append(f"queue {event.queue:,}")
+            parts.append(f"{event.queue:,} of them still to expand")
         if event.depth is not None:
-            parts.append(f"depth {event.depth}")
+            parts.append(f"paths of up to {event.depth} states")
         if event.traces is not None:
             parts.append(f"{event.traces:,} behaviours")
         # TLC's own rate is that of the last minute, and wrong during the first one.

@@ -59,10 +59,10 @@ class VerifyProgress:
 
     def words(self, seconds: float) -> str:
         """Give the progress as text."""
-        parts = [f"{self.done:,} of {self.total:,} runs and files", f"{self.events:,} events"]
         if self.asked:
-            parts.append(f"asking TLC about {self.asked:,} distinct steps")
-        elif 0 < self.done < self.total:
+            return f"asking TLC about {self.asked:,} steps, each of which is asked about once"
+        parts = [f"{self.done:,} of {self.total:,} runs and files", f"{self.events:,} events"]
+        if 0 < self.done < self.total:
             left_s = seconds * (self.total - self.done) / self.done
             parts.append(f"about {_duration(left_s)} left")
         return ", ".join(parts)
