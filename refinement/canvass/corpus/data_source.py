@@ -11,7 +11,6 @@ are imported by the task that reads them.
 Options of events:
 
 * ``path``, also the argument of ``load``;
-* ``where``: a condition on the partitions (`canvass.corpus.selection`);
 * ``run``, ``member``, ``revision``, ``columns``: the wanted values, with commas between them;
 * ``memberCount``: members of each cluster, 3 by default; a run of another size is an error;
 * ``partitions``: the number of Spark's partitions.
@@ -21,7 +20,7 @@ Partitions, files, row groups and streams that the options exclude are not read.
 Lines of logs have the columns ``cluster`` (the folder), ``file``, ``member``, ``part`` (of a rolled
 log, else null), ``line`` (from 1), ``component`` and ``event`` (null if the line has none),
 ``time_ns`` (the host's monotonic clock, null if the line has none), ``text``, and one for each Hive
-partition. Their options are ``path``, ``where``, ``member`` and ``partitions``.
+partition. Their options are ``path``, ``member`` and ``partitions``.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ from canvass.corpus.selection import (
     Selection,
     partition_names,
     partition_values,
-    select_units,
 )
 from canvass.corpus.storage import Place, place_of
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
@@ -158,13 +156,10 @@ class UnitReader(DataSourceReader):
         self._names = list(names)
         self._tasks = whole_number(options, "partitions", 0) or None
         self._selection = Selection.of(options)
-        self._where = options.get("where")
 
     def partitions(self) -> Sequence[InputPartition]:
         """Pack the units that may have wanted rows into partitions."""
         units = list_units([self._path])
-        if self._where is not None:
-            units = select_units(units, self._where)
         tasks = pack(units, tasks=self._tasks, parallelism=2) or [()]
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 

@@ -49,24 +49,6 @@ def test_a_baseline_is_read_before_anything_is_done(
     assert "none" in capsys.readouterr().err
 
 
-def test_the_line_for_spark_submit_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["batch", "submit-command", "--master", "yarn", "--", "my corpus", "--out", "report"]
-
-    code = run(words)
-
-    line = capsys.readouterr().out.strip()
-    assert code == 0
-    assert line.startswith("spark-submit --master yarn")
-    assert line.endswith("batch verify 'my corpus' --out report")
-
-
-def test_a_line_for_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    code = run(["batch", "submit-command", "--master", "yarn"])
-
-    assert code == 2
-    assert "after --" in capsys.readouterr().err
-
-
 def test_a_place_for_the_results_is_needed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

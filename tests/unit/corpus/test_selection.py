@@ -51,13 +51,6 @@ def test_without_a_filter_all_events_come_with_the_value_of_their_partition(lake
     assert list(rows[0]) == [*EVENTS, "date"]
 
 
-def test_units_of_other_partitions_are_not_listed(lake: Path) -> None:
-    rows, units = read(lake, EVENTS, where="date = '2026-11-21'")
-
-    assert units == 1
-    assert len(rows) == 120
-
-
 @pytest.mark.parametrize(
     ("options", "count"),
     [
@@ -65,7 +58,6 @@ def test_units_of_other_partitions_are_not_listed(lake: Path) -> None:
         ({"run": "run-0, run-2,other"}, 160),
         ({"revision": "1.49"}, 0),
         ({"revision": "1.50,hardened"}, 240),
-        ({"run": "run-1", "where": "date = '2026-11-20'"}, 40),
     ],
 )
 def test_only_rows_that_are_wanted_come(lake: Path, options: dict[str, str], count: int) -> None:

@@ -5,7 +5,6 @@ This module parses the command line and prints the results. `canvass.corpus` doe
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from enum import Enum
@@ -62,11 +61,6 @@ def register(app: typer.Typer) -> None:
     app.add_typer(batch, name="batch")
     batch.command("verify")(verify)
     batch.command("watch")(watch)
-    batch.command("pack")(pack)
-    batch.command(
-        "submit-command",
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    )(submit)
 
 
 def verify(
@@ -87,10 +81,6 @@ def verify(
             metavar="TABLES",
             help="Verify what is new or changed, and add the results to tables in this folder.",
         ),
-    ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option(metavar="SQL", help="Only these partitions, such as \"date = '2026-11-20'\"."),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="With --append: verify all units again.")
@@ -135,7 +125,7 @@ def verify(
 
     canvass batch verify CORPUS --out REPORT --master spark://host:7077
 
-    canvass batch verify LAKE --where "date = '2026-11-20'" --append TABLES --fail-on new
+    canvass batch verify LAKE/date=2026-11-20 --append TABLES --fail-on new
 
     canvass batch verify s3://lake/runs --append s3://lake/verdicts
 
@@ -167,7 +157,6 @@ def verify(
         cache=answers,
         oracles=oracles,
         work=None if work is None else place_of(work),
-        where=where,
     )
     for results in filter(None, (out, append, work)):
         _need_outside(place_of(results), request.corpora, "verified")
@@ -323,72 +312,6 @@ def _show_new(summary: Summary, identity: str, output: Format) -> None:
         more = summary.listed_count - 20
         runs = counted(more, "more run does not conform", "more runs do not conform")
         console.print(f"  and {runs}")
-
-
-def pack(
-    out: Annotated[
-        Path, typer.Option("--out", help="A new file; its name ends in .tar.gz.")
-    ] = Path("environment.tar.gz"),
-    python: Annotated[
-        Path | None,
-        typer.Option(help="Path of Python on the executors. Default: this one."),
-    ] = None,
-) -> None:
-    """Pack canvass and its dependencies for executors that have no canvass.
-
-    Executors need the same minor version of Python, at the path --python.
-
-    canvass batch pack --out environment.tar.gz
-    """
-    from canvass.corpus.submit import pack_environment
-
-    count, size = pack_environment(out, python)
-    print(f"{out}: {counted(count, 'package')}, {size / 1e6:,.0f} MB")
-
-
-def submit(
-    context: typer.Context,
-    master: Annotated[str, typer.Option(help="spark://..., yarn, k8s://... or local[N].")],
-    deploy_mode: Annotated[str, typer.Option(help="client or cluster.")] = "client",
-    archive: Annotated[
-        Path | None,
-        typer.Option(help="A packed environment (venv-pack, conda-pack) for the executors."),
-    ] = None,
-    image: Annotated[str | None, typer.Option(help="Container image, for Kubernetes.")] = None,
-    executors: Annotated[int | None, typer.Option(min=1, help="Number of executors.")] = None,
-    executor_memory: Annotated[
-        str | None,
-        typer.Option(
-            help="Memory of each executor. Default: 2g on YARN and Kubernetes, else Spark's 1g."
-        ),
-    ] = None,
-    script: Annotated[
-        str | None,
-        typer.Option(help="Path of canvass/cli/main.py for the driver. Default: this one."),
-    ] = None,
-) -> None:
-    """Print the spark-submit line of a batch verification; run nothing.
-
-    canvass batch submit-command --master yarn --archive env.tar.gz -- CORPUS --out REPORT
-    """
-    from shlex import join
-
-    import canvass.cli.main
-    from canvass.corpus.submit import Submission, submit_command
-
-    if not context.args:
-        raise CommandError("give the arguments of canvass batch verify after --")
-    submission = Submission(
-        master=master,
-        deploy_mode=deploy_mode,
-        archive=archive,
-        image=image,
-        executors=executors,
-        executor_memory=executor_memory,
-        driver_python=sys.executable,
-    )
-    main = canvass.cli.main.__file__ if script is None else script
-    print(join(submit_command(submission, main, context.args)))
 
 
 def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str | None) -> None:

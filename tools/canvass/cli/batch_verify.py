@@ -40,7 +40,6 @@ class Request:
     oracles: int
     work: Place | None = None
     """Folder of the files between stages. Default: in the folder of the results."""
-    where: str | None = None
     """A condition on the partitions of units."""
 
 
@@ -204,13 +203,11 @@ def check_request(request: Request) -> None:
 def _list_units(request: Request) -> list[Unit]:
     from canvass.cli.options import need_runs
     from canvass.corpus.plan import list_units
-    from canvass.corpus.selection import select_units
 
     check_request(request)
     local = [place for place in request.corpora if isinstance(place, Path)]
     need_runs(local, "canvass batch verify", logs=True)
-    units = list_units(request.corpora)
-    return units if request.where is None else select_units(units, request.where)
+    return list_units(request.corpora)
 
 
 def progress_text(far: JobProgress, seconds: float) -> str:
