@@ -27,11 +27,11 @@ DOORS: dict[str, frozenset[str]] = {
     "node/process.py": frozenset({"asyncio", "secrets", "time"}),
     "runner/cluster_run.py": frozenset({"asyncio", "pathlib", "secrets", "time"}),
     "runner/configuration.py": frozenset({"os", "pathlib"}),
-    "runner/control_socket.py": frozenset({"asyncio", "os", "pathlib", "socket", "sys"}),
     "runner/fault_script.py": frozenset({"random"}),
     "runner/load.py": frozenset({"asyncio", "time"}),
     "runner/member_process.py": frozenset({"asyncio", "os", "pathlib", "sys", "time"}),
     "runner/supervisor.py": frozenset({"asyncio", "socket", "sys"}),
+    "runner/typed_commands.py": frozenset({"asyncio", "os", "sys"}),
 }
 """Modules around ``canvass.cluster`` that are doors to the outside, with what each may import."""
 SEEDED = ("simulation/", "archive/memory.py")

@@ -16,9 +16,6 @@ from canvass.log.entries import SessionMessageHeader
 from canvass.services.applications import ALL_SERVICES, REQUEST, WINDOW, address_of, read_address
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
-    AdminRequest,
-    AdminRequestType,
-    AdminResponse,
     Challenge,
     ChallengeResponse,
     ClientMessage,
@@ -109,9 +106,6 @@ class ClusterClient:
         """The payload of each request, and the time at which it is offered again."""
         self.answers: OrderedDict[int, bytes] = OrderedDict()
         """The answers by the number of the request. The caller removes them."""
-        self._admin_correlation_id = 0
-        self.admin_responses: OrderedDict[int, AdminResponse] = OrderedDict()
-        """The responses by correlation id. The caller removes them."""
 
     @property
     def unanswered_count(self) -> int:
@@ -132,21 +126,6 @@ class ClusterClient:
         self._unanswered[self._number] = payload, self.now_ms
         self._offer_due()
         return self._number
-
-    def request_snapshot(self) -> int:
-        """Request a snapshot of the cluster. Return the correlation id, or -1 without a session.
-
-        The request is sent once: the client cannot know whether it was lost.
-        """
-        if self.state is not ClientState.OPEN:
-            return -1
-        self._admin_correlation_id += 1
-        asked = self._admin_correlation_id
-        snapshot = AdminRequestType.SNAPSHOT
-        self._to_leader(
-            AdminRequest(self.leadership_term_id, self.session_id, asked, snapshot, b"")
-        )
-        return asked
 
     def close(self) -> None:
         """End the session."""
@@ -181,9 +160,6 @@ class ClusterClient:
                 if correlation_id == self._correlation_id and self._answer_challenge is not None:
                     answer = self._answer_challenge(message.encoded_challenge)
                     self._to_leader(ChallengeResponse(correlation_id, session_id, answer))
-            case AdminResponse(cluster_session_id=session_id, correlation_id=correlation_id):
-                if session_id == self.session_id:
-                    self.admin_responses[correlation_id] = message
             case SessionMessageHeader(cluster_session_id=session_id, payload=payload):
                 if session_id == self.session_id and len(payload) >= REQUEST.size:
                     self._on_answer(payload)

@@ -19,7 +19,6 @@ from canvass.services.applications import ALL_SERVICES
 from canvass.transport.links import HOST, Link, Listener
 from canvass.transport.messages import (
     CLIENT_MESSAGES,
-    AdminResponse,
     Ingress,
     challenge_response,
 )
@@ -40,7 +39,6 @@ class Connection:
     def __init__(self) -> None:
         self._listener = Listener(lambda: self._on_message)
         self._waiting: dict[int, asyncio.Future[bytes]] = {}
-        self._asking: dict[int, asyncio.Future[AdminResponse]] = {}
         self._room = asyncio.Event()
         self._links: dict[str, Link] = {}
         self._task: asyncio.Task[None]
@@ -109,22 +107,6 @@ class Connection:
         found: bytes = await waiting
         return found
 
-    async def snapshot(self) -> AdminResponse:
-        """Request a snapshot of the cluster once, and wait for the answer.
-
-        Raises
-        ------
-        ClosedError
-            If the client is closed before the answer arrives.
-        """
-        while (asked := self.client.request_snapshot()) < 0:
-            if self.client.state is ClientState.CLOSED:
-                raise ClosedError(self.client.closed_reason)
-            await asyncio.sleep(PERIOD_S)
-        waiting = self._asking[asked] = asyncio.get_running_loop().create_future()
-        found: AdminResponse = await waiting
-        return found
-
     async def close(self) -> None:
         """End the session and close the sockets."""
         self.client.close()
@@ -168,22 +150,13 @@ class Connection:
             if waiting is not None and not waiting.done():
                 waiting.set_result(answer)
             self._room.set()
-        while client.admin_responses:
-            asked, response = client.admin_responses.popitem(last=False)
-            awaited = self._asking.pop(asked, None)
-            if awaited is not None and not awaited.done():
-                awaited.set_result(response)
         if client.state is ClientState.CLOSED:
             self._room.set()
             error = ClosedError(client.closed_reason)
             for waiting in self._waiting.values():
                 if not waiting.done():
                     waiting.set_exception(error)
-            for asking in self._asking.values():
-                if not asking.done():
-                    asking.set_exception(error)
             self._waiting.clear()
-            self._asking.clear()
 
 
 def _now_ms() -> int:

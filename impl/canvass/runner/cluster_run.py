@@ -17,10 +17,10 @@ import msgspec
 
 from canvass.cluster.quorum import is_quorum
 from canvass.runner.configuration import MemberConfig, lock_folder, new_folder, old_folder
-from canvass.runner.control_socket import RunCommands
 from canvass.runner.fault_script import Command, TimedCommand
 from canvass.runner.load import Load
 from canvass.runner.supervisor import Supervisor, free_ports
+from canvass.runner.typed_commands import TypedCommands
 
 _PERIOD_S: Final = 0.25
 _PART: Final = re.compile(r"snapshot-(\d+)-service-(\d+)\.dat")
@@ -297,23 +297,21 @@ async def _await_first_leader(options: ClusterOptions, supervisor: Supervisor, v
 async def _run_until_end(
     options: ClusterOptions, supervisor: Supervisor, view: View, began_s: float
 ) -> None:
-    """Carry out the commands of the script and of all terminals until the run is over."""
-    async with RunCommands(supervisor.folder.root, options.members, view.say) as commands:
+    """Carry out typed commands and those of the script until the run is over."""
+    with TypedCommands(options.members, view.say) as commands:
         script = list(options.script)
         while True:
             passed_s = time.monotonic() - began_s
             while script and script[0].at_s <= passed_s:
-                commands.queue_command(script.pop(0).command)
+                commands.queue.put_nowait(script.pop(0).command)
             while not commands.queue.empty():
-                queued = commands.queue.get_nowait()
+                command = commands.queue.get_nowait()
+                if command.action == "quit":
+                    return
                 before = len(supervisor.done)
-                if queued.command.action != "quit":
-                    await supervisor.carry_out(queued.command)
-                    queued.answer(", ".join(supervisor.done[before:]))
-                    continue
-                queued.answer("quit")
-                await asyncio.sleep(0)  # The answer is sent before the socket closes.
-                return
+                await supervisor.carry_out(command)
+                if len(supervisor.done) == before:
+                    view.say(f"{command}: nothing to do")
             if options.seconds and passed_s >= options.seconds:
                 return
             up = any(supervisor.is_up(i) for i in range(options.members))

@@ -116,7 +116,6 @@ class MemberStatus(msgspec.Struct, frozen=True):
     role: str
     module_state: str
     toggle: str
-    node_toggle: str
     leadership_term_id: int
     leader_member_id: int
     recorded_position: int

@@ -18,8 +18,6 @@ CLUSTER_ACTIONS: Final = (
     "STANDBY_SNAPSHOT",
 )
 """Values of the control toggle, written in small letters after ``toggle``."""
-NODE_ACTIONS: Final = ("REPLICATE_STANDBY_SNAPSHOT",)
-"""Values of the control toggle of one member, written after ``node`` and the member."""
 ROLES: Final = ("leader", "follower", "all")
 
 
@@ -28,16 +26,13 @@ class Command:
     """A command to a running cluster."""
 
     action: str
-    """One of `MEMBER_ACTIONS`, ``"toggle"``, ``"node"`` or ``"quit"``."""
+    """One of `MEMBER_ACTIONS`, ``"toggle"`` or ``"quit"``."""
     target: str = ""
     """A member's id or one of `ROLES`; for ``"toggle"`` one of `CLUSTER_ACTIONS`."""
-    toggle: str = ""
-    """For ``"node"`` one of `NODE_ACTIONS`."""
 
     def __str__(self) -> str:
         """The command as a user types it."""
-        words = (self.action, _typed(self.target), _typed(self.toggle))
-        return " ".join(word for word in words if word)
+        return f"{self.action} {_typed(self.target)}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +65,14 @@ def parse_command(text: str, member_count: int) -> Command:
             return Command("quit")
         case ["toggle", name] if _named(name) in CLUSTER_ACTIONS:
             return Command("toggle", _named(name))
-        case ["node", target, name] if _named(name) in NODE_ACTIONS:
-            return Command("node", _member(target, member_count), _named(name))
         case [action, target] if action in MEMBER_ACTIONS:
             return Command(action, _member(target, member_count))
         case _:
             who = f"ID|{'|'.join(ROLES)}"
             toggles = "|".join(map(_typed, CLUSTER_ACTIONS))
-            nodes = "|".join(map(_typed, NODE_ACTIONS))
             raise RunnerError(
                 f"unknown command {text!r}; give {'|'.join(MEMBER_ACTIONS)} {who},"
-                f" toggle {toggles}, node {who} {nodes}, quit"
+                f" toggle {toggles}, quit"
             )
 
 

@@ -24,7 +24,7 @@ from canvass.cluster.member import Member
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.node.consensus_module import SESSION_TIMEOUT_MS, NodeSettings
-from canvass.node.module_state import ControlToggle, NodeToggle
+from canvass.node.module_state import ControlToggle
 from canvass.node.process import MemberProcess, ProcessSettings, resumption
 from canvass.node.sessions import SharedSecret
 from canvass.runner.configuration import MemberConfig, MemberStatus, read_config
@@ -196,9 +196,6 @@ class _Commands:
             case ["toggle", name] if name in ControlToggle.__members__:
                 control.set_toggle(ControlToggle[name])
                 self._process.wake()
-            case ["node", name] if name in NodeToggle.__members__:
-                control.set_node_toggle(NodeToggle[name])
-                self._process.wake()
             case _:
                 pass
 
@@ -245,7 +242,6 @@ class _Reports:
             s.role.value,
             control.state.name,
             control.toggle.name,
-            control.node_toggle.name,
             s.module_leadership_term_id,
             s.leader_member_id,
             s.recorded_position,

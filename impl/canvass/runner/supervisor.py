@@ -26,8 +26,7 @@ LEADER_TIMEOUT_S: Final = 20.0
 """The time that a command to the leader waits for a leader."""
 PERIOD_S: Final = 0.05
 APPENDED: Final = "actions appended"
-NOT_FOUND: Final = "standby snapshots not found"
-"""The counters of a member that show the results of control toggles."""
+"""The counter of a member that shows the results of control toggles."""
 _STATES: Final = {"SUSPEND": "SUSPENDED", "RESUME": "ACTIVE"}
 """The state of the module after a control toggle with a lasting effect."""
 
@@ -141,10 +140,6 @@ class Supervisor:
         if command.action == "toggle":
             await self._toggle(command.target)
             return
-        if command.action == "node":
-            for i in self._targets(command):
-                await self._toggle_node(command, i)
-            return
         if command.target == "leader":
             await self._await_leader()
         for i in self._targets(command):
@@ -178,30 +173,6 @@ class Supervisor:
             await asyncio.sleep(PERIOD_S)
         if given is not None and not quiet:
             self._note(f"toggle {name.lower().replace('_', '-')}")
-
-    async def _toggle_node(self, command: Command, i: int) -> None:
-        """Set the control toggle of one member once it is neutral, and wait for the result.
-
-        An election resets the toggle. Then it is set again.
-        """
-        before: int | None = None
-        set_after = -1
-        for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
-            status = self.status(i)
-            if not self.is_up(i) or self.is_paused(i):
-                return
-            if status is None:
-                await asyncio.sleep(PERIOD_S)
-                continue
-            count = status.counters.get(NOT_FOUND, 0)
-            if before is not None and count > before:
-                self._note(f"node {i} {command.toggle.lower().replace('_', '-')}: none found")
-                return
-            elections = status.counters.get("elections", 0)
-            if status.node_toggle == "NEUTRAL" and set_after < elections:
-                self._tell(i, f"node {command.toggle}")
-                before, set_after = count, elections
-            await asyncio.sleep(PERIOD_S)
 
     async def snapshot(self) -> bool:
         """Let all members take a snapshot at the same position. Return false if they do not."""

@@ -1,4 +1,4 @@
-"""``canvass run`` and ``canvass client``: a cluster of processes, from its start to its end."""
+"""``canvass run``: a cluster of processes, from its start to its end."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from canvass.client.connection import ClosedError, Connection
 from canvass.runner import RunnerError
-from canvass.runner.configuration import ClusterFolder, MemberConfig, lock_folder
+from canvass.runner.configuration import ClusterFolder, MemberConfig, lock_folder, read_config
 from canvass.runner.supervisor import Supervisor
 from canvass.traces.run import Corpus
 from support.processes import canvass, members_of
@@ -77,6 +78,22 @@ def test_the_recorded_run_of_real_processes_conforms(command: Command, tmp_path:
     assert (code, out.split()[0]) == (0, "CONFORMS")
 
 
+async def use(port: int) -> list[str]:
+    """Offer requests to a key-value store and a counter; nobody else may."""
+    secret = "what only clients know"
+    endpoints = {0: f"127.0.0.1:{port}"}
+    requests = [(b"set a 1 2", 1), (b"get a", 1), (b"set \xff odd", 1), (b"keys", 1), (b"add 5", 0)]
+    async with (
+        asyncio.timeout(60),
+        await Connection.open(endpoints, name="test", secret=secret, clock=20) as admitted,
+        await Connection.open(endpoints, name="test", secret="", clock=20) as refused,
+    ):
+        answers = [await admitted.request(body, service) for body, service in requests]
+        with pytest.raises(ClosedError, match="credentials are wrong"):
+            await refused.request(b"get", 0)
+    return [answer.decode(errors="replace") for answer in answers]
+
+
 def test_clients_use_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
     folder, secret = tmp_path / "cluster", tmp_path / "secret"
     secret.write_text("what only clients know\n")
@@ -90,60 +107,18 @@ def test_clients_use_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
     ) as cluster:
         while not (folder / "data" / "member-0.json").exists():
             assert cluster.poll() is None
-        given = b"set a 1 2\nget a\nset \xff odd\nkeys\n"
-        client = canvass("client", "--cluster", folder, "--timeout", 60)
-        admitted = subprocess.run(
-            [*client, "--secret-file", str(secret), "--service", "key-value"],
-            input=given,
-            capture_output=True,
-            check=False,
+        used = asyncio.run(use(read_config(folder / "data" / "member-0.json").ingress_ports[0]))
+        out, err = cluster.communicate(
+            "nonsense\nkill 1\nstart 0\ntoggle standby-snapshot\ntoggle shutdown\n", timeout=100
         )
-        counted = subprocess.run(
-            [*client, "--secret-file", str(secret), "--service", "counter", "add", "5"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        asked = subprocess.run(
-            [*client, "--secret-file", str(secret), "--snapshot"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        refused = subprocess.run(
-            [*client, "--service", "0", "get"], capture_output=True, text=True, check=False
-        )
-        controlled = [
-            subprocess.run(
-                canvass("control", folder, *words), capture_output=True, text=True, check=False
-            )
-            for words in (
-                ("toggle", "standby-snapshot"),
-                ("node", "leader", "replicate-standby-snapshot"),
-                ("start", "0"),
-                ("kill", "1"),
-            )
-        ]
-        out, _ = cluster.communicate("nonsense\ntoggle shutdown\n", timeout=100)
 
-    shown = "ok\n= 1 2\nok\na \ufffd\n"
-    assert (admitted.returncode, admitted.stdout.decode()) == (0, shown), admitted.stderr
-    assert (counted.returncode, counted.stdout) == (0, "5\n"), counted.stderr
-    assert (asked.returncode, asked.stdout) == (0, "ok\n"), asked.stderr
-    assert [one.returncode for one in controlled] == [0, 0, 2, 2]
-    assert [one.stdout for one in controlled[:2]] == [
-        "toggle standby-snapshot\n",
-        "node 0 replicate-standby-snapshot: none found\n",
-    ]
-    assert "nothing to do" in controlled[2].stderr
-    assert "no member '1': give 0, leader" in controlled[3].stderr
-    assert not (folder / "control.sock").exists()
-    assert refused.returncode == 2
-    assert "refused this client: credentials are wrong" in refused.stderr
+    assert used == ["ok", "= 1 2", "ok", "a \ufffd", "5"]
+    assert "no member '1': give 0, leader" in err
+    assert "canvass: start 0: nothing to do" in err
     assert cluster.returncode == 0
     assert "the cluster was ended by its operator" in out
     assert members_of(folder) == []
-    assert len(list((folder / "data" / "member-0").glob("snapshot-*-module.dat"))) == 2
+    assert len(list((folder / "data" / "member-0").glob("snapshot-*-module.dat"))) == 1
 
 
 def test_a_cluster_continues_after_a_shutdown(tmp_path: Path) -> None:
@@ -327,43 +302,9 @@ def test_a_running_cluster_is_not_run_twice(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("name", ["cluster", "nothing"])
-def test_a_cluster_that_does_not_run_cannot_be_controlled(
-    command: Command, tmp_path: Path, name: str
-) -> None:
-    (tmp_path / "cluster").mkdir()
-    code, _, err = command("control", tmp_path / name, "toggle", "snapshot")
-
-    assert (code, len(err.splitlines())) == (2, 1)
-    assert "its cluster is not running" in err or "is not a folder" in err
-
-
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        ((), "give --cluster or --endpoints"),
-        (("--endpoints", "0=127.0.0.1:1", "--snapshot"), "--snapshot is for all services"),
-        (("--endpoints", "0=127.0.0.1:1", "--service", "counter"), "unknown service 'counter'"),
-        (("--endpoints", "nonsense"), "is not an endpoint such as"),
-        (("--endpoints", "x=127.0.0.1:9"), "'x=127.0.0.1:9' is not an endpoint such as"),
-        (("--endpoints", "0=127.0.0.1:9,0=127.0.0.1:8"), "member 0 has two endpoints"),
-        (("--endpoints", "0=192.0.2.1:9"), "is not an endpoint on 127.0.0.1"),
-        (("--cluster", "/nowhere"), "is not the folder of a cluster"),
-        (("--endpoints", "0=127.0.0.1:1", "--timeout", "0.2"), "no answer within 0.2 s"),
-    ],
-)
-def test_a_client_names_the_reason_of_a_failure(
-    command: Command, words: tuple[object, ...], shown: str
-) -> None:
-    code, _, err = command("client", *words, "--", "get")
-
-    assert (code, shown in err) == (2, True), err
-
-
 @pytest.mark.parametrize(
     "words",
     [
-        ("client", "get", "--endpoints", "0=127.0.0.1:1", "--secret-file"),
         ("run", "--out", "cluster", "--secret-file"),
         ("run", "--out", "cluster", "--script"),
     ],

@@ -23,12 +23,10 @@ SERVICES = ("--service", "counter", "--service", "key-value")
 SCRIPT = """
 0.5 toggle snapshot
 1.0 kill leader
-1.5 node follower replicate-standby-snapshot
 1.8 start all
 2.2 toggle standby-snapshot
 2.6 toggle suspend
 2.9 toggle resume
-3.2 node all replicate-standby-snapshot
 """
 
 
@@ -65,10 +63,9 @@ def test_two_services_are_equal_after_kills_snapshots_and_toggles(
         sum(event.action.value == "Restart" for event in events)
         for events in recorded.events.values()
     ]
-    code, _, err = command("client", "--cluster", folder, "get")
     other = command("run", "--out", folder, "--again", "--seconds", 1, "--clock", 20)
 
-    assert first["done"] == {"kill": 1, "node": 4, "start": 1, "toggle": 4}
+    assert first["done"] == {"kill": 1, "start": 1, "toggle": 4}
     assert first["requestsAcknowledged"] == first["requestsOffered"] > 0
     assert 0 < first["counter"] < second["counter"]
     assert (first["positionsCompared"], second["positionsCompared"]) == (2, 3)
@@ -89,25 +86,7 @@ def test_two_services_are_equal_after_kills_snapshots_and_toggles(
             *(("SNAPSHOT", 0), ("SNAPSHOT", 0)),
         ]
     assert members_of(folder) == []
-    assert (code, "counter, key-value; choose one with --service" in err) == (2, True)
     assert (other[0], "the cluster has services ['counter', 'key-value']" in other[2]) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("service", "expected"),
-    [("queue", "the cluster has no service"), ("2", "its services are counter, key-value")],
-)
-def test_a_request_to_an_unknown_service_is_refused(
-    command: Command, tmp_path: Path, service: str, expected: str
-) -> None:
-    config = {"cluster_id": 1, "member_id": 0, "member_count": 1, "revision": "hardened"}
-    config |= {"clock": 5, "member_ports": [1], "ingress_ports": [2], "data_folder": "data"}
-    (tmp_path / "data").mkdir()
-    services = {"services": ["counter", "key-value"]}
-    (tmp_path / "data" / "member-0.json").write_text(json.dumps(config | services))
-    code, _, err = command("client", "--cluster", tmp_path, "--service", service, "get")
-
-    assert (code, expected in err) == (2, True), err
 
 
 @pytest.mark.parametrize("text", [b'{"clus', b'{"cluster_id": 1}', b'{"revision": "\xff"}'])
@@ -116,11 +95,10 @@ def test_a_broken_configuration_is_reported_with_its_file(
 ) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "member-0.json").write_bytes(text)
-    for words in (("client", "--cluster", tmp_path, "get"), ("run", "--out", tmp_path, "--again")):
-        code, _, err = command(*words)
+    code, _, err = command("run", "--out", tmp_path, "--again")
 
-        assert (code, len(err.splitlines())) == (2, 1), err
-        assert "member-0.json is not a member's configuration: " in err
+    assert (code, len(err.splitlines())) == (2, 1), err
+    assert "member-0.json is not a member's configuration: " in err
 
 
 def test_services_that_differ_at_a_position_are_reported(tmp_path: Path) -> None:

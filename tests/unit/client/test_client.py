@@ -6,10 +6,6 @@ from canvass.client.client import ClientSettings, ClusterClient
 from canvass.log.entries import SessionMessageHeader
 from canvass.services.applications import REQUEST, WINDOW
 from canvass.transport.messages import (
-    AdminRequest,
-    AdminRequestType,
-    AdminResponse,
-    AdminResponseCode,
     Challenge,
     ChallengeResponse,
     EventCode,
@@ -189,22 +185,6 @@ def test_the_number_of_open_requests_is_limited() -> None:
     world.answer(1)
 
     assert world.client.offer(b"x") == WINDOW + 1
-
-
-def test_a_snapshot_is_requested_once_in_an_open_session() -> None:
-    world = World()
-    assert world.client.request_snapshot() == -1
-    world.opened()
-    asked = world.client.request_snapshot()
-    world.client.work(700)
-    snapshot = AdminRequestType.SNAPSHOT
-    requests = [one for _, one in world.take() if isinstance(one, AdminRequest)]
-    assert requests == [AdminRequest(5, 9, asked, snapshot, b"")]
-    for session in (8, 9):
-        result = AdminResponse(session, asked, snapshot, AdminResponseCode.ERROR, "why", b"")
-        world.client.on_egress(result)
-
-    assert list(world.client.admin_responses.values()) == [result]
 
 
 def test_closing_is_reported_to_the_leader() -> None:

@@ -41,8 +41,6 @@ COMMAND_MODULES = {
     "batch": "canvass.cli.batch",
     "simulate": "canvass.cli.simulate",
     "run": "canvass.cli.run",
-    "control": "canvass.cli.run",
-    "client": "canvass.cli.client",
     "repair": "canvass.cli.repair",
     "graph": "canvass.cli.graph",
     "drive": "canvass.cli.drive",

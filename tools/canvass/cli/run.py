@@ -1,7 +1,7 @@
-"""``canvass run`` and ``canvass control``: a cluster of processes on this machine, with faults.
+"""``canvass run``: a cluster of processes on this machine, with faults.
 
 This module has the command line, the table on the terminal and the printed result. `canvass.runner`
-runs the cluster. ``control`` finds the cluster by its folder, as Aeron's ClusterTool does.
+runs the cluster.
 """
 
 from __future__ import annotations
@@ -50,9 +50,8 @@ class Service(str, Enum):
 
 
 def register(app: typer.Typer) -> None:
-    """Add both sub-commands."""
+    """Add the sub-command."""
     app.command("run")(run)
-    app.command("control")(control)
 
 
 def run(
@@ -103,9 +102,9 @@ def run(
 ) -> None:
     """Run a cluster: real processes on 127.0.0.1, real files, real sockets.
 
-    Type `kill 0`, `start 0`, `pause leader`, `resume all`, `stop follower`, `toggle snapshot`,
-    `node 1 replicate-standby-snapshot` or `quit` while it runs. Or give a script: on each line
-    a time in seconds and a command. Every member records its steps.
+    Type `kill 0`, `start 0`, `pause leader`, `resume all`, `stop follower`, `toggle snapshot`
+    or `quit` while it runs. Or give a script: on each line a time in seconds and a command.
+    Every member records its steps.
 
     Exit code 0: at the end all members agree, every acknowledged request counts once, and the
     services of all members were equal at equal positions. 1: one of these conditions does not
@@ -116,7 +115,6 @@ def run(
     canvass run --out CLUSTER --seconds 60 --random-faults 1 --load 200 && canvass verify
     CLUSTER/runs
     """
-    from canvass.cli.client import read_secret
     from canvass.runner import RunnerError
     from canvass.runner.cluster_run import ClusterOptions, run_cluster
     from canvass.runner.fault_script import parse_script, random_script
@@ -160,13 +158,23 @@ def run(
         clients or _CLIENTS,
         not no_record,
         not no_sync,
-        read_secret(secret_file),
+        _read_secret(secret_file),
         again,
     )
     view = partial(RunView, quiet=output is Format.JSON)
     report = asyncio.run(run_cluster(options, view))
     emit(output, report, lambda: _show(report))
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+
+
+def _read_secret(path: Path | None) -> str:
+    """Read the secret of the cluster's clients; empty without a file."""
+    if path is None:
+        return ""
+    secret = text_of(path).strip()
+    if not secret:
+        raise CommandError(f"{path} is empty")
+    return secret
 
 
 def _show(report: ClusterReport) -> None:
@@ -337,32 +345,3 @@ class RunView:
             f"{status.steps:,}",
             f"{status.max_cycle_ms:,.1f} ms",
         ]
-
-
-def control(
-    cluster: Annotated[
-        Path,
-        typer.Argument(metavar="CLUSTER", help="The folder of a cluster that `canvass run` runs."),
-    ],
-    command: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="COMMAND", help="A command of `canvass run`: toggle snapshot, kill 1."
-        ),
-    ],
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for the command.")] = 60,
-) -> None:
-    """Send a command to a running cluster, as if it was typed at `canvass run`.
-
-    Exit code 0: the command was done; the output lists its effects. 2: it was not done.
-
-    canvass control CLUSTER toggle snapshot
-
-    canvass control CLUSTER node all replicate-standby-snapshot
-
-    canvass control CLUSTER kill leader
-    """
-    from canvass.runner.control_socket import send_command
-
-    print(send_command(cluster, " ".join(command), timeout))
-    raise typer.Exit(EXIT_OK)
