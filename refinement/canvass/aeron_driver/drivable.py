@@ -127,14 +127,8 @@ HIDDEN: Final = (
     "the election began in the module's term",
     "replay or catch-up began before the commit position",
     "replay and copy wait to be closed",
-    "the archive is slow to record",
-    "the log joins elsewhere than the own log ends",
-    "the termination was asked for by another member",
 )
 """Departures: kinds of state of Aeron that the spec does not have, in the order of their bits."""
-
-VARIED: Final = HIDDEN.index("the archive is slow to record")
-"""Number of departures that ``--vary`` uses; only `canvass.aeron_driver.situations` uses others."""
 
 
 def names_of(mask: int) -> list[str]:
@@ -144,7 +138,7 @@ def names_of(mask: int) -> list[str]:
 
 def masks(count: int, seed: int) -> NDArray[Any]:
     """Draw ``count`` masks; each departure is in about half of them."""
-    return np.random.default_rng(seed).integers(1, 1 << VARIED, count, dtype=np.int32)
+    return np.random.default_rng(seed).integers(1, 1 << len(HIDDEN), count, dtype=np.int32)
 
 
 Flags = NDArray[np.bool_]

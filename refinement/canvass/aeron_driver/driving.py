@@ -28,8 +28,8 @@ from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.drivable import (
     DISABLED_OBSTACLES,
     ELECTION_ACTIONS,
+    HIDDEN,
     OBSTACLES,
-    VARIED,
     DrivableSteps,
     GraphSteps,
     Obstacle,
@@ -432,7 +432,7 @@ def drive_varied(
     if not whole.different:
         return whole
     least = joined(found)
-    for bit in range(VARIED):
+    for bit in range(len(HIDDEN)):
         rows = np.flatnonzero(least.hidden >> bit & 1)
         fewer = least[rows]
         fewer.hidden = fewer.hidden & ~(1 << bit)

@@ -44,19 +44,6 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     """Departures of Aeron's hidden state in these steps."""
 
 
-class Situation(msgspec.Struct, frozen=True, rename="camel"):
-    """One situation beyond the graphs, with the step of Aeron and of the reference core."""
-
-    name: str
-    question: str
-    action: str
-    enabled: bool
-    """Whether the spec enables the action in the situation."""
-    fields: list[FieldDifference]
-    """The differing fields, and Java's sends if there are any."""
-    note: str
-
-
 class ActionCount(msgspec.Struct, frozen=True, rename="camel"):
     """The numbers of driven, equal and different steps of one action."""
 
@@ -106,7 +93,6 @@ class DriveReport(msgspec.Struct, frozen=True, rename="camel"):
     edges: Part
     hidden: Part | None
     disabled: Part | None
-    situations: list[Situation]
 
     @property
     def is_expected(self) -> bool:

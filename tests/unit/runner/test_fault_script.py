@@ -36,10 +36,7 @@ def test_a_script_is_read_in_the_order_of_time() -> None:
         ("kill 3", "give 0 to 2, leader"),
         ("kill everybody", "give 0 to 2, leader"),
         ("burn 1", "; give kill|start|stop|pause|resume"),
-        ("toggle NEUTRAL", "toggle suspend|resume|snapshot|shutdown|abort|standby-snapshot, node"),
-        ("node 3 replicate-standby-snapshot", "give 0 to 2, leader"),
-        ("node 1 snapshot", "node ID|leader|follower|all replicate-standby-snapshot, quit"),
-        ("node 1", "unknown command 'node 1'"),
+        ("toggle NEUTRAL", "toggle suspend|resume|snapshot|shutdown|abort|standby-snapshot, quit"),
         (f"kill {'9' * 5000}", "give 0 to 2, leader"),
         ("", "unknown command ''"),
     ],
@@ -57,10 +54,7 @@ def test_a_wrong_line_is_named(line: str) -> None:
 
 
 def test_a_command_reads_back_as_it_is_typed() -> None:
-    for text in (
-        *("kill 1", "pause leader", "toggle suspend", "toggle standby-snapshot", "quit"),
-        "node follower replicate-standby-snapshot",
-    ):
+    for text in ("kill 1", "pause leader", "toggle suspend", "toggle standby-snapshot", "quit"):
         assert str(parse_command(text, 3)) == text
 
 

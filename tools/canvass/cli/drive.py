@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import msgspec
 import typer
 
 from canvass.cli.options import Output, need_runs
@@ -73,9 +72,6 @@ def drive(
         int | None,
         typer.Option(metavar="SEED", help="Also vary Aeron's hidden state, with this seed."),
     ] = None,
-    beyond: Annotated[
-        bool, typer.Option("--beyond", help="Also drive situations beyond the graphs.")
-    ] = False,
     cache: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Cache of graphs and of the compiled driver."),
@@ -96,8 +92,8 @@ def drive(
 
     if (graph is None) == (not trace):
         raise CommandError("name a graph or model, or runs with --trace")
-    if trace and (disabled or beyond or (steps, vary) != (None, None)):
-        raise CommandError("--steps, --vary, --disabled and --beyond are for a graph")
+    if trace and (disabled or (steps, vary) != (None, None)):
+        raise CommandError("--steps, --vary and --disabled are for a graph")
     if trace:
         need_runs(trace, "canvass drive --trace")
     path = ClassPath.parse(classpath)
@@ -110,11 +106,6 @@ def drive(
         raise CommandError(f"{opened.manifest.model} is hardened: Aeron follows other rules")
     _compare_revisions("the graph", opened.rules.revision, path)
     report = _drive(driver, opened, disabled=disabled, seed=vary)
-    if beyond:
-        from canvass.aeron_driver.situations import drive_situations
-
-        found = drive_situations(driver, opened.rules.revision)
-        report = msgspec.structs.replace(report, situations=found)
     emit(output, report, lambda: _show(report))
     raise typer.Exit(EXIT_OK if report.is_expected else EXIT_UNEXPECTED)
 
@@ -193,7 +184,6 @@ def _drive(driver: Driver, graph: Graph, *, disabled: bool, seed: int | None) ->
         edges=edges,
         hidden=varied,
         disabled=tried,
-        situations=[],
     )
 
 
@@ -227,18 +217,6 @@ def _show(report: DriveReport) -> None:
     for title, part in (*parts, ("disabled inputs", report.disabled)):
         if part is not None:
             _show_part(title, part)
-
-    for each in report.situations:
-        enabled = "" if each.enabled else " (disabled in the spec)"
-        say("")
-        say(f"beyond the graph: {each.name}{enabled}")
-        say(f"    {each.question}")
-        for field in each.fields:
-            say(f"    {field.field}")
-            say(f"      spec  {field.spec}")
-            say(f"      java  {field.java}")
-        if each.note:
-            say(f"    note    {each.note}")
 
 
 def _show_runs(report: TraceReport) -> None:

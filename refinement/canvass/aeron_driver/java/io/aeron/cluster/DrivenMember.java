@@ -286,7 +286,6 @@ final class DrivenMember {
             nodeState.updateCandidateTermId(cell(r, names.persistedCandidateTermId), 0, 0);
         }
         archive.reset(recorded, isRecording || isAwaited);
-        archive.isSlow = hidden.has(Hidden.SLOW_RECORDING);
         commitPosition.set(position(r, names.commitPosition));
         putModule(r, isRecording, isUnrecorded, isClosed, hidden);
         if (isAwaited) {
@@ -355,7 +354,7 @@ final class DrivenMember {
             || (stateOfElection == ElectionState.FOLLOWER_LOG_INIT && subscribed)
             || (isClosed && subscribed);
         logImage.position = commit;
-        logImage.joinPosition = hidden.has(Hidden.JOINS_ELSEWHERE) ? commit + scale : commit;
+        logImage.joinPosition = commit;
         logImage.isClosed = false;
         logImage.isEndOfStream = false;
         logImage.content = null;

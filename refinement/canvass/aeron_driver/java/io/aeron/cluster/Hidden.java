@@ -25,12 +25,6 @@ record Hidden(int mask) {
     static final int REPLAY_BEGAN_EARLIER = 1 << 8;
     /** After an error an election begins again while replay and copy are still open. */
     static final int WORK_TO_CLOSE = 1 << 9;
-    /** The archive begins a requested recording only after the duty cycle. */
-    static final int SLOW_RECORDING = 1 << 10;
-    /** The image joins the log at another position than the end of the member's log. */
-    static final int JOINS_ELSEWHERE = 1 << 11;
-    /** The member received the termination position as a follower, and requested no termination itself. */
-    static final int TERMINATION_NOTED = 1 << 12;
 
     boolean has(final int bit) {
         return (mask & bit) != 0;

@@ -191,9 +191,7 @@ final class Steps {
 
     /** Ends a leader at the deadline for acknowledgements, or a follower at the termination position of the log. */
     private void terminate(final int[] r, final long now) throws Throwable {
-        if (new Hidden(r[1]).has(Hidden.TERMINATION_NOTED)) {
-            final int ignored = (int) slowTickWork.invoke(member.agent, now);
-        } else if (cell(r, member.names.role) == 2) {
+        if (cell(r, member.names.role) == 2) {
             member.moduleState(ConsensusModule.State.TERMINATING);
             member.awaitTermination(now - DrivenMember.DAY, true);
             final int ignored = (int) slowTickWork.invoke(member.agent, now);

@@ -26,8 +26,6 @@ public final class DrivenArchive extends AeronArchive {
     public long recorded;
     /** The position at which the stream is joined: a new recording begins there. */
     public long joinPosition;
-    /** Whether a requested recording begins only after the step. */
-    public boolean isSlow;
     /** Whether a requested recording has not begun. */
     public boolean isAwaited;
     /** Whether the step started a new recording of the log. */
@@ -65,7 +63,6 @@ public final class DrivenArchive extends AeronArchive {
     public void reset(final long position, final boolean isRecording) {
         recorded = position;
         startedAnew = false;
-        isSlow = false;
         isAwaited = false;
         joinPosition = position;
         if (isRecording) {
@@ -97,10 +94,8 @@ public final class DrivenArchive extends AeronArchive {
     }
 
     private void begin(final long recordingId, final long position) {
-        isAwaited = isSlow;
-        if (!isSlow) {
-            record(recordingId, position);
-        }
+        isAwaited = false;
+        record(recordingId, position);
     }
 
     private void stop() {
