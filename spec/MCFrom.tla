@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* The nearest loss from a given moment.                                   *)
 (*                                                                         *)
-(* `canvass check --from` gives From, the cluster at a moment of a run, or *)
+(* `canvass distance` gives From, the cluster at a moment of a run, or *)
 (* with the members' disks, with ranks for positions: an entry is the part *)
 (* of a log between two positions that a member or message names.  TLC     *)
 (* searches breadth first, so the behaviour that it finds is a shortest    *)

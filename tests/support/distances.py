@@ -1,4 +1,4 @@
-"""Documents of ``canvass check --from --format json`` for the page, without a search by TLC."""
+"""Documents of ``canvass distance --format json`` for the page, without a search by TLC."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def write_distances(run: Path, file: Path, every: str) -> Path:
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
         patch.setattr(search, "search", searched)
-        assert main.run(["check", "--from", str(run), "--every", every, "--format", "json"]) == 1
+        assert main.run(["distance", str(run), "--every", every, "--format", "json"]) == 1
     file.write_text(said.getvalue())
     return file

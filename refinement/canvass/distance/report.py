@@ -1,4 +1,4 @@
-"""The document of ``canvass check --from --format json``: the distance from each moment.
+"""The document of ``canvass distance --format json``: the distance from each moment.
 
 `canvass.cli.distance` writes the document, and `canvass.browser` reads it.
 """
@@ -15,7 +15,7 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class MomentReport(Struct, frozen=True, rename="camel"):
-    """The distance from one moment: an element of ``canvass check --from --format json``.
+    """The distance from one moment: an element of ``canvass distance --format json``.
 
     ``event`` is a place in the order of causes of the run; ``timeNs`` is the time since the first
     event of the run. Both are null for disks.
@@ -41,7 +41,7 @@ class MomentReport(Struct, frozen=True, rename="camel"):
 
 
 class DistanceReport(Struct, frozen=True, rename="camel"):
-    """The document of ``canvass check --from --format json``."""
+    """The document of ``canvass distance --format json``."""
 
     source: str
     property: str

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.check import heap_mib
+from canvass.cli.options import heap_mib
 from canvass.cli.output import CommandError
 from support.interrupting import heed_interrupts
 from support.itf_values import from_itf_value

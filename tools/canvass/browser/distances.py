@@ -1,4 +1,4 @@
-"""The distances over a run, read from the document of ``canvass check --from --format json``."""
+"""The distances over a run, read from the document of ``canvass distance --format json``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_distances(file: Path, opened: OpenRun) -> api.Distances:
     Raises
     ------
     DistanceError
-        If the file cannot be read, is not a document of ``canvass check --from --format json``, or
+        If the file cannot be read, is not a document of ``canvass distance --format json``, or
         has a moment of another run: an event that the run does not have, or another time of an
         event.
     """
@@ -65,7 +65,7 @@ def read_distances(file: Path, opened: OpenRun) -> api.Distances:
 
 
 def _document(file: Path) -> DistanceReport:
-    with reading(file, DistanceError, "not written by `canvass check --from`"):
+    with reading(file, DistanceError, "not written by `canvass distance`"):
         if not file.is_file():
             reason = "not a file" if file.exists() else "there is no such file"
             raise DistanceError(f"{file}: {reason}")
@@ -74,9 +74,7 @@ def _document(file: Path) -> DistanceReport:
         report = msgspec.json.decode(file.read_bytes(), type=DistanceReport)
     named = {kind for moment in report.moments for kind in moment.faults}
     if report.property not in PROPERTIES or not named <= set(FAULTS.values()):
-        raise DistanceError(
-            f"{file}: not written by `canvass check --from`: unknown property or fault"
-        )
+        raise DistanceError(f"{file}: not written by `canvass distance`: unknown property or fault")
     return report
 
 

@@ -49,7 +49,7 @@ def browse(
             "--distance",
             metavar="FILE.json",
             help="Show the distances to a loss over the run PATH: the output of"
-            " `canvass check --from PATH --every 1s --format json`.",
+            " `canvass distance PATH --every 1s --format json`.",
         ),
     ] = None,
     port: Annotated[

@@ -5,16 +5,15 @@ This module parses the command line and writes the results; `models` runs TLC an
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
 
 from canvass.cli.models import Standing
-from canvass.cli.options import Output
+from canvass.cli.options import Output, heap_mib
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_INTERRUPTED,
@@ -32,7 +31,6 @@ from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, load_manifest, sp
 if TYPE_CHECKING:
     from canvass.cli.models import ModelReport, ModelRun, Settings
 
-_HEAP: Final = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
 _MARK: Final = {
     Standing.AS_EXPECTED: ("ok", "green"),
     Standing.NOT_AS_EXPECTED: ("FAIL", "bold red"),
@@ -45,26 +43,6 @@ class CheckReport(msgspec.Struct, frozen=True, rename="camel"):
 
     ok: bool
     models: list[ModelReport]
-
-
-def heap_mib(text: str) -> int:
-    """Read a size of Java's heap: ``4g``, ``512m``, or a number of MiB.
-
-    Raises
-    ------
-    CommandError
-        If it is not a size, or less than TLC takes.
-    """
-    from canvass.tlc.workspace import MIN_HEAP_MIB
-
-    found = _HEAP.fullmatch(text.strip())
-    number, unit = (int(found[1]), found[2].lower()) if found else (0, "")
-    size = {"k": number // 1024, "g": number * 1024}.get(unit, number)
-    if not size:
-        raise CommandError(f"--heap {text!r} is not a size; write 4g, 512m or a number of MiB")
-    if size < MIN_HEAP_MIB:
-        raise CommandError(f"--heap {text!r} is less than {MIN_HEAP_MIB}m, the least that is taken")
-    return size
 
 
 def exit_code(standings: Sequence[Standing]) -> int:
@@ -145,17 +123,13 @@ def check(
     everything: Annotated[bool, typer.Option("--all", help="Check both sets.")] = False,
     workers: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="TLC's threads. Default: from the manifest, else all processors; with --from: 1.",
-        ),
+        typer.Option(min=1, help="TLC's threads. Default: from the manifest, else all processors."),
     ] = None,
     heap: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Java heap size, such as 4g. Default: from the manifest, else 1g;"
-            " with --from: 512m.",
+            help="Java heap size, such as 4g. Default: from the manifest, else 1g.",
         ),
     ] = None,
     timeout: Annotated[
@@ -163,7 +137,7 @@ def check(
         typer.Option(
             min=0.001,
             metavar="SECONDS",
-            help="Time limit for each model. Default: none; with --from, for each search: 60.",
+            help="Time limit for each model. Default: none.",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
@@ -179,44 +153,12 @@ def check(
             "--export",
             metavar="PATH",
             help="Write counterexamples to FILE.json, to FILE.itf.json, or to a folder in both "
-            "forms. With --every: FILE.svg, a picture of the distances.",
+            "forms.",
         ),
     ] = None,
     jar: Annotated[Path | None, typer.Option(help="Use this tla2tools.jar.")] = None,
     spec: Annotated[
         Path | None, typer.Option(help="Use the modules and manifest.json of this folder.")
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="RUN[:EVENT]|DISKS",
-            help="Search for the nearest violation from an event of a run, or from members' "
-            "disks. EVENT: 85, 1:27 (step 27 of member 1) or 12.5s. Default: the last event.",
-        ),
-    ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="With --from RUN: search once in each interval, such as 1s."
-        ),
-    ] = None,
-    wanted: Annotated[
-        str | None,
-        typer.Option(
-            "--property",
-            metavar="NAME",
-            help="With --from: the property to violate: CommittedIsDurable, StateMachineSafety,"
-            " LeaderCompleteness or LogMatching. Default: CommittedIsDurable.",
-        ),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(min=1, max=100, help="With --from: maximum number of steps. Default: 12."),
-    ] = None,
-    crashes: Annotated[
-        int | None,
-        typer.Option(min=0, max=9, help="With --from: maximum number of crashes. Default: 1."),
     ] = None,
     output: Output = Format.HUMAN,
 ) -> None:
@@ -227,47 +169,17 @@ def check(
     that were finished.
 
     A counterexample is printed if it is not expected, or if MODEL is given.
-
-    With --from, exit code 0: no violation was found within the bounds and the time limit.
-    1: a violation was found.
     """
     from canvass.cli.counterexample import export, need_export_target
-    from canvass.cli.distance import check_from
     from canvass.cli.models import Settings, select
-    from canvass.distance.search import PROPERTIES, SearchBounds
-    from canvass.tlc import TlcOptions, find_jar, find_java
+    from canvass.tlc import find_jar, find_java
 
     root = spec.absolute() if spec else spec_root()
     as_json = output is Format.JSON
-    mistakes = {
-        "name models, or use --night or --all, not both": bool(models) and (night or everything),
-        "--diagram draws for a person; leave out --format json": diagram and as_json,
-        "--every draws no swim lanes; leave out --diagram": every is not None and diagram,
-    }
-    for mistake in _given(mistakes):
-        raise CommandError(mistake)
-    if source is not None:
-        sets_of_models = {"--list": listing, "--night": night, "--all": everything}
-        of_models = {"--print-config": print_config, "--seed": seed, "--coverage": coverage}
-        for name in _given({"MODEL": models or None, **sets_of_models, **of_models}):
-            raise CommandError(f"--from uses its own model; leave out {name}")
-        limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
-        bounds: dict[str, Any] = limits | {"steps": steps, "crashes": crashes}
-        code = check_from(
-            source,
-            every=every,
-            wanted=wanted or PROPERTIES[0],
-            bounds=SearchBounds(**{name: bounds[name] for name in _given(bounds)}),
-            root=root,
-            options=TlcOptions(jar=find_jar(jar), java=find_java()),
-            diagram=diagram,
-            output=output,
-            export_to=export_to,
-        )
-        raise typer.Exit(code)
-    of_search = {"--every": every, "--property": wanted, "--steps": steps, "--crashes": crashes}
-    for name in _given(of_search):
-        raise CommandError(f"{name} requires --from")
+    if models and (night or everything):
+        raise CommandError("name models, or use --night or --all, not both")
+    if as_json and diagram:
+        raise CommandError("--diagram draws for a person; leave out --format json")
     names = models or []
     if export_to is not None:
         need_export_target(export_to)
@@ -324,11 +236,6 @@ def _check(
             raise
         return runs, EXIT_INTERRUPTED
     return runs, exit_code([run.comparison.standing for run in runs])
-
-
-def _given(options: Mapping[str, object]) -> list[str]:
-    """Give the names with a value other than None and False; 0 is a value."""
-    return [name for name, value in options.items() if value is not None and value is not False]
 
 
 def _list(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: bool) -> None:

@@ -1,4 +1,4 @@
-"""``canvass check --from``: the nearest violation from a moment of a run, or from members' disks.
+"""``canvass distance``: the nearest violation from a moment of a run, or from members' disks.
 
 This module finds the moments that the command line names, and writes the results. The search is in
 `canvass.distance.search`.
@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
+import typer
 
-from canvass.cli.options import PathKind, kind_of, named_step, need_runs
+from canvass.cli.options import Output, PathKind, heap_mib, kind_of, named_step, need_runs
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -33,6 +35,7 @@ from canvass.distance.report import (
     distance_text,
     faults_text,
 )
+from canvass.spec import spec_root
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -44,6 +47,15 @@ if TYPE_CHECKING:
 _SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
 _UNIT_NS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
+
+
+class Property(str, Enum):
+    """A property that can be searched for."""
+
+    COMMITTED_IS_DURABLE = "CommittedIsDurable"
+    STATE_MACHINE_SAFETY = "StateMachineSafety"
+    LEADER_COMPLETENESS = "LeaderCompleteness"
+    LOG_MATCHING = "LogMatching"
 
 
 class _At(msgspec.Struct, frozen=True):
@@ -71,7 +83,7 @@ def span_ns(text: str) -> int:
 
 
 def given_moments(source: str, every: str | None) -> Iterator[_At]:
-    """Give the moments that ``--from`` and ``--every`` name.
+    """Give the moments that a source and ``--every`` name.
 
     Raises
     ------
@@ -88,7 +100,7 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
         from canvass.distance.moments import moment_of_disks
 
         if all(one.is_empty for one in find_members(folder)):
-            need_runs([folder], "canvass check --from")
+            need_runs([folder], "canvass distance")
             raise CommandError(f"{folder}: neither a run nor the disks of members")
         yield _At(moment_of_disks([folder]))
         return
@@ -151,87 +163,171 @@ def _place(run: RunMoments, which: str) -> int:
     return max((k for k in range(run.total) if run.time_ns(k) <= until), default=0)
 
 
-def check_from(
-    source: str,
-    *,
-    every: str | None,
-    wanted: str,
-    bounds: SearchBounds,
-    root: Path,
-    options: TlcOptions,
-    diagram: bool,
-    output: Format,
-    export_to: Path | None,
-) -> int:
-    """Search from each moment, write the results, and return the exit code.
+Workers = Annotated[int, typer.Option(min=1, help="TLC's threads; more may miss the shortest.")]
+Heap = Annotated[str, typer.Option(metavar="SIZE", help="Java heap size of each search.")]
+Timeout = Annotated[
+    float, typer.Option(min=0.001, metavar="SECONDS", help="Time limit of each search.")
+]
+Spec = Annotated[Path | None, typer.Option(help="Use the modules of this folder.")]
+Every = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Of a run: search once in each interval, such as 1s."),
+]
+Export = Annotated[
+    Path | None,
+    typer.Option(
+        "--export",
+        metavar="PATH",
+        help="Write the nearest counterexample to FILE.json or FILE.itf.json. With --every:"
+        " FILE.svg, a picture of the distances.",
+    ),
+]
 
-    Raises
-    ------
-    CommandError, DiskError, TraceError, TlcError
-        If there is no such moment, or TLC cannot search.
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    app.command("distance")(distance)
+
+
+def distance(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN[:EVENT]|DISKS",
+            help="An event of a run, or members' disks. EVENT: 85, 1:27 (step 27 of member 1) or"
+            " 12.5s. Default: the last event.",
+        ),
+    ],
+    every: Every = None,
+    wanted: Annotated[
+        Property, typer.Option("--property", help="The property to violate.")
+    ] = Property.COMMITTED_IS_DURABLE,
+    steps: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of steps.")] = 12,
+    crashes: Annotated[int, typer.Option(min=0, max=9, help="Maximum number of crashes.")] = 1,
+    workers: Workers = 1,
+    heap: Heap = "512m",
+    timeout: Timeout = 60,
+    diagram: Annotated[
+        bool, typer.Option("--diagram", help="Draw the counterexample as swim lanes.")
+    ] = False,
+    export_to: Export = None,
+    spec: Spec = None,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Search for the nearest violation from a moment of a run, or from members' disks.
+
+    Exit code 0: no violation was found within the bounds and the time limit. 1: a violation
+    was found. 2: TLC could not run, or did not finish.
+
+    canvass distance RUN:95.1s --diagram
+
+    canvass distance RUN --every 1s --export distances.svg
     """
-    from canvass.cli.counterexample import export
-    from canvass.distance.search import search
+    from canvass.distance.search import SearchBounds
+    from canvass.tlc import TlcOptions, find_jar, find_java
 
-    _check_words(wanted, every, export_to)
-    reports: list[MomentReport] = []
-    known: dict[str, Distance] = {}
-    failed = False
-    for at in given_moments(source, every):
+    if diagram and output is Format.JSON:
+        raise CommandError("--diagram draws for a person; leave out --format json")
+    if diagram and every is not None:
+        raise CommandError("--every draws no swim lanes; leave out --diagram")
+    _check_export(every, export_to)
+    searcher = _Searcher(
+        spec.absolute() if spec else spec_root(),
+        TlcOptions(jar=find_jar(), java=find_java()),
+        SearchBounds(
+            steps=steps,
+            crashes=crashes,
+            seconds=timeout,
+            workers=workers,
+            heap_mib=heap_mib(heap),
+        ),
+        wanted.value,
+    )
+    code = _search(searcher, source, every=every, diagram=diagram, output=output, export=export_to)
+    raise typer.Exit(code)
+
+
+@dataclass
+class _Searcher:
+    """Searches from moments, once for moments that are alike."""
+
+    root: Path
+    options: TlcOptions
+    bounds: SearchBounds
+    wanted: str
+    known: dict[str, Distance] = field(default_factory=dict)
+
+    def search(self, at: _At) -> tuple[Distance, MomentReport]:
+        """Search from one moment."""
+        from canvass.distance.search import search
+
         moment = at.moment.without_repeats()
         small, back = moment.small()
         key = repr(replace(small, label=""))
-        if key not in known:
-            known[key] = search(root, moment, options, bounds, wanted)
-        found = known[key]
+        if key not in self.known:
+            self.known[key] = search(self.root, moment, self.options, self.bounds, self.wanted)
+        found = self.known[key]
+        return found, MomentReport(
+            moment=at.moment.label,
+            event=at.event,
+            time_ns=at.time_ns,
+            steps=found.steps,
+            faults=found.faults,
+            searched=found.searched,
+            complete=found.complete,
+            states=found.states,
+            seconds=round(found.seconds, 3),
+            positions=[back[rank] for rank in range(small.end + 1) if rank in back],
+            under_way=len(moment.under_way),
+            repeats=len(at.moment.under_way) - len(moment.under_way),
+            counted_too_far=at.counted_too_far,
+        )
+
+
+def _search(
+    searcher: _Searcher,
+    source: str,
+    *,
+    every: str | None,
+    diagram: bool,
+    output: Format,
+    export: Path | None,
+) -> int:
+    """Search from each moment, write the results, and return the exit code."""
+    from canvass.cli.counterexample import export as export_counterexamples
+
+    root, wanted, bounds = searcher.root, searcher.wanted, searcher.bounds
+    reports: list[MomentReport] = []
+    failed = False
+    for at in given_moments(source, every):
+        found, report = searcher.search(at)
         if found.failure:
             complain(f"{at.moment.label}: {found.failure}")
             failed = True
             continue
-        positions = [back[rank] for rank in range(small.end + 1) if rank in back]
-        reports.append(
-            MomentReport(
-                moment=at.moment.label,
-                event=at.event,
-                time_ns=at.time_ns,
-                steps=found.steps,
-                faults=found.faults,
-                searched=found.searched,
-                complete=found.complete,
-                states=found.states,
-                seconds=round(found.seconds, 3),
-                positions=positions,
-                under_way=len(moment.under_way),
-                repeats=len(at.moment.under_way) - len(moment.under_way),
-                counted_too_far=at.counted_too_far,
-            )
-        )
+        reports.append(report)
         if output is Format.HUMAN:
-            print(_line(reports[-1], wanted))
+            print(_line(report, wanted))
             if every is None:
-                _show(root, found, positions, diagram=diagram)
+                _show(root, found, report.positions, diagram=diagram)
     if output is Format.JSON:
         kept = {"steps": bounds.steps, "crashes": bounds.crashes, "seconds": bounds.seconds}
         write_json(DistanceReport(source, wanted, kept, reports))
     elif every is not None:
         for line in _nearest(reports):
             print(line)
-    if export_to is not None and _is_picture(export_to):
-        _draw(reports, wanted, export_to)
-    elif export_to is not None:
-        violating = [one for one in known.values() if one.violation is not None]
+    if export is not None and _is_picture(export):
+        _draw(reports, wanted, export)
+    elif export is not None:
+        violating = [one for one in searcher.known.values() if one.violation is not None]
         nearest = min(violating, key=lambda one: one.steps or 0, default=None)
-        export([_counterexample(root, nearest)] if nearest else [], export_to)
+        export_counterexamples([_counterexample(root, nearest)] if nearest else [], export)
     if failed:
         return EXIT_ERROR
     return EXIT_UNEXPECTED if any(one.steps is not None for one in reports) else EXIT_OK
 
 
-def _check_words(wanted: str, every: str | None, export_to: Path | None) -> None:
-    from canvass.distance.search import PROPERTIES
-
-    if wanted not in PROPERTIES:
-        raise CommandError(f"--property {wanted} is none of {', '.join(PROPERTIES)}")
+def _check_export(every: str | None, export_to: Path | None) -> None:
     if export_to is None:
         return
     if every is None and _is_picture(export_to):

@@ -69,7 +69,7 @@ def build(
     The graph is the same on every machine. If TLC finds a violation, the output says which, the
     graph has the states up to there, and the exit code is 0.
     """
-    from canvass.cli.check import heap_mib
+    from canvass.cli.options import heap_mib
     from canvass.cli.output import CheckProgress
     from canvass.graph.build import build_graph, load_model, models
     from canvass.tlc import TlcOptions

@@ -32,6 +32,7 @@ from canvass.version import VERSION
 COMMAND_MODULES = {
     "doctor": "canvass.cli.doctor",
     "check": "canvass.cli.check",
+    "distance": "canvass.cli.distance",
     "import": "canvass.cli.import_",
     "verify": "canvass.cli.verify",
     "explain": "canvass.cli.explain",

@@ -70,16 +70,36 @@ NotedSettings = Annotated[
     ),
 ]
 
-_EVENT: Final = re.compile(r"(\d{1,2})[:/](\d{1,18})", re.ASCII)
+_EVENT: Final = re.compile(r"(\d{1,2}):(\d{1,18})", re.ASCII)
 
 
 def named_step(text: str) -> tuple[int, int] | None:
-    """Parse the name of an event, ``MEMBER:STEP``, into member and step; None for another text.
-
-    ``MEMBER/STEP``, the earlier form of ``canvass check --from``, is accepted, too.
-    """
+    """Parse the name of an event, ``MEMBER:STEP``, into member and step; None for another text."""
     match = _EVENT.fullmatch(text)
     return None if match is None else (int(match[1]), int(match[2]))
+
+
+_HEAP: Final = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
+
+
+def heap_mib(text: str) -> int:
+    """Read a size of Java's heap: ``4g``, ``512m``, or a number of MiB.
+
+    Raises
+    ------
+    CommandError
+        If it is not a size, or less than TLC takes.
+    """
+    from canvass.tlc.workspace import MIN_HEAP_MIB
+
+    found = _HEAP.fullmatch(text.strip())
+    number, unit = (int(found[1]), found[2].lower()) if found else (0, "")
+    size = {"k": number // 1024, "g": number * 1024}.get(unit, number)
+    if not size:
+        raise CommandError(f"--heap {text!r} is not a size; write 4g, 512m or a number of MiB")
+    if size < MIN_HEAP_MIB:
+        raise CommandError(f"--heap {text!r} is less than {MIN_HEAP_MIB}m, the least that is taken")
+    return size
 
 
 class Revision(str, Enum):

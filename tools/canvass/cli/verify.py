@@ -235,7 +235,7 @@ def verify(
 def _check_with_tlc(
     units: Sequence[Unit], timeout: float | None, heap: str | None, progress: Progress | None
 ) -> CorpusVerdict:
-    from canvass.cli.check import heap_mib
+    from canvass.cli.options import heap_mib
     from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
 
     if heap is None:

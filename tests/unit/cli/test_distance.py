@@ -1,4 +1,4 @@
-"""``canvass check --from``: the chosen moment, the distance to a loss, and errors in one line."""
+"""``canvass distance``: the chosen moment, the distance to a loss, and errors in one line."""
 
 from __future__ import annotations
 
@@ -29,39 +29,31 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--from", "nowhere"], "nowhere: there is no such file or folder"),
-        (["--from", "EMPTY"], "neither a run nor the disks of members"),
-        (["--from", "LOGS"], "event logs of Aeron, not a run: `canvass import aeron "),
-        (["--from", "BLANK"], "blank: the run has no events"),
-        (["--from", "BLANK", "--every", "1s"], "blank: the run has no events"),
-        (["--from", "RUN:999999"], "there is no event 999999: the last one is "),
-        (["--from", "RUN:999s"], "999s is after the end of the run, which took "),
-        (["--from", "nowhere:1:27"], "nowhere: there is no such file or folder"),
-        (["--from", "RUN:7:1"], "member 7 has no step 1"),
-        (["--from", "RUN:7/1"], "member 7 has no step 1"),
-        (["--from", "RUN:soon"], "'soon' is not an event; give 85, 1:27"),
-        (["--from", "RUN:1:soon"], "'1:soon' is not an event; give 85, 1:27"),
-        (["--from", f"RUN:{'9' * 5000}"], "is not an event; give 85, 1:27"),
-        (["--from", f"RUN:1:{'9' * 5000}"], "is not an event; give 85, 1:27"),
-        (["--from", f"RUN:{'9' * 400}s"], "is not an event; give 85, 1:27"),
-        (["--from", "RUN", "--every", f"{'9' * 400}s"], "is not a time; write 500ms, 1s or 2m"),
-        (["--from", "RUN", "--every", "1s", "--diagram"], "leave out --diagram"),
-        (["--from", "RUN", "--property", "Nothing"], "--property Nothing is none of"),
-        (["--from", "RUN:3", "--every", "1s"], "leave out the event"),
-        (["MCHazard1", "--from", "RUN"], "--from uses its own model"),
-        (["--from", "RUN", "--list"], "--from uses its own model; leave out --list"),
-        (["--from", "RUN", "--seed", "0"], "--from uses its own model; leave out --seed"),
-        (["--every", "1s"], "--every requires --from"),
-        (["--crashes", "0"], "--crashes requires --from"),
-        (["--steps", "3"], "--steps requires --from"),
-        (["--property", "LogMatching"], "--property requires --from"),
-        (["--from", "RUN", "--export", "far.svg"], "far.svg: a picture shows a whole run"),
+        (["nowhere"], "nowhere: there is no such file or folder"),
+        (["EMPTY"], "neither a run nor the disks of members"),
+        (["LOGS"], "event logs of Aeron, not a run: `canvass import aeron "),
+        (["BLANK"], "blank: the run has no events"),
+        (["BLANK", "--every", "1s"], "blank: the run has no events"),
+        (["RUN:999999"], "there is no event 999999: the last one is "),
+        (["RUN:999s"], "999s is after the end of the run, which took "),
+        (["nowhere:1:27"], "nowhere: there is no such file or folder"),
+        (["RUN:7:1"], "member 7 has no step 1"),
+        (["RUN:soon"], "'soon' is not an event; give 85, 1:27"),
+        (["RUN:1:soon"], "'1:soon' is not an event; give 85, 1:27"),
+        ([f"RUN:{'9' * 5000}"], "is not an event; give 85, 1:27"),
+        ([f"RUN:1:{'9' * 5000}"], "is not an event; give 85, 1:27"),
+        ([f"RUN:{'9' * 400}s"], "is not an event; give 85, 1:27"),
+        (["RUN", "--every", f"{'9' * 400}s"], "is not a time; write 500ms, 1s or 2m"),
+        (["RUN", "--every", "1s", "--diagram"], "leave out --diagram"),
+        (["RUN", "--property", "Nothing"], "Invalid value for '--property'"),
+        (["RUN:3", "--every", "1s"], "leave out the event"),
+        (["RUN", "--export", "far.svg"], "far.svg: a picture shows a whole run"),
         (
-            ["--from", "RUN", "--every", "1s", "--export", "none/far.svg"],
+            ["RUN", "--every", "1s", "--export", "none/far.svg"],
             "none/far.svg: there is no such folder to write to",
         ),
         (
-            ["--from", "RUN", "--export", "none/loss.json"],
+            ["RUN", "--export", "none/loss.json"],
             "none/loss.json: there is no such folder to write to",
         ),
     ],
@@ -76,7 +68,7 @@ def test_a_wrong_moment_or_option_is_an_error_in_one_line(
     places["BLANK"] = str(blank)
     for name, place in places.items():
         words = [one.replace(name, place) for one in words]
-    code, out, err = command("check", *words)
+    code, out, err = command("distance", *words)
 
     assert (code, out) == (2, "")
     assert said in err
@@ -88,7 +80,7 @@ def test_from_the_moment_before_a_loss_the_distance_is_a_few_steps(
 ) -> None:
     place, file = first_loss(run), tmp_path / "loss.itf.json"
     words = ("--steps", "3", "--diagram", "--export", file)
-    code, out, err = command("check", "--from", f"{run}:{place - 1}", *words)
+    code, out, err = command("distance", f"{run}:{place - 1}", *words)
 
     assert code == 1
     assert f"canvass: wrote {file}\n" in err
@@ -103,11 +95,10 @@ def test_after_a_loss_nothing_is_searched(command: Command, run: Path) -> None:
     row = moments.lanes.rows[first_loss(run)]
     columns = moments.loaded.columns
     member, step = int(columns.member[row]), int(columns.step[row])
-    for event in (f"{member}:{step}", f"{member}/{step}"):
-        code, out, _ = command("check", "--from", f"{run}:{event}", "--format", "json")
+    code, out, _ = command("distance", f"{run}:{member}:{step}", "--format", "json")
 
-        assert code == 1
-        assert [one["steps"] for one in json.loads(out)["moments"]] == [0]
+    assert code == 1
+    assert [one["steps"] for one in json.loads(out)["moments"]] == [0]
 
 
 def test_messages_are_searched_without_repeats_and_counted(
@@ -121,7 +112,7 @@ def test_messages_are_searched_without_repeats_and_counted(
 
     monkeypatch.setattr(search, "search", searched)
     (moment,) = RunMoments(run).moments([2412])
-    code, out, _ = command("check", "--from", f"{run}:2412", "--format", "json")
+    code, out, _ = command("distance", f"{run}:2412", "--format", "json")
     (report,) = json.loads(out)["moments"]
 
     assert code == 0
@@ -136,8 +127,8 @@ def test_a_search_starts_from_disks(command: Command, tmp_path: Path) -> None:
     write_disks(tmp_path / "all", [disk_of(i, terms) for i in range(3)])
     write_disks(tmp_path / "one", [disk_of(0, [*terms, Term(2, 2)])])
 
-    code, out, _ = command("check", "--from", tmp_path / "all", "--steps", "2")
-    left_code, left, _ = command("check", "--from", tmp_path / "one", "--steps", "2")
+    code, out, _ = command("distance", tmp_path / "all", "--steps", "2")
+    left_code, left, _ = command("distance", tmp_path / "one", "--steps", "2")
 
     assert (code, left_code) == (0, 1)
     assert out.startswith("the disks: no violation of CommittedIsDurable within 2 steps;")
