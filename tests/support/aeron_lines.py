@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import LogRecord
 

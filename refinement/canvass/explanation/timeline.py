@@ -11,7 +11,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.quorum import quorum_size
 from canvass.explanation.evidence import Evidence
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
-from canvass.traces.aeron_log.logs import MemberLog
+from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import (
     AppendPosition,
     CanvassPosition,

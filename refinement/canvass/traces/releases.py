@@ -17,7 +17,8 @@ from msgspec import Meta, Struct
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log.event_types import NEWEST, OLDEST, Release, parse_release, release_of
 from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
-from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.counts import member_names
 from canvass.traces.schema import MemberId, Run

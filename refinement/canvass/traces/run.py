@@ -29,10 +29,10 @@ _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
 EMPTY: Final = f"the folder has neither runs nor a data set; a run folder has a {RUN_FILE}"
 MIXED: Final = "run folders and Parquet files in one folder: name each of them instead"
 _DATASET_FILE: Final = re.compile(r".*\.parquet(\.(gz|zst|bz2|xz|zip))?", re.IGNORECASE | re.DOTALL)
-RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.~-]{0,127}")
 NO_RUN_FOLDER: Final = (
     "no name for a run folder: rename it; a name has at most 128 of the characters"
-    " A-Z a-z 0-9 _ . - and begins with a letter or digit"
+    " A-Z a-z 0-9 _ . ~ - and begins with a letter or digit"
 )
 
 

@@ -67,7 +67,7 @@ class Fact(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
 RUN_SCHEMA: Final = "canvass.run/1"
 EVENTS_SCHEMA: Final = "canvass.events/1"
 
-RUN_ID_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,63}$(?!\n)"
+RUN_ID_PATTERN: Final = r"^[a-z0-9][a-z0-9_.~-]{0,63}$(?!\n)"
 """Run ids name folders and appear in pages and reports."""
 
 MemberId: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_MEMBERS)]

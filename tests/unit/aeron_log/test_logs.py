@@ -13,7 +13,8 @@ import zstandard
 
 from canvass.traces.aeron_log import source
 from canvass.traces.aeron_log.errors import MAX_FILES, AeronLogError, LogCode
-from canvass.traces.aeron_log.logs import read_cluster, read_member
+from canvass.traces.aeron_log.logs import read_cluster, read_log
+from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import CommitPosition, ProcessStart, TruncatedLine
 from support.aeron_lines import HEADER, STARTED, commit, text
 
@@ -34,6 +35,11 @@ def write(folder: Path, name: str, data: bytes) -> Path:
     return path
 
 
+def only(path: Path) -> MemberLog:
+    (log,) = read_log([path]).values()
+    return log
+
+
 def refused(*paths: Path) -> AeronLogError:
     with pytest.raises(AeronLogError) as caught:
         read_cluster(paths)
@@ -43,7 +49,7 @@ def refused(*paths: Path) -> AeronLogError:
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 def test_a_log_reads_the_same_in_each_format(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path, f"member-0.log{suffix}", LOG)
-    log = read_member([path])
+    log = only(path)
 
     assert log.member_id == 0
     assert log.files == (path,)
@@ -56,14 +62,14 @@ def test_packed_parts_may_follow_each_other(tmp_path: Path, suffix: str) -> None
     path = tmp_path / f"member-0.log{suffix}"
     path.write_bytes(pack(LOG[:1000], suffix) + pack(LOG[1000:], suffix))
 
-    assert len(read_member([path]).records) == 502
+    assert len(only(path).records) == 502
 
 
 def test_padding_after_gzip_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "member-0.log.gz"
     path.write_bytes(pack(LOG, ".gz") + b"\0" * 512)
 
-    assert len(read_member([path]).records) == 502
+    assert len(only(path).records) == 502
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
@@ -71,7 +77,7 @@ def test_a_packed_file_that_ends_too_early_says_so(tmp_path: Path, suffix: str) 
     """Even where what it holds ends with a whole line."""
     path = tmp_path / f"member-0.log{suffix}"
     path.write_bytes(pack(LOG, suffix)[:-3])
-    last = read_member([path]).records[-1]
+    last = only(path).records[-1]
 
     assert isinstance(last, TruncatedLine)
     assert last.code == LogCode.TRUNCATED_FILE.value
@@ -80,7 +86,7 @@ def test_a_packed_file_that_ends_too_early_says_so(tmp_path: Path, suffix: str) 
 def test_an_empty_packed_file_is_cut(tmp_path: Path) -> None:
     (tmp_path / "member-0.log.gz").write_bytes(b"")
 
-    assert [type(r) for r in read_member([tmp_path / "member-0.log.gz"]).records] == [TruncatedLine]
+    assert [type(r) for r in only(tmp_path / "member-0.log.gz").records] == [TruncatedLine]
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
@@ -126,6 +132,7 @@ def test_what_cannot_be_read_is_one_error(tmp_path: Path) -> None:
 
 def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "client.log", LOG)
+    write(tmp_path, "client-2.log", LOG)
 
     assert refused(tmp_path).code is LogCode.NO_LOG
     assert refused().code is LogCode.NO_LOG
@@ -138,11 +145,13 @@ def test_a_log_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path).code is LogCode.DUPLICATE_LOG
 
 
-def test_a_log_of_two_members_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, "any.log", LOG + text(commit(64, 900, member=1)))
-    error = refused(path)
-
-    assert (error.code, error.line) == (LogCode.MIXED_MEMBERS, 503)
+def test_a_log_of_two_members_beside_that_of_one_is_refused(tmp_path: Path) -> None:
+    mixed = write(tmp_path, "any.log", LOG + text(commit(64, 900, member=1)))
+    other = write(tmp_path, "other.log", text(commit(64, 900, member=1)))
+    assert read_cluster([mixed]).members.keys() == {0, 1}
+    for paths in ((mixed, other), (other, mixed)):
+        error = refused(*paths)
+        assert (error.file, error.code, error.line) == (str(mixed), LogCode.MIXED_MEMBERS, 503)
 
 
 def test_a_folder_gives_its_members_and_says_what_is_missing(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Only the shape of the command and of what it prints; the work is in `canvass.tra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -45,7 +45,9 @@ def aeron(
     logs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="LOGS", help="A folder of member-<id>.log[.gz|.zst] files, or the files."
+            metavar="LOGS",
+            help="A folder of member-<id>.log[.gz|.zst] files, or the files, or one log with the"
+            " lines of all members.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to write.")],
@@ -89,7 +91,7 @@ def aeron(
     from canvass.cli.options import need_logs
     from canvass.cli.output import Stages
     from canvass.traces.aeron_log.log_vocabulary import events_named
-    from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, import_logs
+    from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, import_clusters
     from canvass.traces.timeouts import note_timeouts
 
     try:
@@ -102,14 +104,19 @@ def aeron(
     need_logs(logs)
     timeouts = _timeouts(logs, setting or ())
     with Stages() as stages:
-        summary = import_logs(
+        found = import_clusters(
             logs, out, effort=effort, events=enabled, revision=revision, say=stages.stage
         )
     if timeouts:
-        note_timeouts(out / "run.json", timeouts)
-    emit(output, summary, lambda: _print(summary, out, effort))
+        for run in found:
+            note_timeouts(run / "run.json", timeouts)
+    summaries = list(found.values())
+    several = summaries if len(summaries) > 1 else summaries[0]
+    emit(output, several, lambda: _print_all(found, out, effort))
     codes = {CONTRADICTED: EXIT_UNEXPECTED, INCOMPLETE: EXIT_INCOMPLETE}
-    raise typer.Exit(codes.get(summary.outcome, EXIT_OK))
+    outcomes = {one.outcome for one in summaries}
+    worst = next((code for outcome, code in codes.items() if outcome in outcomes), EXIT_OK)
+    raise typer.Exit(worst)
 
 
 def _timeouts(logs: Sequence[Path], settings: Sequence[str]) -> dict[str, int]:
@@ -122,6 +129,16 @@ def _timeouts(logs: Sequence[Path], settings: Sequence[str]) -> dict[str, int]:
 
 _SHOWN: Final = 20
 """Sentences about what is missing that a person is shown."""
+
+
+def _print_all(found: Mapping[Path, ImportSummary], out: Path, effort: int) -> None:
+    console = result_console()
+    if len(found) > 1:
+        console.print(f"{len(found)} clusters run one after the other; each is a run in {out}")
+    for run, summary in found.items():
+        if len(found) > 1:
+            console.print(f"\n{run.name}")
+        _print(summary, run, effort)
 
 
 def _print(summary: ImportSummary, out: Path, effort: int) -> None:

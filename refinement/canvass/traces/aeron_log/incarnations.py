@@ -5,6 +5,13 @@ by a crash (`TruncatedLine`) if a process starts after it, or nothing follows; e
 (`DamagedLine`). A header at the beginning of a later file is written by a process that starts, or
 by an agent that rolls its file; the next event decides.
 
+A member that starts again in the same process has no header: one is inferred. It stands before the
+first line of the new start, where the module has closed, or the member is at its first election
+again. Lines that a start prints before its election are kept back until then.
+
+A log may hold the lines of several members. Each is read alone, the lines of the others are passed
+over. A header then counts for a member only if the next line of the member is that of a start.
+
 One thread of a process writes its cluster events, so their stamps never fall. A line that is older
 than the line before it counts as damaged. A header that is there twice shows that the log is there
 twice.
@@ -50,26 +57,33 @@ class LineCounts:
         Lines of other components.
     unreadable
         Lines that became a `DamagedLine` or `TruncatedLine`.
+    other_members
+        Lines of the cluster component that other members wrote into the same log, or no member.
     foreign
         Lines that the logging did not write (an application may write to the same stream), empty
         lines, and further lines of an event whose text contains line ends.
     headers
         Headers of processes that start, and of rolled files.
+    overlap
+        File and line that show two members with the same id at the same time.
     """
 
     members: dict[int, tuple[int, int]] = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)
     unknown_events: dict[str, int] = field(default_factory=dict)
     other_components: int = 0
+    other_members: int = 0
     unreadable: int = 0
     foreign: int = 0
     headers: int = 0
+    overlap: tuple[int, int] | None = None
 
     @property
     def lines(self) -> int:
         """All lines."""
         named = sum(self.events.values()) + sum(self.unknown_events.values())
-        return named + self.other_components + self.unreadable + self.foreign + self.headers
+        others = self.other_components + self.other_members + self.foreign
+        return named + others + self.unreadable + self.headers
 
 
 _EARLIEST: Final = -(1 << 63)
@@ -88,6 +102,11 @@ class Broken(NamedTuple):
 class IncarnationStream:
     """Makes the records of a member's log, and counts its lines.
 
+    Parameters
+    ----------
+    alone
+        Whether the log has only lines of this member.
+
     Attributes
     ----------
     counts
@@ -96,16 +115,19 @@ class IncarnationStream:
         The unreadable line that is kept back, if there is one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool = True) -> None:
         self.counts = LineCounts()
         self.broken: Broken | None = None
+        self._alone = alone
         self._out: list[LogRecord] = []
         self._header: ProcessStart | None = None
         self._held: list[tuple[str, ClusterEvent, str]] = []
-        self._wall_time_ms: int | None = None
+        self._known: ProcessStart | None = None
         self._headers: set[tuple[int, int]] = set()
         self._starts: set[int] = set()
         self._stamps = (_EARLIEST, _EARLIEST)
+        self._life = _Life()
+        self._version: Start | None = None
 
     def take(self) -> list[LogRecord]:
         """The records that are complete and have not been taken yet."""
@@ -114,14 +136,70 @@ class IncarnationStream:
 
     def event(self, name: str, record: ClusterEvent, line: str) -> None:
         """Add a line of the cluster component."""
-        if self._header is not None and isinstance(record, ClusterSessionStateChange):
-            # A process that starts opens the sessions of its snapshot before all else.
+        if isinstance(record, Start) and not self._alone:
+            self._version = record
+            self.counts.other_members += 1
+            return
+        if self._is_prelude(record):
             self._held.append((name, record, line))
             return
         starts = starts_process(record)
         if self.broken is not None or self._header is not None:
-            self._decide(starts=starts)
+            self._decide(starts=starts or not (self._alone or self.counts.events))
             self._settle(DamagedLine)
+        elif self._held or starts:
+            self._infer_header(record)
+            self._release()
+        self._add(name, record, line, starts=starts)
+
+    def _is_prelude(self, record: ClusterEvent) -> bool:
+        """Whether the next line decides to which process a line belongs.
+
+        A process that starts opens the sessions of its snapshot before all else, and its services
+        acknowledge that they have started.
+        """
+        if self._header is not None:
+            return isinstance(record, ClusterSessionStateChange)
+        if isinstance(record, ClusterSessionStateChange):
+            return self._life.is_begun and record.old_state in ("null", "INIT")
+        return self._life.is_begun and isinstance(record, ServiceAck) and record.ack_id == 0
+
+    def _infer_header(self, *records: ClusterEvent) -> None:
+        """Add the header that is missing, if the lines kept back or these records are of a start.
+
+        The clocks of the header agree with those of the one before it. Without any, the wall clock
+        is taken for the monotonic one.
+        """
+        several = [*(record for _, record, _ in self._held), *records]
+        if not any(map(self._starts_again, several)):
+            return
+        first, known = several[0], self._known or ProcessStart(0, 0, 0, 0, ())
+        passed_ms = (first.time_ns - known.time_ns) // 1_000_000
+        time_ns = max(known.time_ns + passed_ms * 1_000_000, self._stamps[1])
+        wall_time_ms = known.wall_time_ms + passed_ms
+        place = first.file, first.line, time_ns, wall_time_ms
+        self._begin(ProcessStart(*place, known.loggers))
+        self._life.before = None
+        self._life = _Life(self._life)
+
+    def _begin(self, header: ProcessStart) -> None:
+        """Begin a process, with the version that the log has said since the process before it."""
+        self._out.append(header)
+        version, self._version = self._version, None
+        if version is not None and version.time_ns >= header.time_ns:
+            self._out.append(version)
+
+    def _starts_again(self, record: ClusterEvent) -> bool:
+        """Whether a member without a new header starts again with a line."""
+        life = self._life
+        is_known = record.time_ns < self._stamps[1] or record.time_ns in self._starts
+        if is_known or not life.is_begun or not starts_process(record):
+            return False
+        if isinstance(record, ElectionStateChange) and life.state == record.old_state:
+            return False  # The module of a client that fails closes before its agent ends.
+        return life.is_closed or (isinstance(record, NewElection) and bool(life.state))
+
+    def _add(self, name: str, record: ClusterEvent, line: str, *, starts: bool) -> None:
         before, latest = self._stamps
         # After a reboot the clock of a new process counts from 0 again.
         if record.time_ns < latest and not (starts and record.time_ns not in self._starts):
@@ -141,7 +219,15 @@ class IncarnationStream:
         if record.member_id not in counts.members:
             counts.members[record.member_id] = (record.file, record.line)
         counts.events[name] = counts.events.get(name, 0) + 1
+        if self._life.note(record) and counts.overlap is None:
+            counts.overlap = (record.file, record.line)
         self._out.append(record)
+
+    def _release(self) -> None:
+        """Add the lines kept back."""
+        held, self._held = self._held, []
+        for name, record, line in held:
+            self._add(name, record, line, starts=starts_process(record))
 
     def unknown_event(self, name: str) -> None:
         """Count an event of the cluster component that is not in the table."""
@@ -154,13 +240,18 @@ class IncarnationStream:
         self._settle(DamagedLine)
         self.counts.other_components += 1
 
+    def other_member(self) -> None:
+        """Count a line that another member wrote, or none."""
+        self.counts.other_members += 1
+
     def foreign(self) -> None:
         """Count a line that the logging did not write."""
         self.counts.foreign += 1
 
     def break_off(self, broken: Broken) -> None:
         """Keep back a line that cannot be read. A line kept before is damaged."""
-        self._decide(starts=True)
+        self._decide(starts=self._alone or not self.counts.events)
+        self._release()
         self._settle(DamagedLine)
         self.broken = broken
 
@@ -176,17 +267,19 @@ class IncarnationStream:
         if key in self._headers:
             return False
         self._headers.add(key)
-        self._decide(starts=True)
+        self._decide(starts=self._alone)
         self._header = header
-        if header.wall_time_ms == self._wall_time_ms:
+        if self._known is not None and header.wall_time_ms == self._known.wall_time_ms:
             self._decide(starts=False)
-        elif header.file == 0 or header.line > 1:
+        elif self._alone and (header.file == 0 or header.line > 1):
             self._decide(starts=True)
         return True
 
     def close(self) -> None:
         """Complete the records at the end of the log."""
-        self._decide(starts=True)
+        self._decide(starts=self._alone)
+        self._infer_header()
+        self._release()
         self._settle(TruncatedLine)
 
     def _settle(self, kind: type[TruncatedLine]) -> None:
@@ -213,14 +306,55 @@ class IncarnationStream:
             self._settle(TruncatedLine)
             self._stamps = (_EARLIEST, _EARLIEST)
             self._starts.clear()
-            self._wall_time_ms = header.wall_time_ms
-            self._out.append(header)
+            self._known, self._life = header, _Life()
+            self._begin(header)
         else:
             self._settle(DamagedLine)
         self.counts.headers += 1
-        held, self._held = self._held, []
-        for name, record, line in held:
-            self.event(name, record, line)
+        self._release()
+
+
+@dataclass(slots=True)
+class _Life:
+    """What the lines of a process incarnation have shown so far.
+
+    Parameters
+    ----------
+    before
+        The incarnation before this one, if this one has no header of its own.
+
+    Attributes
+    ----------
+    is_begun
+        Whether it has a line.
+    is_closed
+        Whether its module has closed.
+    state
+        The state of its election; empty before its first one.
+    """
+
+    before: _Life | None = None
+    is_begun: bool = False
+    is_closed: bool = False
+    state: str = ""
+
+    def note(self, record: ClusterEvent) -> bool:
+        """Note a line; say whether it is one of the incarnation before, which has not ended."""
+        self.is_begun = True
+        before = self.before if self.before is not None and not self.before.is_closed else None
+        if isinstance(record, StateChange) and record.new_state == "CLOSED":
+            was_closed, self.is_closed = self.is_closed, True
+            return before is not None and was_closed
+        if isinstance(record, NewElection):
+            self.state = "INIT"
+        if not isinstance(record, ElectionStateChange):
+            return False
+        state, self.state = self.state, record.new_state
+        return (
+            before is not None
+            and record.old_state not in (state, "INIT")
+            and (record.old_state == before.state)
+        )
 
 
 def starts_process(record: ClusterEvent) -> bool:

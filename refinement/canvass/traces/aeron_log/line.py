@@ -364,12 +364,15 @@ def cluster_line_parsers() -> dict[str, ClusterLineParser]:
     return {name: ClusterLineParser(row) for name, row in EVENT_TYPES.items()}
 
 
-_MARK: Final = "] log started "
-_START: Final = re.compile(r"\[-?[0-9]{1,10}\.-?[0-9]{1,9}\] log started ")
+_MARKS: Final = ("] log started ", "] TEST: ")
+_START: Final = re.compile(
+    r"\[-?[0-9]{1,10}\.-?[0-9]{1,9}\] (?:log started |\u0020\[[0-9T:.-]{19,29}\] TEST: )"
+)
 _TEXT: Final = re.compile(
     r"log started ([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}[+-][0-9]{4})"
     r"(?:, (.*))?"
 )
+_TEST: Final = re.compile(r" \[([0-9T:-]{19}(?:\.[0-9]{1,9})?)\] TEST: .*")
 _LOGGERS: Final = re.compile(r"enabled loggers: \{([^}]*)\}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -378,9 +381,10 @@ def find_header(line: str) -> int:
     """The index at which a header begins, or -1 if the line has none.
 
     A line that was cut by a crash has no line end: the header of the next process follows on the
-    same line.
+    same line. Aeron's own build writes the log of a failed test under a header with the test's
+    name. Source: ``CollectingEventLogReaderAgent``.
     """
-    if _MARK not in line:
+    if _MARKS[0] not in line and _MARKS[1] not in line:
         return -1
     found = _START.search(line)
     return found.start() if found else -1
@@ -396,11 +400,17 @@ def parse_header(file: int, number: int, text: str) -> ProcessStart:
     """
     stamp = stamp_of(text)
     found = _TEXT.fullmatch(text, stamp[1]) if stamp else None
+    test = _TEST.fullmatch(text, stamp[1]) if stamp else None
     try:
-        if stamp is None or found is None:
+        if stamp is None:
+            raise ValueError
+        if test is not None:
+            moment = datetime.fromisoformat(test[1]).replace(tzinfo=UTC)
+            return ProcessStart(file, number, stamp[0], _since_epoch_ms(moment), ())
+        if found is None:
             raise ValueError
         moment = datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S.%f%z")
-        wall_time_ms = (moment - _EPOCH) // timedelta(milliseconds=1)
+        wall_time_ms = _since_epoch_ms(moment)
     except (ValueError, OverflowError):
         raise LineProblem(
             LogCode.BAD_HEADER, 1, f"not the header of a log: {shown(text)}"
@@ -416,3 +426,7 @@ def parse_header(file: int, number: int, text: str) -> ProcessStart:
         wall_time_ms,
         tuple((component, version) for component, _, version in parts),
     )
+
+
+def _since_epoch_ms(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

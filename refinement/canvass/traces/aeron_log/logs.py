@@ -2,27 +2,27 @@
 
 A folder has ``member-<id>.log``, optionally ``.gz`` or ``.zst``, and rolled files as
 ``member-<id>.log.<n>``. Files that are named one by one may have any name: their lines show the
-member.
+members. A log may hold the lines of several members; then it may also hold several clusters, one
+after the other.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from canvass.cluster.messages import NULL_VALUE
+from canvass.traces.aeron_log.clusters import split_clusters
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode, joined
-from canvass.traces.aeron_log.incarnations import LineCounts
+from canvass.traces.aeron_log.member_log import MemberLog, members_named
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
-    SENDER_FIELDS,
     ClusterEvent,
     ElectionStateChange,
-    Line,
     LogRecord,
     NewElection,
     NewLeadershipTerm,
@@ -30,7 +30,13 @@ from canvass.traces.aeron_log.records import (
     ReplayNewLeadershipTerm,
     RequestVote,
 )
-from canvass.traces.aeron_log.source import LogName, LogSource, is_similar_name, parse_log_name
+from canvass.traces.aeron_log.source import (
+    LogName,
+    LogSource,
+    is_other_log,
+    is_similar_name,
+    parse_log_name,
+)
 from canvass.traces.limits import MAX_MEMBERS
 
 _KEY_KINDS: Final = frozenset(
@@ -44,48 +50,6 @@ _KEY_KINDS: Final = frozenset(
     }
 )
 """The records that are kept in memory of each log, as they show elections, leaders and terms."""
-_NAMES_MEMBER: Final[dict[type[Line], str]] = {
-    **SENDER_FIELDS,
-    ElectionStateChange: "leader_member_id",
-}
-"""The field with a sender or leader, for each record that has one."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemberLog:
-    """The log of one member.
-
-    Parameters
-    ----------
-    member_id
-        The member in its lines. Without a line of the cluster, the member in the file's name, or
-        `NULL_VALUE`.
-    files
-        The files in reading order. A record's ``file`` is an index into them.
-    records
-        The records in the order of the lines. If the log is too long for the memory: only those of
-        `_KEY_KINDS`, and the first one of each kind in each process incarnation.
-    counts
-        The numbers of its lines by kind.
-    unknown_fields
-        Unknown fields, as ``EVENT.name``, with their numbers of occurrences.
-    named
-        The members that its lines name as senders or leaders.
-    reread
-        Reads all records again, if they are not in memory.
-    """
-
-    member_id: int
-    files: tuple[Path, ...]
-    records: list[LogRecord]
-    counts: LineCounts = field(default_factory=LineCounts)
-    unknown_fields: dict[str, int] = field(default_factory=dict)
-    named: Collection[int] = ()
-    reread: Callable[[], Iterator[LogRecord]] | None = None
-
-    def every_record(self) -> Iterable[LogRecord]:
-        """All records in the order of the lines; records that are not in memory are read again."""
-        return self.records if self.reread is None else self.reread()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +111,7 @@ class _Kept:
     named: set[int] = field(default_factory=set)
     is_whole: bool = True
     _seen: set[type[LogRecord]] = field(default_factory=set)
+    _last: LogRecord | None = None
 
     def add(self, batch: list[LogRecord]) -> None:
         self.named |= members_named(batch)
@@ -164,41 +129,73 @@ class _Kept:
             kind = type(record)
             if kind is ProcessStart:
                 self._seen.clear()
+                self.end()
+            self._last = None
             if kind in _KEY_KINDS or kind not in self._seen:
                 self._seen.add(kind)
                 self.records.append(record)
+            else:
+                self._last = record
+
+    def end(self) -> None:
+        """Keep the last record of a process incarnation."""
+        if self._last is not None:
+            self.records.append(self._last)
 
 
-def read_member(files: Sequence[Path], kept: int = sys.maxsize) -> MemberLog:
-    """Read the log of one member.
+def read_log(files: Sequence[Path], kept: int = sys.maxsize) -> dict[int, MemberLog]:
+    """Read a log: of one member, or of several.
 
     Parameters
     ----------
     files
         The files in the order in which they were written.
     kept
-        The most records that are kept in memory. A longer log is read again when its records are
-        needed.
+        The most records of a member that are kept in memory. A longer log is read again when its
+        records are needed.
+
+    Returns
+    -------
+    dict
+        The log of each member; that of `NULL_VALUE` if no line names a member.
 
     Raises
     ------
     AeronLogError
-        As for `read_records`; also if the log has lines of two members.
+        As for `read_records`; also if two members with the same id ran at the same time.
     """
-    parser = LogParser()
+    only = _read_lines(files, kept, None)
+    members = sorted(i for i in only.counts.members if i != NULL_VALUE)
+    if len(members) < 2:
+        found = {only.member_id: only}
+    else:
+        found = {i: _read_lines(files, kept, i) for i in members}
+        for i in members[1:]:  # What no member has written counts once.
+            counts = found[i].counts
+            counts.foreign, counts.other_components, counts.headers = 0, 0, 0
+    for i, log in found.items():
+        if log.counts.overlap is not None:
+            file, line = log.counts.overlap
+            reason = (
+                f"two processes of a member {i} run at the same time: the lines of several clusters"
+                " with the same ids, which cannot be told apart"
+            )
+            raise AeronLogError(str(files[file]), line, 0, LogCode.OVERLAPPING_CLUSTERS, reason)
+    return found
+
+
+def _read_lines(files: Sequence[Path], kept: int, member: int | None) -> MemberLog:
+    """Read the lines of one member, or all lines as those of one."""
+    parser = LogParser(member)
     found = _Kept(kept)
     for batch in read_records(files, parser):
         found.add(batch)
-    members = {i: at for i, at in parser.counts.members.items() if i != NULL_VALUE}
-    if len(members) > 1:
-        first, second, *_ = members
-        file, line = members[second]
-        reason = f"lines of members {first} and {second} stand in one log"
-        raise AeronLogError(str(files[file]), line, 0, LogCode.MIXED_MEMBERS, reason)
-    member_id = next(iter(members), NULL_VALUE)
+    found.end()
+    ids = (i for i in parser.counts.members if i != NULL_VALUE)
+    member_id = next(ids, NULL_VALUE) if member is None else member
 
     def reread() -> Iterator[LogRecord]:
-        for batch in read_records(files, LogParser()):
+        for batch in read_records(files, LogParser(member)):
             yield from batch
 
     return MemberLog(
@@ -217,7 +214,29 @@ def read_cluster(
     say: Callable[[str], object] = lambda _: None,
     kept: int = sys.maxsize,
 ) -> ClusterLogs:
-    """Read the logs of a cluster's members.
+    """Read the logs of one cluster; parameters and errors as for `read_clusters`.
+
+    Raises
+    ------
+    AeronLogError
+        Also if the log has several clusters.
+    """
+    first, *others = read_clusters(paths, say, kept)
+    if others:
+        reason = f"{len(others) + 1} clusters run one after the other in this log"
+        raise AeronLogError(str(paths[0]), 0, 0, LogCode.SEVERAL_CLUSTERS, reason)
+    return first
+
+
+def read_clusters(
+    paths: Sequence[Path],
+    say: Callable[[str], object] = lambda _: None,
+    kept: int = sys.maxsize,
+) -> list[ClusterLogs]:
+    """Read the logs of a cluster's members, or of several clusters that ran one after the other.
+
+    Only one log can have several clusters, if it is not named as that of one member, and has the
+    lines of all members that it names.
 
     Parameters
     ----------
@@ -226,13 +245,14 @@ def read_cluster(
     say
         Called with a short description of each stage when it begins.
     kept
-        As for `read_member`.
+        As for `read_log`.
 
     Raises
     ------
     AeronLogError
-        As for `read_member`; also if there is no log at all, or one is there twice. If several
-        files cannot be read from their beginning on, the error names them.
+        As for `read_log`; also if there is no log at all, or one is there twice, or logs of members
+        have lines of each other. If several files cannot be read from their beginning on, the error
+        names them.
     """
     ignored: tuple[str, ...] = ()
     if len(paths) == 1 and paths[0].is_dir():
@@ -241,7 +261,10 @@ def read_cluster(
         groups = [[path] for path in paths]
     if not groups:
         place = str(paths[0]) if paths else ""
-        reason = "there is no member-<id>.log, member-<id>.log.gz or member-<id>.log.zst"
+        reason = (
+            "there is no member-<id>.log, member-<id>.log.gz or member-<id>.log.zst, nor one other"
+            " log"
+        )
         raise AeronLogError(place, 0, 0, LogCode.NO_LOG, reason)
     firsts = _firsts(chain.from_iterable(groups))
     by_member: dict[int, list[Path]] = {}
@@ -249,10 +272,21 @@ def read_cluster(
         member_id = _member_of(group, firsts)
         _check_member(member_id, group[0])
         by_member.setdefault(member_id, []).extend(group)
-    logs = {}
+    several: list[dict[int, MemberLog]] = []
     for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
         say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
-        logs[member_id] = read_member(_in_order(files, firsts), kept)
+        found = read_log(_in_order(files, firsts), kept)
+        if len(found) == 1:  # A log without a line of the cluster is that of its file's name.
+            found = dict(zip([member_id], found.values(), strict=True))
+        several.append(found)
+    _check_apart(several)
+    logs = dict(sorted(chain.from_iterable(one.items() for one in several)))
+    is_shared = len(several) == 1 and parse_log_name(groups[0][0].name) is None
+    clusters = split_clusters(logs) if is_shared else [logs]
+    return [_cluster_of(one, ignored) for one in clusters]
+
+
+def _cluster_of(logs: Mapping[int, MemberLog], ignored: tuple[str, ...]) -> ClusterLogs:
     heard = set().union(*(log.named for log in logs.values()))
     # A member that never came to its election has no line of the cluster, and no other member has
     # heard of it. If one has, its lines are missing.
@@ -263,6 +297,19 @@ def read_cluster(
     }
     missing = tuple(sorted(heard - members.keys() - {NULL_VALUE}))
     return ClusterLogs(members, missing, ignored)
+
+
+def _check_apart(several: Sequence[Mapping[int, MemberLog]]) -> None:
+    """Check that no two logs have lines of the same member."""
+    owners: dict[int, MemberLog] = {}
+    for found in several:
+        for member_id, log in found.items():
+            if (other := owners.setdefault(member_id, log)) is log:
+                continue
+            mixed = log if len(found) > 1 else other
+            file, line = mixed.counts.members.get(member_id, (0, 0))
+            reason = f"a line of member {member_id}, whose lines are also in another log"
+            raise AeronLogError(str(mixed.files[file]), line, 0, LogCode.MIXED_MEMBERS, reason)
 
 
 def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
@@ -287,6 +334,9 @@ def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
             raise AeronLogError(str(path), 0, 0, LogCode.DUPLICATE_LOG, reason)
         taken.add(name)
         groups.setdefault(name.member_id, []).append(path)
+    others = [path for path in paths if is_other_log(path.name)]
+    if not groups and len(others) == 1:  # The log of all members.
+        return [others], ()
     return list(groups.values()), tuple(ignored)
 
 
@@ -360,12 +410,3 @@ def _in_order(files: Sequence[Path], firsts: Mapping[Path, _First]) -> list[Path
         starts = [header or event for header, event in found]
         keys = [(0, start.time_ns if start else 0) for start in starts]
     return [path for _, path in sorted(zip(keys, files, strict=True), key=lambda pair: pair[0])]
-
-
-def members_named(records: Iterable[LogRecord]) -> set[int]:
-    """The ids of members that records name as senders or leaders."""
-    heard: set[int] = set()
-    for record in records:
-        if (name := _NAMES_MEMBER.get(type(record))) is not None:
-            heard.add(getattr(record, name))
-    return heard

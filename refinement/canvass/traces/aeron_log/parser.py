@@ -31,6 +31,7 @@ JOINED_LINES: Final = 64
 
 _UTF_16_MARKS: Final = "\xff\xfe"
 _EVENT: Final = re.compile(r"([A-Z][A-Z0-9_]*): ([A-Za-z][A-Za-z0-9_]*)(?=[ :]|$)")
+_MEMBER: Final = re.compile(r" memberId=(-?[0-9]{1,19})(?= |$)")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _LAST_FIELDS: Final = (
     "leaderId|flags|voterId|vote|protocolVersion|isStartup|serviceId|timeUnit|appendPosition"
@@ -52,6 +53,8 @@ class LogParser:
 
     Parameters
     ----------
+    member
+        Pass over the lines of other members; by default the log is that of one member.
     max_lines
         Lines of all files together.
 
@@ -60,8 +63,9 @@ class LogParser:
     Calls: for each file `begin_file`, any number of `feed`, `end_file`; at last `close`.
     """
 
-    def __init__(self, max_lines: int = MAX_STREAM_LINES) -> None:
-        self._stream = IncarnationStream()
+    def __init__(self, member: int | None = None, max_lines: int = MAX_STREAM_LINES) -> None:
+        self._member = member
+        self._stream = IncarnationStream(alone=member is None)
         self._lines_left = max_lines
         self._parsers = cluster_line_parsers()
         self._release = OLDEST
@@ -162,7 +166,7 @@ class LogParser:
             too_long = next((n for n, size in sizes if size > MAX_LINE_BYTES), -1)
         lines = decoded_lines(block)[: too_long if too_long >= 0 else None]
         parsers, file, number = self._parsers, self._file, self._line
-        event = self._stream.event
+        event, own = self._stream.event, self._member
         for line in lines[: self._lines_left]:
             number += 1
             head = line.split(" ", 3)
@@ -170,8 +174,11 @@ class LogParser:
                 parser = parsers.get(head[2])
                 record = parser.match(file, number, line) if parser else None
                 if record is not None:
-                    event(head[2], record, line)
                     self._is_log = True
+                    if own is None or record.member_id == own:
+                        event(head[2], record, line)
+                    else:
+                        self._stream.other_member()
                     continue
             self._line = number
             self._other(line)
@@ -229,6 +236,9 @@ class LogParser:
 
     def _cluster(self, event: str, line: str) -> None:
         """Read a line of the cluster component by the names of its fields."""
+        if self._is_of_another(line):
+            self._stream.other_member()
+            return
         parser = self._parsers.get(event)
         if parser is None:
             self._stream.unknown_event(event)
@@ -239,6 +249,11 @@ class LogParser:
             self._break(line, problem)
         else:
             self._stream.event(event, record, line)
+
+    def _is_of_another(self, line: str) -> bool:
+        """Whether a line names another member than the one whose lines are read."""
+        found = _MEMBER.search(line) if self._member is not None else None
+        return found is not None and int(found[1]) != self._member
 
     def _unstamped(self, line: str) -> None:
         """Read a line without a stamp: the rest of an event, a damaged line, or a foreign line."""
@@ -279,6 +294,9 @@ class LogParser:
         return True
 
     def _break(self, text: str, problem: LineProblem) -> None:
+        if self._is_of_another(text):
+            self._stream.other_member()
+            return
         self._joined = 0
         self._stream.break_off(Broken(self._file, self._line, text, problem))
 

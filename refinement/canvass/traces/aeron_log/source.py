@@ -20,6 +20,7 @@ from canvass.traces.streams import StreamFile
 _NAME: Final = re.compile(r"member-([0-9]{1,18})\.log(?:\.([0-9]{1,9}))?(?:\.gz|\.zst)?")
 
 
+_OTHER: Final = re.compile(r"[^.].*\.log(?:\.gz|\.zst)?", re.DOTALL)
 _SIMILAR: Final = re.compile(r"member.*log.*", re.IGNORECASE)
 
 
@@ -42,6 +43,11 @@ def parse_log_name(name: str) -> LogName | None:
 def is_log_name(name: str) -> bool:
     """Whether a file has the name of a member's log."""
     return _NAME.fullmatch(name) is not None
+
+
+def is_other_log(name: str) -> bool:
+    """Whether a file is a log, by the end of its name, and not named as that of one member."""
+    return _OTHER.fullmatch(name) is not None and not is_log_name(name)
 
 
 def is_packed(path: Path) -> bool:

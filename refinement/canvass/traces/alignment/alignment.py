@@ -15,7 +15,8 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, log_vocabulary
-from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
+from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.member_log import MemberLog, members_named
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
 from canvass.traces.alignment.completeness import (
     missing_causes,

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from canvass.cluster.names import wire_name
-from canvass.traces.aeron_log.logs import MemberLog, read_cluster
+from canvass.traces.aeron_log.logs import ClusterLogs, read_clusters
+from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import TruncatedLine
 from canvass.traces.alignment.alignment import Alignment, ImportFault, Place, align
 from canvass.traces.alignment.driven_member import DrivenMember
@@ -32,6 +34,7 @@ __all__ = [
     "INCOMPLETE",
     "ImportFault",
     "ImportSummary",
+    "import_clusters",
     "import_logs",
     "summarise",
 ]
@@ -43,7 +46,19 @@ KEPT_LINES: Final = 20_000
 """
 
 
-def import_logs(
+def import_logs(paths: Sequence[Path], out: Path, **options: Any) -> ImportSummary:
+    """Import the logs of one cluster; parameters and errors as for `import_clusters`.
+
+    Raises
+    ------
+    ImportFault
+        Also if the logs are those of several clusters.
+    """
+    (summary,) = import_clusters(paths, out, **options, most=1).values()
+    return summary
+
+
+def import_clusters(
     paths: Sequence[Path],
     out: Path,
     *,
@@ -52,15 +67,17 @@ def import_logs(
     events: Collection[str] | None = None,
     revision: str = "",
     say: Callable[[str], object] = lambda _: None,
-) -> ImportSummary:
-    """Import the logs of a cluster into a new run folder. It appears when it is complete.
+    most: int = sys.maxsize,
+) -> dict[Path, ImportSummary]:
+    """Import logs into a new folder. It appears when it is complete.
 
     Parameters
     ----------
     paths
-        As for `read_cluster`.
+        As for `read_clusters`.
     out
-        The run folder; it must not be there, or be empty.
+        The run folder; it must not be there, or be empty. If the logs are those of several
+        clusters, it becomes a folder of run folders, which have its name with ``~1``, ``~2``...
     run_id
         The id of the run; by default it is made from the name of ``out``.
     effort
@@ -71,6 +88,13 @@ def import_logs(
         Called with a short description of each stage when it begins, and with the lines that are
         met whenever steps of a member are written. A log that is read in segments has its steps
         written after each segment.
+    most
+        The most clusters that are imported.
+
+    Returns
+    -------
+    dict
+        The summary of each run, by its folder.
 
     Raises
     ------
@@ -81,44 +105,66 @@ def import_logs(
     OSError
         If the run cannot be written.
     """
-    begun = time.perf_counter()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ImportFault(f"{out} is there already; name a new folder")
-    run_id = run_id or _run_id(out.name)
     collecting = gc.isenabled()
     # The import makes no reference cycles, and looking for them takes a third of the time.
     gc.disable()
     try:
-        logs = read_cluster(paths, say=say, kept=KEPT_LINES)
-        logs.need_lines()
-        say(ALIGNING)
-        with written_aside(out) as folder, closing(RunWriter(folder)) as run:
-            total = sum(sum(log.counts.events.values()) for log in logs.members.values())
-            met = dict[int, int]()
-
-            def write(member: DrivenMember) -> MemberCounts:
-                counts = run.write(member)
-                met[member.member_id] = counts.accounted
-                say(f"{ALIGNING}: {sum(met.values()):,} of {total:,} lines")
-                return counts
-
-            releases = releases_of(logs, revision)
-            found = align(logs, write, effort=effort, events=events, revision=releases.revision)
-            run.finish(
-                run_id=run_id,
-                releases=releases,
-                member_count=found.rules.member_count,
-                without_steps=found.without_steps,
-                missing=_lacks(found),
-            )
+        begun = time.perf_counter()
+        clusters = read_clusters(paths, say=say, kept=KEPT_LINES)
+        if len(clusters) > most:
+            raise ImportFault(f"{paths[0]}: {len(clusters)} clusters run one after the other")
+        found = {}
+        with written_aside(out) as folder:
+            for number, logs in enumerate(clusters, 1):
+                name = out.name if len(clusters) == 1 else f"{out.name}~{number}"
+                place, at = (out, folder) if len(clusters) == 1 else (out / name, folder / name)
+                logs.need_lines()
+                releases = releases_of(logs, revision)
+                one = _import(logs, at, run_id or _run_id(name), releases, effort, events, say)
+                seconds, begun = time.perf_counter() - begun, time.perf_counter()
+                found[place] = summarise(one, releases, run_id or _run_id(name), seconds)
     finally:
         if collecting:
             gc.enable()
-    return summarise(found, releases, run_id, time.perf_counter() - begun)
+    return found
+
+
+def _import(
+    logs: ClusterLogs,
+    folder: Path,
+    run_id: str,
+    releases: LogReleases,
+    effort: int,
+    events: Collection[str] | None,
+    say: Callable[[str], object],
+) -> Alignment:
+    """Import the logs of one cluster into a folder."""
+    say(ALIGNING)
+    with closing(RunWriter(folder)) as run:
+        total = sum(sum(log.counts.events.values()) for log in logs.members.values())
+        met = dict[int, int]()
+
+        def write(member: DrivenMember) -> MemberCounts:
+            counts = run.write(member)
+            met[member.member_id] = counts.accounted
+            say(f"{ALIGNING}: {sum(met.values()):,} of {total:,} lines")
+            return counts
+
+        found = align(logs, write, effort=effort, events=events, revision=releases.revision)
+        run.finish(
+            run_id=run_id,
+            releases=releases,
+            member_count=found.rules.member_count,
+            without_steps=found.without_steps,
+            missing=_lacks(found),
+        )
+    return found
 
 
 def _run_id(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9_.-]", "-", name.lower()).strip("-._")[:64]
+    plain = re.sub(r"[^a-z0-9_.~-]", "-", name.lower()).strip("-._")[:64]
     return plain or "aeron"
 
 

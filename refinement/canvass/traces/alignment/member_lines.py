@@ -22,7 +22,7 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.clocks import boot_times
 from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, LogVocabulary
-from canvass.traces.aeron_log.logs import MemberLog
+from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
     Line,

@@ -1,0 +1,68 @@
+"""The log of one member, read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from canvass.traces.aeron_log.incarnations import LineCounts
+from canvass.traces.aeron_log.records import (
+    SENDER_FIELDS,
+    ElectionStateChange,
+    Line,
+    LogRecord,
+)
+
+_NAMES_MEMBER: Final[dict[type[Line], str]] = {
+    **SENDER_FIELDS,
+    ElectionStateChange: "leader_member_id",
+}
+"""The field with a sender or leader, for each record that has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLog:
+    """The log of one member.
+
+    Parameters
+    ----------
+    member_id
+        The member in its lines. Without a line of the cluster, the member in the file's name, or
+        `NULL_VALUE`.
+    files
+        The files in reading order. A record's ``file`` is an index into them.
+    records
+        The records in the order of the lines. If the log is too long for the memory: only those of
+        `_KEY_KINDS`, and the first one of each kind in each process incarnation.
+    counts
+        The numbers of its lines by kind.
+    unknown_fields
+        Unknown fields, as ``EVENT.name``, with their numbers of occurrences.
+    named
+        The members that its lines name as senders or leaders.
+    reread
+        Reads all records again, if they are not in memory.
+    """
+
+    member_id: int
+    files: tuple[Path, ...]
+    records: list[LogRecord]
+    counts: LineCounts = field(default_factory=LineCounts)
+    unknown_fields: dict[str, int] = field(default_factory=dict)
+    named: Collection[int] = ()
+    reread: Callable[[], Iterator[LogRecord]] | None = None
+
+    def every_record(self) -> Iterable[LogRecord]:
+        """All records in the order of the lines; records that are not in memory are read again."""
+        return self.records if self.reread is None else self.reread()
+
+
+def members_named(records: Iterable[LogRecord]) -> set[int]:
+    """The ids of members that records name as senders or leaders."""
+    heard: set[int] = set()
+    for record in records:
+        if (name := _NAMES_MEMBER.get(type(record))) is not None:
+            heard.add(getattr(record, name))
+    return heard
