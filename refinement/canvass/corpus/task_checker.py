@@ -70,7 +70,8 @@ from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.alignment.importer import ImportFault, ImportSummary, import_logs
+from canvass.traces.alignment.alignment import ImportFault
+from canvass.traces.alignment.importer import ImportSummary, import_logs
 from canvass.traces.errors import TraceError
 from canvass.traces.schema import Run, encode
 

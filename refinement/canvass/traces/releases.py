@@ -6,7 +6,7 @@ the releases of an imported run. No verdict depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from itertools import chain
 from typing import Annotated, Final, TypeAlias
@@ -18,8 +18,6 @@ from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log.event_types import NEWEST, OLDEST, Release, parse_release, release_of
 from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
 from canvass.traces.aeron_log.logs import ClusterLogs
-from canvass.traces.aeron_log.member_log import MemberLog
-from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.counts import member_names
 from canvass.traces.schema import MemberId, Run
 
@@ -142,40 +140,6 @@ def _line(release: Release) -> str:
     return f"{release.major}.{release.minor}"
 
 
-class GrowingReleases:
-    """The releases that growing logs name. They stay known when the lines are forgotten."""
-
-    def __init__(self) -> None:
-        self._named: dict[int, dict[Release, None]] = {}
-
-    def add(self, member_id: int, records: Iterable[LogRecord]) -> None:
-        """Note the releases that the next records of a member name, up to `MAX_NAMED`."""
-        named = self._named.setdefault(member_id, {})
-        for release in filter(None, map(release_of, records)):
-            if len(named) < MAX_NAMED:
-                named[release] = None
-
-    def of(self, logs: Mapping[int, MemberLog], revision: str = "") -> LogReleases:
-        """The releases, and the revision for them.
-
-        Parameters
-        ----------
-        logs
-            The records that are still known, by member.
-        revision
-            The revision that the user chose; empty if the releases decide.
-        """
-        members = {i: tuple(map(str, named)) for i, named in sorted(self._named.items()) if i >= 0}
-        newest = max(chain.from_iterable(self._named.values()), default=None)
-        choice = RevisionChoice.RELEASE if newest is not None else RevisionChoice.LINES
-        if revision:
-            choice = RevisionChoice.OPTION
-        else:
-            fitting = newest or log_vocabulary(ClusterLogs(dict(logs), (), ())).release
-            revision = fitting.revision
-        return LogReleases.of(NotedReleases(members, choice), revision)
-
-
 def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
     """The releases that the logs of a cluster name, and the revision for them.
 
@@ -184,12 +148,21 @@ def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
     logs
         The logs.
     revision
-        As for `GrowingReleases.of`.
+        The revision that the user chose; empty if the releases decide.
     """
-    found = GrowingReleases()
-    for member_id, log in logs.members.items():
-        found.add(member_id, log.records)
-    return found.of(logs.members, revision)
+    named = {}
+    for i, log in sorted(logs.members.items()):
+        releases = dict.fromkeys(filter(None, map(release_of, log.records)))
+        if i >= 0:
+            named[i] = list(releases)[:MAX_NAMED]
+    newest = max(chain.from_iterable(named.values()), default=None)
+    choice = RevisionChoice.RELEASE if newest is not None else RevisionChoice.LINES
+    if revision:
+        choice = RevisionChoice.OPTION
+    else:
+        revision = (newest or log_vocabulary(logs).release).revision
+    members = {i: tuple(map(str, several)) for i, several in named.items()}
+    return LogReleases.of(NotedReleases(members, choice), revision)
 
 
 def releases_of_run(run: Run) -> LogReleases | None:

@@ -15,13 +15,8 @@ from _pytest.mark import ParameterSet
 
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-from canvass.traces.alignment.importer import (
-    CONTRADICTED,
-    EXPLAINED,
-    INCOMPLETE,
-    ImportFault,
-    import_logs,
-)
+from canvass.traces.alignment.alignment import ImportFault
+from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_damage import DAMAGES, Files, damaged, write_files
 from support.aeron_runs import SAMPLES, captures, lines_of
 from support.checked_runs import checked

@@ -6,13 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.alignment.importer import (
-    CONTRADICTED,
-    EXPLAINED,
-    INCOMPLETE,
-    ImportFault,
-    import_logs,
-)
+from canvass.traces.alignment.alignment import ImportFault
+from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_runs import SAMPLES, lines_of, release_logs, write_logs
 from support.checked_runs import checked
 

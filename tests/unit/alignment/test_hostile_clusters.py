@@ -9,13 +9,8 @@ import pytest
 
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.alignment import importer, solving
-from canvass.traces.alignment.importer import (
-    CONTRADICTED,
-    EXPLAINED,
-    INCOMPLETE,
-    ImportFault,
-    import_logs,
-)
+from canvass.traces.alignment.alignment import ImportFault
+from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_hostile_clusters import hostile_cluster, hostile_clusters
 from support.aeron_runs import SAMPLES, lines_of, write_logs
 

@@ -72,7 +72,8 @@ def verdict_of(paths: list[Path], *, is_whole: bool = True) -> tuple[str, str]:
         The verdict, empty if the logs cannot be imported; and where they diverge, or why they were
         not checked.
     """
-    from canvass.traces.alignment.importer import ImportFault, import_logs
+    from canvass.traces.alignment.alignment import ImportFault
+    from canvass.traces.alignment.importer import import_logs
     from canvass.traces.run import RUN_FILE
 
     if (paths[0] / RUN_FILE).is_file():

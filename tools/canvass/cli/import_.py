@@ -41,6 +41,30 @@ def _group() -> None:
     """Import the logs of other programs as runs."""
 
 
+Events = Annotated[
+    str,
+    typer.Option(
+        "--events",
+        metavar="NAMES",
+        show_default=False,
+        help="The events that the members log: names separated by commas, `all`, or"
+        " `production` (the ones that Aeron's basic-auction-cluster script enables). Default:"
+        " those in the logs.",
+    ),
+]
+ChosenRevision = Annotated[
+    str,
+    typer.Option(
+        "--revision",
+        metavar="REVISION",
+        show_default=False,
+        help="The revision of the spec to align the logs with: "
+        + ", ".join(REVISIONS)
+        + ". Default: that of the release that wrote them.",
+    ),
+]
+
+
 def aeron(
     logs: Annotated[
         list[Path],
@@ -55,28 +79,8 @@ def aeron(
         int,
         typer.Option("--effort", min=1, max=1000, help="Factor for the limit of the search."),
     ] = 1,
-    events: Annotated[
-        str,
-        typer.Option(
-            "--events",
-            metavar="NAMES",
-            show_default=False,
-            help="The events that the members log: names separated by commas, `all`, or"
-            " `production` (the ones that Aeron's basic-auction-cluster script enables). Default:"
-            " those in the logs.",
-        ),
-    ] = "",
-    revision: Annotated[
-        str,
-        typer.Option(
-            "--revision",
-            metavar="REVISION",
-            show_default=False,
-            help="The revision of the spec to align the logs with: "
-            + ", ".join(REVISIONS)
-            + ". Default: that of the release that wrote them.",
-        ),
-    ] = "",
+    events: Events = "",
+    revision: ChosenRevision = "",
     setting: NotedSettings = None,
     output: Output = Format.HUMAN,
 ) -> None:
@@ -91,7 +95,7 @@ def aeron(
     from canvass.cli.options import need_logs
     from canvass.cli.output import Stages
     from canvass.traces.aeron_log.log_vocabulary import events_named
-    from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, import_clusters
+    from canvass.traces.alignment import importer
     from canvass.traces.timeouts import note_timeouts
 
     try:
@@ -104,19 +108,16 @@ def aeron(
     need_logs(logs)
     timeouts = _timeouts(logs, setting or ())
     with Stages() as stages:
-        found = import_clusters(
+        found = importer.import_clusters(
             logs, out, effort=effort, events=enabled, revision=revision, say=stages.stage
         )
-    if timeouts:
-        for run in found:
-            note_timeouts(run / "run.json", timeouts)
-    summaries = list(found.values())
-    several = summaries if len(summaries) > 1 else summaries[0]
-    emit(output, several, lambda: _print_all(found, out, effort))
-    codes = {CONTRADICTED: EXIT_UNEXPECTED, INCOMPLETE: EXIT_INCOMPLETE}
-    outcomes = {one.outcome for one in summaries}
-    worst = next((code for outcome, code in codes.items() if outcome in outcomes), EXIT_OK)
-    raise typer.Exit(worst)
+    for run in found if timeouts else ():
+        note_timeouts(run / "run.json", timeouts)
+    several = list(found.values())
+    emit(output, several if len(several) > 1 else several[0], lambda: _print_all(found, effort))
+    outcomes = {one.outcome for one in several}
+    code = EXIT_INCOMPLETE if importer.INCOMPLETE in outcomes else EXIT_OK
+    raise typer.Exit(EXIT_UNEXPECTED if importer.CONTRADICTED in outcomes else code)
 
 
 def _timeouts(logs: Sequence[Path], settings: Sequence[str]) -> dict[str, int]:
@@ -131,13 +132,10 @@ _SHOWN: Final = 20
 """Sentences about what is missing that a person is shown."""
 
 
-def _print_all(found: Mapping[Path, ImportSummary], out: Path, effort: int) -> None:
-    console = result_console()
-    if len(found) > 1:
-        console.print(f"{len(found)} clusters run one after the other; each is a run in {out}")
+def _print_all(found: Mapping[Path, ImportSummary], effort: int) -> None:
     for run, summary in found.items():
         if len(found) > 1:
-            console.print(f"\n{run.name}")
+            result_console().print(f"{run.name}, of {len(found)} clusters one after the other:")
         _print(summary, run, effort)
 
 
@@ -146,9 +144,17 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
 
     console = result_console()
     table = Table(box=None, pad_edge=False)
-    for name in ("member", "lines", "accounted", "steps", "observed", "inferred", "sends"):
+    for name in [
+        "member",
+        "lines",
+        "accounted",
+        "steps",
+        "observed",
+        "inferred",
+        "sends",
+        "received",
+    ]:
         table.add_column(name, justify="right")
-    table.add_column("received", justify="right")
     for member in summary.members:
         table.add_row(
             *(f"{number:,}" for number in (member.member_id, member.lines, member.accounted)),

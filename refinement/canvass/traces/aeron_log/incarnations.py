@@ -316,7 +316,7 @@ class IncarnationStream:
 
 @dataclass(slots=True)
 class _Life:
-    """What the lines of a process incarnation have shown so far.
+    """A process incarnation, as far as its lines have shown it.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ def read_log(files: Sequence[Path], kept: int = sys.maxsize) -> dict[int, Member
             file, line = log.counts.overlap
             reason = (
                 f"two processes of a member {i} run at the same time: the lines of several clusters"
-                " with the same ids, which cannot be told apart"
+                " with the same ids, and no line names its cluster"
             )
             raise AeronLogError(str(files[file]), line, 0, LogCode.OVERLAPPING_CLUSTERS, reason)
     return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -28,17 +27,6 @@ from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share, 
 from canvass.traces.releases import LogReleases, releases_of
 from canvass.traces.rewrite import written_aside
 
-__all__ = [
-    "CONTRADICTED",
-    "EXPLAINED",
-    "INCOMPLETE",
-    "ImportFault",
-    "ImportSummary",
-    "import_clusters",
-    "import_logs",
-    "summarise",
-]
-
 ALIGNING: Final = "aligning the logs and writing the run"
 """The longest stage of an import."""
 KEPT_LINES: Final = 20_000
@@ -52,22 +40,22 @@ def import_logs(paths: Sequence[Path], out: Path, **options: Any) -> ImportSumma
     Raises
     ------
     ImportFault
-        Also if the logs are those of several clusters.
+        Also if the logs are those of several clusters, whose runs are written.
     """
-    (summary,) = import_clusters(paths, out, **options, most=1).values()
-    return summary
+    first, *others = import_clusters(paths, out, **options).values()
+    if others:
+        raise ImportFault(f"{paths[0]}: {1 + len(others)} clusters run one after the other")
+    return first
 
 
 def import_clusters(
     paths: Sequence[Path],
     out: Path,
     *,
-    run_id: str = "",
     effort: int = 1,
     events: Collection[str] | None = None,
     revision: str = "",
     say: Callable[[str], object] = lambda _: None,
-    most: int = sys.maxsize,
 ) -> dict[Path, ImportSummary]:
     """Import logs into a new folder. It appears when it is complete.
 
@@ -78,8 +66,6 @@ def import_clusters(
     out
         The run folder; it must not be there, or be empty. If the logs are those of several
         clusters, it becomes a folder of run folders, which have its name with ``~1``, ``~2``...
-    run_id
-        The id of the run; by default it is made from the name of ``out``.
     effort
         Factor of the limits of the search.
     events, revision
@@ -88,13 +74,11 @@ def import_clusters(
         Called with a short description of each stage when it begins, and with the lines that are
         met whenever steps of a member are written. A log that is read in segments has its steps
         written after each segment.
-    most
-        The most clusters that are imported.
 
     Returns
     -------
     dict
-        The summary of each run, by its folder.
+        The summary of each run, by its folder. The name of the folder gives the run its id.
 
     Raises
     ------
@@ -111,36 +95,32 @@ def import_clusters(
     # The import makes no reference cycles, and looking for them takes a third of the time.
     gc.disable()
     try:
-        begun = time.perf_counter()
         clusters = read_clusters(paths, say=say, kept=KEPT_LINES)
-        if len(clusters) > most:
-            raise ImportFault(f"{paths[0]}: {len(clusters)} clusters run one after the other")
-        found = {}
+        several = len(clusters) > 1
+        names = [f"{out.name}~{k}" if several else "" for k in range(1, len(clusters) + 1)]
         with written_aside(out) as folder:
-            for number, logs in enumerate(clusters, 1):
-                name = out.name if len(clusters) == 1 else f"{out.name}~{number}"
-                place, at = (out, folder) if len(clusters) == 1 else (out / name, folder / name)
-                logs.need_lines()
-                releases = releases_of(logs, revision)
-                one = _import(logs, at, run_id or _run_id(name), releases, effort, events, say)
-                seconds, begun = time.perf_counter() - begun, time.perf_counter()
-                found[place] = summarise(one, releases, run_id or _run_id(name), seconds)
+            return {
+                out / name: _import(logs, folder / name, out / name, effort, events, revision, say)
+                for name, logs in zip(names, clusters, strict=True)
+            }
     finally:
         if collecting:
             gc.enable()
-    return found
 
 
 def _import(
     logs: ClusterLogs,
     folder: Path,
-    run_id: str,
-    releases: LogReleases,
+    out: Path,
     effort: int,
     events: Collection[str] | None,
+    revision: str,
     say: Callable[[str], object],
-) -> Alignment:
+) -> ImportSummary:
     """Import the logs of one cluster into a folder."""
+    begun = time.perf_counter()
+    logs.need_lines()
+    releases, run_id = releases_of(logs, revision), _run_id(out.name)
     say(ALIGNING)
     with closing(RunWriter(folder)) as run:
         total = sum(sum(log.counts.events.values()) for log in logs.members.values())
@@ -160,7 +140,7 @@ def _import(
             without_steps=found.without_steps,
             missing=_lacks(found),
         )
-    return found
+    return summarise(found, releases, run_id, time.perf_counter() - begun)
 
 
 def _run_id(name: str) -> str:
