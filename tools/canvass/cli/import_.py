@@ -5,13 +5,13 @@ Only the shape of the command and of what it prints; the work is in `canvass.tra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.options import NotedSettings, Output, read_settings
+from canvass.cli.options import NotedSettings, Output, need_logs, read_settings
 from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
@@ -56,11 +56,8 @@ ChosenRevision = Annotated[
     str,
     typer.Option(
         "--revision",
-        metavar="REVISION",
         show_default=False,
-        help="The revision of the spec to align the logs with: "
-        + ", ".join(REVISIONS)
-        + ". Default: that of the release that wrote them.",
+        help=f"Revision of the spec: {', '.join(REVISIONS)}. Default: that of the logs' release.",
     ),
 ]
 
@@ -70,8 +67,7 @@ def aeron(
         list[Path],
         typer.Argument(
             metavar="LOGS",
-            help="A folder of member-<id>.log[.gz|.zst] files, or the files, or one log with the"
-            " lines of all members.",
+            help="A folder of member-<id>.log[.gz|.zst], the files, or one log of all members.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to write.")],
@@ -92,21 +88,20 @@ def aeron(
     prints. 2: the logs cannot be read. 3: lines or logs are missing, or the search reached its
     limit.
     """
-    from canvass.cli.options import need_logs
     from canvass.cli.output import Stages
     from canvass.traces.aeron_log.log_vocabulary import events_named
     from canvass.traces.alignment import importer
-    from canvass.traces.timeouts import note_timeouts
+    from canvass.traces.timeouts import beside, note_timeouts
 
     try:
         enabled = events_named(events) if events else None
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--events") from None
-    if revision and revision not in REVISIONS:
+    if revision not in ("", *REVISIONS):
         reason = f"{revision!a} is none of {', '.join(REVISIONS)}"
         raise typer.BadParameter(reason, param_hint="--revision")
     need_logs(logs)
-    timeouts = _timeouts(logs, setting or ())
+    timeouts = beside(logs[0] if logs[0].is_dir() else logs[0].parent) | read_settings(setting)
     with Stages() as stages:
         found = importer.import_clusters(
             logs, out, effort=effort, events=enabled, revision=revision, say=stages.stage
@@ -116,16 +111,8 @@ def aeron(
     several = list(found.values())
     emit(output, several if len(several) > 1 else several[0], lambda: _print_all(found, effort))
     outcomes = {one.outcome for one in several}
-    code = EXIT_INCOMPLETE if importer.INCOMPLETE in outcomes else EXIT_OK
-    raise typer.Exit(EXIT_UNEXPECTED if importer.CONTRADICTED in outcomes else code)
-
-
-def _timeouts(logs: Sequence[Path], settings: Sequence[str]) -> dict[str, int]:
-    """Give the timeouts of ``config.json`` beside the logs, and those that the user gives."""
-    from canvass.traces.timeouts import beside
-
-    found = beside(logs[0] if logs[0].is_dir() else logs[0].parent)
-    return found | read_settings(settings)
+    codes = {importer.CONTRADICTED: EXIT_UNEXPECTED, importer.INCOMPLETE: EXIT_INCOMPLETE}
+    raise typer.Exit(next((codes[one] for one in codes if one in outcomes), EXIT_OK))
 
 
 _SHOWN: Final = 20
@@ -134,8 +121,6 @@ _SHOWN: Final = 20
 
 def _print_all(found: Mapping[Path, ImportSummary], effort: int) -> None:
     for run, summary in found.items():
-        if len(found) > 1:
-            result_console().print(f"{run.name}, of {len(found)} clusters one after the other:")
         _print(summary, run, effort)
 
 
@@ -144,17 +129,9 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
 
     console = result_console()
     table = Table(box=None, pad_edge=False)
-    for name in [
-        "member",
-        "lines",
-        "accounted",
-        "steps",
-        "observed",
-        "inferred",
-        "sends",
-        "received",
-    ]:
+    for name in ("member", "lines", "accounted", "steps", "observed", "inferred", "sends"):
         table.add_column(name, justify="right")
+    table.add_column("received", justify="right")
     for member in summary.members:
         table.add_row(
             *(f"{number:,}" for number in (member.member_id, member.lines, member.accounted)),
@@ -178,9 +155,8 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
         console.print(f"missing: {sentence}")
     if len(summary.missing) > _SHOWN:
         console.print(f"missing: {len(summary.missing) - _SHOWN} more (--format json has all)")
-    place = summary.contradiction
-    if place is not None:
-        console.print(f"not explained: {place.file}:{place.line}: {place.reason}")
+    if summary.contradiction is not None:
+        console.print(f"not explained: {summary.contradiction}")
     if summary.stopped is not None:
         console.print(f"--effort {effort * 10} searches longer for an explanation")
     console.print(f"observed: {_shares(summary)}")
