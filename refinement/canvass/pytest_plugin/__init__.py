@@ -79,10 +79,12 @@ def canvass_recorder(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note whether a test has failed, before its recordings are checked."""
+    """Note whether a test has failed, expectedly or not, before its recordings are checked."""
     report = yield
     if call.when == "call":
-        item.stash[_FAILED] = report.failed
+        ended = None if call.excinfo is None else call.excinfo.value
+        unfinished = (type(None), pytest.skip.Exception, pytest.xfail.Exception)
+        item.stash[_FAILED] = not isinstance(ended, unfinished)
     return report
 
 

@@ -27,12 +27,15 @@ class Recording:
         The contents of ``run.json``.
     is_reported
         Whether a failed check has kept a copy of the run.
+    failure
+        Why the last `check` failed; empty if none did, or a later one gave the expected verdict.
     """
 
     def __init__(self, session: Session, item: pytest.Item, path: Path, run: Run) -> None:
         self.path = path
         self.run = run
         self.is_reported = False
+        self.failure = ""
         self._session = session
         self._item = item
         self._recorder = RunRecorder(path, run, flush=False)
@@ -53,6 +56,8 @@ class Recording:
     def check(self, expect: str | None = "CONFORMS") -> Checked:
         """Check the steps recorded up to now. More steps may be recorded afterwards.
 
+        If the check fails, so does the test, even if the exception is caught or a thread loses it.
+
         Parameters
         ----------
         expect
@@ -65,15 +70,23 @@ class Recording:
         """
         __tracebackhide__ = True
         self._flush()
-        # If TLC cannot run, the end of the test must not start it again.
-        self._checked_bytes = self._size()
-        checked = self._session.check(self.path)
-        self._item.user_properties += [
-            ("canvass.run", self.run.run_id),
-            ("canvass.verdict", checked.verdict),
-        ]
-        if expect is not None and checked.verdict != expect:
-            self._fail(checked, expect)
+        size = self._size()
+        try:
+            checked = self._session.check(self.path)
+            self._item.user_properties += [
+                ("canvass.run", self.run.run_id),
+                ("canvass.verdict", checked.verdict),
+            ]
+            if expect is not None and checked.verdict != expect:
+                self._fail(checked, expect)
+        except pytest.fail.Exception as error:
+            self.failure = str(error)
+            # If TLC cannot run, the end of the test must not start it again.
+            self._checked_bytes = size
+            raise
+        self._checked_bytes = size
+        if expect is not None:
+            self.failure = ""
         return checked
 
     @property
@@ -206,17 +219,25 @@ class RecorderFixture:
         return recording
 
     def finish(self, *, failed: bool) -> None:
-        """Check the recordings that are not checked. Of a failed test, print what is found."""
+        """Check the recordings that are not checked. Of a failed test, print what is found.
+
+        A check that failed fails the test here, if the test itself has not failed.
+        """
         __tracebackhide__ = True
         reports: list[str] = []
         kept = any(recording.is_reported for recording in self._recordings)
         for recording in self._recordings:
+            found = ""
+            if recording.failure and not failed:
+                found = f"canvass: a check failed, but its test went on\n{recording.failure}"
             # A failed test may have recorded many examples: the last one explains the failure.
             wanted = not failed or recording is self._recordings[-1]
             if wanted and not recording.is_checked:
                 checked = recording.check(expect=None)
                 if checked.verdict != "CONFORMS":
-                    reports.append(recording.report(checked, "CONFORMS", len(reports) + kept))
+                    found = recording.report(checked, "CONFORMS", len(reports) + kept)
+            if found:
+                reports.append(found)
             recording.close()
         if not reports:
             return

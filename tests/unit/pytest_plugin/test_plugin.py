@@ -137,6 +137,59 @@ def test_an_explicit_check_fails_the_test_or_accepts_the_expected_verdict(
     ended.assert_outcomes(passed=2, failed=1)
 
 
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "    thread = threading.Thread(target=check)\n    thread.start()\n    thread.join()\n",
+        "    with ThreadPoolExecutor(1) as pool:\n        pool.submit(check)\n",
+        "    try:\n        check()\n    except BaseException:\n        pass\n",
+        "    with contextlib.suppress(pytest.fail.Exception):\n        check()\n    check(None)\n",
+        "    with pytest.raises(pytest.fail.Exception):\n        check()\n",
+        "    try:\n        check()\n    finally:\n        return\n",
+    ],
+    ids=["thread", "pool", "loop", "suppressed", "raises", "finally"],
+)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_a_failed_check_whose_exception_is_lost_fails_the_test(
+    pytester: pytest.Pytester, lost: str
+) -> None:
+    pytester.makepyfile(
+        "import contextlib, threading, pytest\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        f"{OFFICE}def test_it(canvass_recorder):\n"
+        f"    check = office(canvass_recorder, 5, HastyClerk).check\n{lost}"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(passed=1, errors=1)
+    ended.stdout.fnmatch_lines(
+        [
+            "canvass: a check failed, but its test went on",
+            "canvass: the run office is DIVERGES, not CONFORMS",
+        ]
+    )
+
+
+def test_a_failed_check_counts_no_more_after_one_that_passes(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        "import pytest\n" + OFFICE + "def test_waits(canvass_recorder):\n"
+        "    recording = canvass_recorder(members=3, revision='1.50', appointed_leader_id=0)\n"
+        "    with pytest.raises(pytest.fail.Exception, match='no events'):\n"
+        "        recording.check()\n"
+        "    Office(3, watcher(recording.member)).run(1)\n"
+        "    recording.check()\n"
+        "@pytest.mark.xfail(strict=True)\n"
+        "def test_is_known_to_fail(canvass_recorder):\n"
+        "    office(canvass_recorder, 5, HastyClerk).check()\n"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(passed=1, xfailed=1)
+
+
 def test_hypothesis_finds_the_smallest_example_that_diverges(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         OFFICE + "from hypothesis import HealthCheck, given, settings, strategies as st\n"
