@@ -62,7 +62,8 @@ class StreamRecorder:
     TraceError
         If the existing file is not a stream of this member.
     ValueError
-        If the existing file is compressed; from `record`, if a step does not fit the format.
+        If the existing file is compressed; from `record`, if a step does not fit the format, or the
+        recorder is closed.
     OSError
         As the file system says.
     """
@@ -78,6 +79,7 @@ class StreamRecorder:
         self._member_id = member_id
         self._flush = flush
         self._pending: list[bytes] = []
+        self._closed = False
         self._step = self._number = 0
         exists = path.exists()
         if exists:
@@ -116,8 +118,11 @@ class StreamRecorder:
         Raises
         ------
         ValueError
-            If the step does not fit the format.
+            If the step does not fit the format, or the recorder is closed.
         """
+        step = f"member {self._member_id}, step {self._step}, {action}"
+        if self._closed:
+            raise ValueError(f"{step}: the recorder is closed; close it after the last step")
         first = self._number
         try:
             event = Event(
@@ -137,7 +142,6 @@ class StreamRecorder:
             )
             line = self._writer.checked_lines([event])
         except (AttributeError, OverflowError, TypeError, ValueError) as error:
-            step = f"member {self._member_id}, step {self._step}, {action}"
             raise ValueError(f"{step}: {error}") from error
         self._step += 1
         self._number += len(sends)
@@ -155,6 +159,7 @@ class StreamRecorder:
 
     def close(self) -> None:
         """Write the steps in memory and finish the file."""
+        self._closed = True
         try:
             self.flush()
         finally:
@@ -203,8 +208,7 @@ class RunRecorder:
     def __init__(self, folder: Path, run: Run, *, suffix: str = "", flush: bool = True) -> None:
         self.folder = folder
         self.run = run
-        self._suffix = suffix
-        self._flush = flush
+        self._suffix, self._flush, self._closed = suffix, flush, False
         self._members: dict[int, StreamRecorder] = {}
         folder.mkdir(parents=True, exist_ok=True)
         header = folder / "run.json"
@@ -226,10 +230,17 @@ class RunRecorder:
         """Return the recorder of a member, the same one at each call.
 
         ``numbers`` is a parameter of `StreamRecorder`.
+
+        Raises
+        ------
+        ValueError
+            If the run has no such member, or the recorder is closed and has not recorded it.
         """
         if not 0 <= member_id < self.run.member_count:
             raise ValueError(f"the run has no member {member_id}")
         if member_id not in self._members:
+            if self._closed:
+                raise ValueError(f"member {member_id}: the recorder of {self.folder} is closed")
             path = self.folder / f"member-{member_id}.ndjson{self._suffix}"
             self._members[member_id] = StreamRecorder(
                 path, member_id, flush=self._flush, numbers=numbers
@@ -238,6 +249,7 @@ class RunRecorder:
 
     def close(self) -> None:
         """Close the streams of all members."""
+        self._closed = True
         for recorder in self._members.values():
             recorder.close()
 

@@ -84,6 +84,20 @@ def test_steps_wait_in_memory_on_request_and_none_is_lost(tmp_path: Path) -> Non
     assert steps_of(path) == list(range(1_000))
 
 
+@pytest.mark.parametrize("flush", [True, False])
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_a_closed_recorder_refuses_further_steps(tmp_path: Path, suffix: str, flush: bool) -> None:
+    with RunRecorder(tmp_path, run_of(), suffix=suffix, flush=flush) as run:
+        member = run.member(0)
+        member.record(1, "Restart", START)
+
+    with pytest.raises(ValueError, match="member 0, step 1, Restart: the recorder is closed"):
+        run.member(0).record(2, "Restart", START)
+    with pytest.raises(ValueError, match=r"member 1: the recorder of .* is closed"):
+        run.member(1)
+    assert steps_of(tmp_path / f"member-0.ndjson{suffix}") == [0]
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 def test_a_run_is_recorded_compressed(tmp_path: Path, suffix: str) -> None:
     with RunRecorder(tmp_path, run_of(), suffix=suffix, flush=False) as run:
