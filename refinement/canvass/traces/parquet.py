@@ -60,7 +60,6 @@ _ABSENT: Final = np.array(
 )
 """The columns that have -1, by message type; the last row is for no message."""
 _VOTE: Final = MESSAGE_TYPES.index(Vote)
-_MASK_LIMIT: Final = 1 << MAX_MEMBERS
 _ID_LIMIT: Final = 10**MAX_ID_DIGITS
 _ID_NUMBER: Final = (1 << ID_BITS) - 1
 
@@ -86,7 +85,9 @@ def column_problem(columns: EventColumns) -> tuple[int, str] | None:
     refuse(np.append(False, stays & (step[1:] <= step[:-1])), "steps do not ascend")
     for name in ("active", "accepted"):
         mask = columns.inputs[:, INPUT_INDEX[name]]
-        refuse((mask < 0) | (mask >= _MASK_LIMIT), f"input.{name} is no set of members")
+        refuse(
+            (mask < 0) | (mask >> columns.member_count != 0), f"input.{name} is no set of members"
+        )
     received = columns.message
     expected = np.array(ACTION_MESSAGE_CODES, dtype=np.int64)[columns.action]
     refuse(received[:, 0] != expected, "the action does not consume this message")

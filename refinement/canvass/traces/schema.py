@@ -340,6 +340,9 @@ def event_problem(event: Event, member_id: int) -> str | None:
         return "input.id is not the id of a send by the member input.from"
     if given.active not in MEMBER_SETS or given.accepted not in MEMBER_SETS:
         return "a set of members is not in ascending order, or names one twice"
+    greatest = max((*given.active, *given.accepted), default=0)
+    if greatest >= len(event.state.members):
+        return f"a set of members names member {greatest}, which the run does not have"
     sender = str(member_id)
     for send in event.sends:
         if send.id[0] != sender:

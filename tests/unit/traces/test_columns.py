@@ -279,6 +279,7 @@ FORGED: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "a negative step": ("step", ints(-2, -1)),
     "steps that do not ascend": ("step", ints(1, 1)),
     "a set of nobody": ("input_active", ints(0, 512)),
+    "a set with a member of a larger cluster": ("input_active", ints(0, 0b1001)),
     "a negative set": ("input_accepted", ints(-1, 0)),
     "a vote that is neither": ("message_vote", ints(-1, 2)),
     "a field that the message has not": ("message_flags", ints(-1, 0)),

@@ -159,6 +159,8 @@ HOSTILE: dict[str, tuple[str | bytes, Code, str]] = {
     "member -1": (with_input('{"active":[-1]}'), Code.BAD_VALUE, "-1]"),
     "a member twice": (with_input('{"active":[1,1]}'), Code.BAD_EVENT, "{"),
     "members out of order": (with_input('{"accepted":[1,0]}'), Code.BAD_EVENT, "{"),
+    "an active member of a larger cluster": (with_input('{"active":[0,3]}'), Code.BAD_EVENT, "{"),
+    "a vote of a larger cluster": (with_input('{"accepted":[3]}'), Code.BAD_EVENT, "{"),
     "ten members": (with_input(f'{{"active":{[*range(9), 8]}}}'), Code.BAD_VALUE, "["),
     "a send by somebody else": (
         changed('"sends":[]', '"sends":[{"to":1,"id":"2:1","message":' + VOTE + "}]"),
