@@ -33,6 +33,7 @@ COMMAND_MODULES = {
     "doctor": "canvass.cli.doctor",
     "check": "canvass.cli.check",
     "distance": "canvass.cli.distance",
+    "prove": "canvass.cli.prove",
     "import": "canvass.cli.import_",
     "verify": "canvass.cli.verify",
     "explain": "canvass.cli.explain",

@@ -1,0 +1,270 @@
+"""A TLA+ module as a tree: SANY parses it, this module reads the XML that SANY exports.
+
+The tree has the forms that :mod:`canvass.proof.smt` translates. Any other form is an error with
+its place, so no part of a module is ever left out of a proof.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree
+
+from canvass.tlc.programs import clean_environment, find_jar, find_java
+
+
+class ModuleError(Exception):
+    """A module cannot be parsed or has a form that no proof covers; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer literal."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A constant or a variable of the module."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A bound variable, or a parameter of a definition; ``uid`` is unique in the module."""
+
+    uid: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    r"""A built-in operator, or a definition of the module if ``is_defined``.
+
+    ``operator`` is the operator as one types it (``/\``, ``\cup``, ``'``), or a name in words for
+    one without a sign of its own: ``tuple``, ``set``, ``apply``, ``except``, ``if``, ``at``.
+    """
+
+    operator: str
+    arguments: tuple[Expression, ...]
+    is_defined: bool
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    r"""``x, y \in S``; or ``<<x, y>> \in S`` if ``is_tuple``."""
+
+    parameters: tuple[Parameter, ...]
+    domain: Expression
+    is_tuple: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified:
+    r"""``\A``, ``\E`` or a set filter (``filter``) over bounds."""
+
+    kind: str
+    bounds: tuple[Bound, ...]
+    body: Expression
+    place: str
+
+
+Expression = Number | Name | Parameter | Apply | Quantified
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """``Name(parameters) == body``; ``is_action`` if it has a primed variable."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: Expression
+    is_action: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """The constants, variables, assumptions and definitions of one module.
+
+    Modules that it extends count as built in.
+    """
+
+    name: str
+    constants: tuple[str, ...]
+    variables: tuple[str, ...]
+    assumptions: tuple[Expression, ...]
+    definitions: dict[str, Definition]
+
+    def conjuncts(self, name: str) -> list[Expression]:
+        """The conjuncts of a definition, nested lists flattened."""
+        if name not in self.definitions:
+            raise ModuleError(f"{self.name} defines no {name}")
+        return _flat(self.definitions[name].body, "/\\")
+
+    def disjuncts(self, name: str) -> list[Expression]:
+        """The disjuncts of a definition, nested lists flattened."""
+        if name not in self.definitions:
+            raise ModuleError(f"{self.name} defines no {name}")
+        return _flat(self.definitions[name].body, "\\/")
+
+
+_SIGNS: Final = {
+    "$ConjList": "/\\", "\\land": "/\\", "$DisjList": "\\/", "\\lor": "\\/", "\\lnot": "~",
+    "\\equiv": "<=>", "\\leq": "<=", "\\geq": ">=", "#": "/=", "\\union": "\\cup",
+    "\\intersect": "\\cap", "$Tuple": "tuple", "$SetEnumerate": "set", "$FcnApply": "apply",
+    "$Except": "except", "$IfThenElse": "if", "$CartesianProd": "\\X", "$SetOfFcns": "->",
+    "-.": "negative",
+}  # fmt: skip
+"""Operators that SANY names in another way, or that have two names."""
+
+_QUANTIFIERS: Final = {"$BoundedForall": "\\A", "$BoundedExists": "\\E", "$SubsetOf": "filter"}
+
+
+def read_module(path: Path) -> Module:
+    """Parse the module of a file with SANY.
+
+    Raises
+    ------
+    ModuleError
+        If SANY rejects the module, with SANY's own reason, or if the module has an unknown form.
+    JarError, JavaError
+        If the jar or Java is missing.
+    """
+    if not path.is_file():
+        raise ModuleError(f"no module at {path}")
+    command = [
+        str(find_java().path), "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", str(find_jar().path),
+        "tla2sany.xml.XMLExporter", "-o", path.name,
+    ]  # fmt: skip
+    done = subprocess.run(
+        command, cwd=path.parent, env=clean_environment(), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    start = done.stdout.find("<?xml")
+    if done.returncode or start < 0:
+        raise ModuleError(f"{path}: {_reason(done.stdout + done.stderr)}")
+    return _Reader(ElementTree.fromstring(done.stdout[start:].encode())).module()
+
+
+def _reason(said: str) -> str:
+    """SANY's errors on one line; SANY prints what it parsed before them."""
+    lines = [line.strip() for line in said.splitlines()]
+    lines = [
+        line for line in lines if line and not line.startswith(("Parsing file", "Semantic pr"))
+    ]
+    return "SANY rejects it: " + " ".join(lines)[:400]
+
+
+def _flat(expression: Expression, operator: str) -> list[Expression]:
+    if isinstance(expression, Apply) and expression.operator == operator:
+        return [each for part in expression.arguments for each in _flat(part, operator)]
+    return [expression]
+
+
+class _Reader:
+    """From XML to the tree. SANY lists all symbols in a table, and expressions refer to them."""
+
+    def __init__(self, root: ElementTree.Element) -> None:
+        self.name = _text(root, "RootModule")
+        self.symbols = {
+            _text(entry, "UID"): next(each for each in entry if each.tag != "UID")
+            for entry in _child(root, "context")
+        }
+
+    def module(self) -> Module:
+        declared = [each for each in self.symbols.values() if each.tag == "OpDeclNode"]
+        own = [
+            each
+            for each in self.symbols.values()
+            if each.tag == "UserDefinedOpKind" and self._is_own(each)
+        ]
+        of_kind = {
+            kind: tuple(
+                _text(each, "uniquename") for each in declared if _text(each, "kind") == code
+            )
+            for kind, code in (("constant", "2"), ("variable", "3"))
+        }
+        return Module(
+            name=self.name,
+            constants=of_kind["constant"],
+            variables=of_kind["variable"],
+            assumptions=tuple(
+                self.expression(_child(each, "body")[0])
+                for each in self.symbols.values()
+                if each.tag == "AssumeNode"
+            ),
+            definitions={each.name: each for each in map(self._definition, own)},
+        )
+
+    def _is_own(self, symbol: ElementTree.Element) -> bool:
+        return symbol.findtext("location/filename") == self.name
+
+    def _definition(self, symbol: ElementTree.Element) -> Definition:
+        name = _text(symbol, "uniquename")
+        level = int(_text(symbol, "level"))
+        body = _child(symbol, "body")[0]
+        # Spec and other temporal formulas are not part of an inductive proof.
+        tree: Expression = Name(name) if level > _ACTION_LEVEL else self.expression(body)
+        parameters = tuple(map(self._parameter, symbol.iterfind("params/*/FormalParamNodeRef")))
+        return Definition(name, parameters, tree, level == _ACTION_LEVEL)
+
+    def _parameter(self, reference: ElementTree.Element) -> Parameter:
+        uid = _text(reference, "UID")
+        return Parameter(uid, _text(self.symbols[uid], "uniquename"))
+
+    def expression(self, node: ElementTree.Element) -> Expression:
+        if node.tag == "NumeralNode":
+            return Number(int(_text(node, "IntValue")))
+        if node.tag == "AtNode":
+            return Apply("at", (), False, self._place(node))
+        if node.tag == "OpApplNode":
+            return self._application(node)
+        raise ModuleError(f"{self._place(node)}: the form {node.tag} is not supported in a proof")
+
+    def _application(self, node: ElementTree.Element) -> Expression:
+        reference = _child(node, "operator")[0]
+        symbol = self.symbols[_text(reference, "UID")]
+        if symbol.tag == "FormalParamNode":
+            return self._parameter(reference)
+        name = _text(symbol, "uniquename")
+        if symbol.tag == "OpDeclNode":
+            return Name(name)
+        arguments = tuple(map(self.expression, _child(node, "operands")))
+        bounds = node.find("boundSymbols")
+        if bounds is not None:
+            if name not in _QUANTIFIERS:
+                raise ModuleError(f"{self._place(node)}: {name} is not supported in a proof")
+            return Quantified(
+                _QUANTIFIERS[name], tuple(map(self._bound, bounds)), arguments[0], self._place(node)
+            )
+        is_defined = symbol.tag == "UserDefinedOpKind" and self._is_own(symbol)
+        return Apply(_SIGNS.get(name, name), arguments, is_defined, self._place(node))
+
+    def _bound(self, node: ElementTree.Element) -> Bound:
+        parameters = tuple(map(self._parameter, node.iterfind("FormalParamNodeRef")))
+        domain = next(each for each in node if each.tag not in ("FormalParamNodeRef", "tuple"))
+        return Bound(parameters, self.expression(domain), node.find("tuple") is not None)
+
+    def _place(self, node: ElementTree.Element) -> str:
+        file = node.findtext("location/filename") or self.name
+        return f"{file}.tla:{node.findtext('location/line/begin') or '?'}"
+
+
+_ACTION_LEVEL: Final = 2
+"""SANY's level of a formula with primes; constants are 0, states 1, temporal formulas 3."""
+
+
+def _child(node: ElementTree.Element, tag: str) -> ElementTree.Element:
+    found = node.find(tag)
+    if found is None:
+        raise ModuleError(f"SANY's XML has no {tag} in {node.tag}")
+    return found
+
+
+def _text(node: ElementTree.Element, tag: str) -> str:
+    return (_child(node, tag).text or "").strip()

@@ -1,0 +1,151 @@
+"""``canvass prove``: prove the abstract modules of the spec with Z3, for any number of members.
+
+This module has the command line and the text of the result. `canvass.proof` makes the proofs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+import typer
+
+from canvass.cli.options import Output
+from canvass.cli.output import EXIT_UNEXPECTED, CommandError, Format, Stages, emit, say
+
+if TYPE_CHECKING:
+    from canvass.proof.prove import Counterexample, Proof
+
+
+class ModuleProof(msgspec.Struct, frozen=True, rename="camel"):
+    """The result for one module.
+
+    Attributes
+    ----------
+    module : str
+        Name of the module.
+    proved : int
+        Number of obligations that are proved.
+    obligations : list of Proof
+        In the order of the proof: ``Init``, each action, ``Safety``.
+    seconds : float
+        Elapsed time.
+    """
+
+    module: str
+    proved: int
+    obligations: list[Proof]
+    seconds: float
+
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    app.command("prove")(prove)
+
+
+def prove(
+    modules: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODULE",
+            help="Modules, or files. Default: the modules of spec/proofs.json.",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="STEP|LEMMA|STEP/LEMMA",
+            help="Only this part of the proof; repeatable.",
+        ),
+    ] = None,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Prove invariants with Z3, for any number of members, terms and entries.
+
+    Needs the extra `prove`, and Java to parse the modules.
+    A lemma that an action breaks comes with a small counterexample to induction.
+
+    Exit code 0: everything is proved. 1: something is not. 2: a module cannot be read.
+
+    canvass prove Ballots
+    """
+    if find_spec("z3") is None:
+        raise CommandError("canvass prove needs Z3: pip install 'aeron-canvass[prove]'")
+    from canvass.proof.sany import ModuleError
+
+    try:
+        results = [_prove(path, only or [], output) for path in _paths(modules or [])]
+    except ModuleError as error:
+        raise CommandError(str(error)) from None
+    emit(output, results, lambda: None)
+    if any(each.proved < len(each.obligations) for each in results):
+        raise typer.Exit(EXIT_UNEXPECTED)
+
+
+def _paths(names: list[str]) -> list[Path]:
+    from canvass.proof.prove import PROOFS
+    from canvass.spec import spec_root
+
+    known = list(msgspec.json.decode((spec_root() / PROOFS).read_bytes()))
+    for name in names:
+        if name not in known and not name.endswith(".tla"):
+            raise CommandError(f"{name} is no module with a proof ({', '.join(known)}) and no file")
+    return [spec_root() / f"{name}.tla" if name in known else Path(name) for name in names or known]
+
+
+def _prove(path: Path, only: list[str], output: Format) -> ModuleProof:
+    from canvass.proof.prove import prove
+
+    start, done = time.monotonic(), []
+    with Stages() as progress:
+        progress.stage(f"{path.stem}: SANY parses it")
+        count, proofs = prove(path, only)
+        for each in proofs:
+            done.append(each)
+            progress.stage(f"{path.stem}: {len(done)} of {count} obligations, {each.step}")
+    result = ModuleProof(
+        path.stem,
+        sum(each.outcome == "proved" for each in done),
+        done,
+        round(time.monotonic() - start, 1),
+    )
+    if output is Format.HUMAN:
+        for line in _lines(result):
+            say(line)
+    return result
+
+
+def _lines(result: ModuleProof) -> Iterator[str]:
+    count = len(result.obligations)
+    yield (
+        f"{result.module}: {result.proved} of {count} obligations proved, for any number of "
+        f"elements ({result.seconds} s)"
+    )
+    for step in dict.fromkeys(each.step for each in result.obligations):
+        goals = [each for each in result.obligations if each.step == step]
+        proved = sum(each.outcome == "proved" for each in goals)
+        yield f"  {step:<10} {proved:>3} of {len(goals)}"
+        for each in goals:
+            if each.outcome != "proved":
+                yield f"    {each.goal}: {_REASONS[each.outcome]}"
+            if each.counterexample is not None:
+                yield from _counterexample(each.counterexample)
+
+
+_REASONS: Final = {
+    "refuted": "not inductive",
+    "unknown": "Z3 finds neither a proof nor a small counterexample",
+}
+
+
+def _counterexample(found: Counterexample) -> Iterator[str]:
+    with_values = ", ".join(f"{name} = {value}" for name, value in found.parameters.items())
+    yield f"      with {found.size} elements in each set" + (with_values and f", {with_values}")
+    for name, value in found.before.items():
+        after = found.changed.get(name)
+        yield f"      {name} = {value}" + (f"  ->  {after}" if after else "")
