@@ -1,15 +1,32 @@
-"""The version of canvass, and the name under which it is installed.
+"""The version of canvass, the name under which it is installed, and its extras.
 
 The import package and the command are `canvass`; the distribution cannot be, as another project
 has that name on the package index.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 VERSION: Final = "0.1.0"
 DISTRIBUTION: Final = "aeron-canvass"
+EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
+    "spark": ("pyspark", "pandas"),
+    "connect": ("grpcio", "grpcio-status", "googleapis-common-protos"),
+    "graph": ("networkx", "scipy"),
+    "browse": ("starlette", "uvicorn"),
+}
+"""The packages of each extra, in the order of ``canvass doctor``."""
 
 
 def install_command(extra: str) -> str:
     """Give the command that installs canvass with an extra."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def missing_extra(error: ImportError) -> str:
+    """Say which extra has the module that could not be imported; empty if none has it."""
+    name = (error.name or "").partition(".")[0]
+    for extra, packages in EXTRAS.items():
+        if name in packages:
+            return f"{name} is not installed: {install_command(extra)}"
+    return ""

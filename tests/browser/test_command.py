@@ -193,7 +193,8 @@ def test_a_page_that_is_not_built_is_reported_with_how_to_build_it(
 def test_an_extra_that_is_not_installed_is_named(
     good_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browse, "find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "canvass.browser.access")
     code, line = said(capsys, [str(good_run)])
 
     assert code == 2

@@ -171,7 +171,8 @@ def load_manifest(folder: Path | None = None) -> Manifest:
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (FileNotFoundError, NotADirectoryError) as error:
-        reason = f"not a spec folder, as it has no {MANIFEST_NAME}; start with a copy of spec/"
+        reason = f"not a spec folder, as it has no {MANIFEST_NAME}: start with a copy of spec/"
+        reason += ", or check a specification of your own: `canvass check My.tla`"
         raise SpecError(f"{root}: {reason}") from error
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror or error}") from error

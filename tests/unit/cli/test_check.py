@@ -347,18 +347,64 @@ def test_the_models_are_listed_and_none_is_run(command: Command, tiny: Path) -> 
     _, as_json, _ = command("check", "--list", "--spec", tiny, "--format", "json")
 
     assert (code, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines()] == [one["name"] for one in MODELS]
-    assert "liveness: Settles" in out
+    head, *lines = out.splitlines()
+    assert [line.split()[0] for line in lines] == [one["name"] for one in MODELS]
+    at = head.index("expected")
+    assert {line[at:].split()[0] for line in lines} >= {"holds", "Settles"}
     listed = json.loads(as_json)["models"]
     assert [one["name"] for one in listed] == [one["name"] for one in MODELS]
     assert {one["mode"] for one in listed} == {"check"}
+
+
+def test_the_list_has_the_models_with_a_text_in_their_names(command: Command, tiny: Path) -> None:
+    code, out, _ = command("check", "--list", "LOSS", "lasso", "--spec", tiny)
+
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["TinyLoss", "TinyLasso"]
+
+
+def test_the_beginning_of_names_is_answered_with_their_list(command: Command, tiny: Path) -> None:
+    code, out, err = command("check", "tinyl", "--spec", tiny)
+
+    assert (code, out) == (2, "")
+    assert "2 begin so: TinyLoss, TinyLasso (`canvass check --list tinyl`)" in err
+
+
+JUGS = """
+---- MODULE Jugs ----
+EXTENDS Naturals
+VARIABLES big, small
+Init == big = 0 /\\ small = 0
+Fill == big' = 5 /\\ small' = small
+Pour == big > 3 /\\ big' = big - 3 /\\ small' = 3
+Next == Fill \\/ Pour
+NotTwo == big # 2
+====
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "code", "said"),
+    [("", 0, "success"), ("INVARIANT NotTwo", 1, "found safety (NotTwo)")],
+)
+def test_a_specification_of_the_user_is_checked(
+    command: Command, tmp_path: Path, claim: str, code: int, said: str
+) -> None:
+    (tmp_path / "Jugs.tla").write_text(JUGS)
+    (tmp_path / "Jugs.cfg").write_text(f"INIT Init\nNEXT Next\n{claim}\n")
+    ended, out, _ = command("check", tmp_path / "Jugs.tla")
+
+    assert ended == code
+    assert said in out.splitlines()[0]
+    assert ("      big: 5 -> 2" in out.splitlines()) is bool(claim)
+    assert "canvass check My.tla" in command("check", "--spec", tmp_path)[2]
 
 
 def test_the_list_of_the_night_has_only_its_models(command: Command, tiny: Path) -> None:
     code, out, _ = command("check", "--list", "--night", "--spec", tiny)
 
     assert code == 0
-    assert [line.split()[:2] for line in out.splitlines()] == [
+    assert [line.split()[:2] for line in out.splitlines()[1:]] == [
         ["TinyLasso", "night"],
         ["TinyEndless", "night"],
     ]

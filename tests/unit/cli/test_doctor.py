@@ -53,7 +53,7 @@ def test_a_person_reads_one_line_for_each_thing(command: Command) -> None:
     code, out, _ = command("doctor")
 
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == ["ok"] * 10
+    assert [line.split()[0] for line in out.splitlines()] == ["ok"] * 11
     assert f"SHA-256 {PACKAGED_SHA256[:12]}… (known, TLC 2.15)" in out
 
 

@@ -15,6 +15,7 @@ import pytest
 import typer
 
 from canvass.cli import main
+from canvass.cli.output import complain
 from canvass.spec import SpecError
 from canvass.tlc import JavaError
 from canvass.version import VERSION
@@ -129,6 +130,48 @@ def test_without_a_command_it_shows_the_help(
 
     assert (code, err) == (2, "")
     assert "doctor" in out
+
+
+def test_a_module_of_an_extra_that_is_not_installed_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def without(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'scipy'", name="scipy.sparse")
+
+    monkeypatch.setattr(main, "build_app", without)
+
+    assert main.run(["graph"]) == 2
+    assert capsys.readouterr().err == (
+        "canvass: scipy is not installed: pip install 'aeron-canvass[graph]'\n"
+    )
+
+
+def test_a_near_miss_is_answered_with_the_whole_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main.run(["verify", "--json", "x"]) == 2
+    assert "write --format json" in capsys.readouterr().err
+    assert main.run(["import", str(tmp_path)]) == 2
+    assert f"`canvass import aeron {tmp_path} --out my-run`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("own", "typed"),
+    [("env/bin/canvass", "env/bin/canvass"), ("on/canvass", "canvass"), ("pytest", "canvass")],
+)
+def test_a_hint_has_the_word_that_was_typed(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    own: str,
+    typed: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"/bin:{tmp_path / 'on'}")
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / own)])
+    complain("say `canvass check`")
+
+    assert capsys.readouterr().err == f"canvass: say `{typed} check`\n"
 
 
 def test_the_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from canvass.tlc import (
     CheckResult,
+    ConfigError,
     DumpEdge,
     DumpState,
     JarError,
@@ -19,6 +21,7 @@ from canvass.tlc import (
     OptionError,
     Outcome,
     RunError,
+    TlcConfig,
     TlcOptions,
     Value,
     check,
@@ -282,3 +285,36 @@ def test_a_result_exists_only_at_the_end() -> None:
     assert running.result.outcome is Outcome.INTERRUPTED
     assert running.result.exit_code is None
     running.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("Init == x = 0 /\\ x\u2019 = 1", "column 19: unexpected character \u2019 (U+2019)"),
+        ('Init == x = "abc', "column 17: unexpected end of the line"),
+        ("Init == x = 1 (* open", "possibly open comment starting around line 3"),
+        ("Init == x = ) /\\ TRUE", 'Encountered ")" at line 3, column 13'),
+        ("Init == x = Unknown", "Unknown operator: `Unknown'"),
+    ],
+    ids=["lexical", "string", "comment", "syntax", "name"],
+)
+def test_the_reason_of_a_parse_error_has_file_and_place(
+    tmp_path: Path, line: str, reason: str
+) -> None:
+    spec = tmp_path / "Lex.tla"
+    spec.write_text(f"---- MODULE Lex ----\nVARIABLE x\n{line}\n====\n", encoding="utf-8")
+    result = check(spec, TlcConfig(init="Init", next="Init"))
+
+    assert result.outcome is Outcome.PARSE_ERROR
+    assert result.message.startswith("Lex.tla:")
+    assert reason in result.message
+    assert "Could not parse" not in result.message
+
+
+@pytest.mark.parametrize("keyword", ["alias", "postcondition"])
+def test_what_the_packaged_tlc_does_not_have_is_refused_by_name(keyword: str) -> None:
+    changed: dict[str, Any] = {keyword: "Also"}
+    config = replace(TlcConfig(init="Init", next="Next"), **changed)
+
+    with pytest.raises(ConfigError, match=rf"{keyword.upper()} Also.*CANVASS_TLA2TOOLS"):
+        check(SPECS / "Counter.tla", config)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import signal
 from contextlib import ExitStack
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -17,15 +16,11 @@ import typer
 from canvass.cli.options import Output
 from canvass.cli.output import (
     EXIT_INTERRUPTED,
-    CommandError,
     Format,
     Stages,
     complain,
     emit,
 )
-from canvass.version import install_command
-
-_EXTRA = ("starlette", "uvicorn")
 
 
 def register(app: typer.Typer) -> None:
@@ -68,9 +63,6 @@ def browse(
 
     Prints the address of the page, and serves it to this machine until Ctrl-C.
     """
-    absent = [name for name in _EXTRA if find_spec(name) is None]
-    if absent:
-        raise CommandError(f"{' and '.join(absent)} is not installed: {install_command('browse')}")
     _serve(paths or [], distance, port, output, opens=not no_open)
 
 

@@ -26,7 +26,7 @@ from canvass.cli.output import (
     result_console,
     write_json,
 )
-from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, load_manifest, spec_root
+from canvass.spec import Manifest, Mode, ModelEntry, ModelSet
 
 if TYPE_CHECKING:
     from canvass.cli.models import ModelReport, ModelRun, Settings
@@ -53,13 +53,21 @@ def exit_code(standings: Sequence[Standing]) -> int:
 
 
 def show_list(models: Sequence[ModelEntry]) -> None:
-    """Write the models for a person."""
-    width = max(len(model.name) for model in models)
+    """Write the models for a person: on a terminal, a line each."""
+    rows = [("model", "set", "expected", "states", "what it is for")]
     for model in models:
-        expected = model.expected.value + (f": {model.violates}" if model.violates else "")
-        counted = f"{model.distinct_states:,} states" if model.distinct_states else ""
-        head = f"{model.name:<{width}}  {model.model_set.value:<5}  {model.mode.value:<8}"
-        print(f"{head}  {expected:<32}  {counted:>18}  {model.comment}".rstrip())
+        expected = model.violates or ("holds" if model.expected.value == "success" else "")
+        counted = f"{model.distinct_states:,}" if model.distinct_states else ""
+        own = (model.name, model.model_set.value, expected or model.expected.value, counted)
+        rows.append((*own, model.comment))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    console = result_console()
+    for name, group, expected, counted, comment in rows:
+        line = f"{name:<{widths[0]}}  {group:<{widths[1]}}  {expected:<{widths[2]}}"
+        line = f"{line}  {counted:>{widths[3]}}  {comment}".rstrip()
+        if console.is_terminal and len(line) > console.width:
+            line = f"{line[: console.width - 1]}…"
+        print(line)
 
 
 def show_result(run: ModelRun, width: int) -> None:
@@ -110,10 +118,14 @@ def register(app: typer.Typer) -> None:
 def check(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="MODEL", help="Models to check (see --list). Default: the CI set."),
+        typer.Argument(
+            metavar="MODEL",
+            help="Models to check (see --list), or My.tla, with My.cfg beside it."
+            " Default: the CI set.",
+        ),
     ] = None,
     listing: Annotated[
-        bool, typer.Option("--list", help="List the models; check nothing.")
+        bool, typer.Option("--list", help="List models, those with MODEL in the name.")
     ] = False,
     print_config: Annotated[
         bool,
@@ -128,16 +140,13 @@ def check(
     heap: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE",
-            help="Java heap size, such as 4g. Default: from the manifest, else 1g.",
+            metavar="SIZE", help="Java heap size, such as 4g. Default: from the manifest, else 1g."
         ),
     ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(
-            min=0.001,
-            metavar="SECONDS",
-            help="Time limit for each model. Default: none.",
+            min=0.001, metavar="SECONDS", help="Time limit for each model. Default: none."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
@@ -171,22 +180,20 @@ def check(
     A counterexample is printed if it is not expected, or if MODEL is given.
     """
     from canvass.cli.counterexample import export, need_export_target
-    from canvass.cli.models import Settings, select
+    from canvass.cli.models import Settings, choose
     from canvass.tlc import find_jar, find_java
 
-    root = spec.absolute() if spec else spec_root()
     as_json = output is Format.JSON
     if models and (night or everything):
         raise CommandError("name models, or use --night or --all, not both")
     if as_json and diagram:
         raise CommandError("--diagram draws for a person; leave out --format json")
-    names = models or []
     if export_to is not None:
         need_export_target(export_to)
-    manifest = load_manifest(root)
+    names = models or []
     both = everything or (listing and not night)
     sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.CI,)
-    chosen = select(manifest, names, frozenset(sets))
+    root, chosen = choose(names, frozenset(sets), spec, lists=listing)
     if listing or print_config:
         _list(root, chosen, output, listing=listing)
         return
@@ -204,7 +211,7 @@ def check(
 
     def show(run: ModelRun) -> None:
         if output is Format.HUMAN:
-            _show(run, width, named=run.entry.name in names, diagram=diagram)
+            _show(run, width, named=bool(names), diagram=diagram)
 
     runs, code = _check(root, chosen, settings, show)
     if as_json:

@@ -9,35 +9,24 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from canvass.cli.output import CommandError, complain, json_text, write_file
-from canvass.cluster.messages import NULL_VALUE
+from canvass.cli.output import CommandError, complain, json_text, typed, write_file
 from canvass.graph.values import tree_of
 from canvass.lanes.of_counterexample import (
-    Tree,
+    beginning,
     cluster_diagram,
-    field_changes,
-    is_cluster,
-    state_part,
-    value_text,
+    message_text,
+    since_first_start,
 )
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
 from canvass.spec.files import find_definition
-from canvass.tlc import (
-    Record,
-    TraceState,
-    ValueSyntaxError,
-    Violation,
-    format_value,
-)
+from canvass.tlc import Record, TraceState, ValueSyntaxError, Violation, format_value
 from canvass.tlc.changes import (
     Change,
     ChangeRecord,
@@ -54,7 +43,6 @@ _ITF: Final = ".itf.json"
 _MOST_LINES: Final = 8
 """Lines of a step for a person; ``--export`` writes all of its state."""
 _FIRST_FIELDS: Final = (".electionState", ".role")
-_FIRST_NAMED: Final = ("electionState", "role", "log")
 _FIRST_VARIABLES: Final = {"hist": 1, "log": 2, "channel": 3}
 _PLACES: Final = (("member", 1, ""), ("channel", 2, " -> "))
 """Variables whose arguments name the acting member or channel.
@@ -148,7 +136,7 @@ class Counterexample:
             yield f"{what}: {self.violation.name}" + (f"  ({self.place})" if self.place else "")
             yield from (f"  {line}".rstrip() for line in self.explanation)
         if cut:
-            yield "each state whole: --export FILE.json, then canvass browse FILE.json"
+            yield f"each state whole: --export FILE.json, then {typed()} browse FILE.json"
 
     def continuation(self) -> Iterator[str]:
         """Give the line that ends an infinite behaviour."""
@@ -270,61 +258,9 @@ def _details(step: Step) -> list[str]:
         tree = {name: tree_of(value) for name, value in values.items()}
     except ValueSyntaxError:
         return step.state.text.splitlines()
-    return _since_first_start(tree) or [
+    return since_first_start(tree) or [
         f"{name} = {format_value(value)}" for name, value in values.items()
     ]
-
-
-def _since_first_start(state: Tree) -> list[str]:
-    """Describe a state by its differences from the first start of all members, the spec's `Begin`.
-
-    Empty if it is not the state of a cluster.
-    """
-    if not is_cluster(state):
-        return []
-    count = len(state["member"])
-    fresh = {str(i): started(count, i) for i in range(count)}
-    if any(fresh.get(i, {}).keys() != one.keys() for i, one in state["member"].items()):
-        return []
-    found: dict[tuple[str, ...], list[str]] = {}
-    for i, member in state["member"].items():
-        found_now = {path: now for path, _, now in field_changes(fresh[i], member)}
-        if log := state_part(state, "log", i):
-            found_now["log"] = value_text(log)
-        first = [name for name in _FIRST_NAMED if name in found_now]
-        differs = [f"{name} {found_now[name]}" for name in dict.fromkeys((*first, *found_now))]
-        if differs:
-            found.setdefault(tuple(differs), []).append(i)
-    parts = [f"{_of_members(named)}: {', '.join(how)}" for how, named in found.items()]
-    parts += [
-        f"{name}: {value_text(value)}" for name, value in (state.get("hist") or {}).items() if value
-    ]
-    parts += [
-        f"under way from member {i} to member {j}: {', '.join(map(_message_text, queue))}"
-        for i, queues in state["channel"].items()
-        for j, queue in queues.items()
-        if queue
-    ]
-    where = fresh["0"]["electionState"]
-    return [f"all members in {where}, empty logs" + (", but" if parts else ""), *parts]
-
-
-def _of_members(names: Sequence[str]) -> str:
-    return f"member {names[0]}" if len(names) == 1 else f"members {', '.join(names)}"
-
-
-@cache
-def started(count: int, i: int) -> Tree:
-    """A member after its first start with an empty disk, as a tree like that of a TLA+ state."""
-    from canvass.cluster.core import step
-    from canvass.cluster.member import Input, new_member
-    from canvass.cluster.rules import Rules
-
-    outcome = step(Rules(count), i, new_member(count), "Restart", Input())
-    assert outcome is not None
-    tree: Tree = msgspec.to_builtins(outcome.next)
-    named = {str(j): one for j, one in enumerate(tree["members"])}
-    return {**tree, "members": named, "recordingLog": list(tree["recordingLog"])}
 
 
 def _folded(changed: Sequence[Change]) -> list[str]:
@@ -353,7 +289,7 @@ def _change_text(equal: Sequence[Change]) -> str:
     text = str(first)
     for value in (first.before, first.after):
         if isinstance(value, Record) and "type" in value:
-            text = text.replace(format_value(value), _message_text(tree_of(value)))
+            text = text.replace(format_value(value), message_text(tree_of(value)))
     if len(equal) == 1:
         return text
     index = next(k for k, part in enumerate(first.path) if part != equal[1].path[k])
@@ -362,26 +298,12 @@ def _change_text(equal: Sequence[Change]) -> str:
     return here + indices + text.removeprefix(there)
 
 
-def _message_text(content: object) -> str:
-    """Write a message: its type, then its fields."""
-    if not isinstance(content, dict) or "type" not in content:
-        return value_text(content)
-    fields = (f"{name} {value_text(one)}" for name, one in content.items() if name != "type")
-    return f"{content['type']}({', '.join(fields)})"
-
-
 def _at_most(texts: Sequence[str], width: int) -> list[str]:
     """Break texts into lines of a width, `_MOST_LINES` at most; the last one says what is left."""
-    wrapped = [_wrapped(text, width) for text in texts]
-    if sum(map(len, wrapped)) <= _MOST_LINES:
-        return [line for lines in wrapped for line in lines]
-    lines: list[str] = []
-    for number, one in enumerate(wrapped):
-        if len(lines) + len(one) >= _MOST_LINES and lines:
-            left = len(wrapped) - number
-            return [*lines, *_wrapped(f"… and {left} more", width)]
-        lines += one
-    return [*lines[: _MOST_LINES - 1], *_wrapped("…", width)]
+    lines = [line for text in texts for line in _wrapped(text, width)]
+    if len(lines) <= _MOST_LINES:
+        return lines
+    return [*lines[: _MOST_LINES - 1], f"      … and {len(lines) - _MOST_LINES + 1} lines more"]
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -462,35 +384,9 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
     diagram = cluster_diagram(states, actions, shown.claim)
     if diagram is None:
         raise CommandError(f"{shown.model}: only models of Cluster.tla have swim lanes")
-    for begins in _beginning(states[0]):
+    for begins in beginning(states[0]):
         for line in textwrap.wrap(begins, width, subsequent_indent="  "):
             yield [(line, "dim")]
     yield from TextLanes(diagram, width, glyphs=glyphs, contents=True).lines()
     for line in (*shown.continuation(), shown.claim):
         yield [(line, "bad")]
-
-
-def _beginning(first: Tree) -> Iterator[str]:
-    """Describe the initial state: members, committed log, messages under way."""
-    for i, member in first["member"].items():
-        yield f"member {i} starts as {_member(member, state_part(first, 'log', i) or [])}"
-    committed = state_part(first, "hist", "committed")
-    if committed is not None:
-        yield f"committed at the start: {value_text(committed)}"
-    for i, queues in first["channel"].items():
-        for j, queue in queues.items():
-            if queue:
-                named = ", ".join(str(one.get("type")) for one in queue)
-                yield f"under way at the start from member {i} to member {j}: {named}"
-
-
-def _member(member: Tree, log: list[int]) -> str:
-    """Describe the initial state of a member: its terms as ``id[base, end)``."""
-    terms = [
-        f"{entry['leadershipTermId']}[{entry['termBaseLogPosition']},"
-        f"{'-' if entry['logPosition'] == NULL_VALUE else entry['logPosition']})"
-        for entry in member.get("recordingLog", ())
-    ]
-    parts = [f"{member.get('electionState')} {member.get('role')}"]
-    parts += [f"commitPosition {member.get('commitPosition')}", f"log {value_text(log)}"]
-    return ", ".join([*parts, f"recordingLog {' '.join(terms) or '[]'}"])

@@ -20,7 +20,7 @@ import typer
 
 from canvass.cli.options import Output
 from canvass.cli.output import EXIT_ERROR, EXIT_OK, Format, emit, result_console
-from canvass.version import DISTRIBUTION, VERSION, install_command
+from canvass.version import DISTRIBUTION, EXTRAS, VERSION, install_command
 
 _ADDED_SINCE_2_15: Final = (
     "the arguments of actions in traces and state graphs, the names of violated temporal properties"
@@ -28,11 +28,6 @@ _ADDED_SINCE_2_15: Final = (
 """Details that canvass shows only with a newer jar; verdicts and counts are the same."""
 _BANNER_TIMEOUT_S: Final = 60
 _BANNER: Final = re.compile(r"^TLC2 Version (.+)$", re.MULTILINE)
-_EXTRAS: Final = {
-    "spark": ("pyspark", "pandas"),
-    "connect": ("grpcio", "grpcio-status", "googleapis-common-protos"),
-    "browse": ("starlette", "uvicorn"),
-}
 
 
 class Status(str, Enum):
@@ -205,7 +200,7 @@ def _known_steps() -> Prerequisite:
 
 
 def _extras() -> Iterator[Prerequisite]:
-    for extra, packages in _EXTRAS.items():
+    for extra, packages in EXTRAS.items():
         versions: dict[str, str | int | None] = {}
         for package in packages:
             try:

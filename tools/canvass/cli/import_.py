@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from canvass.cli.options import NotedSettings, Output, need_logs, read_settings
 from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
+    CommandError,
     Format,
     emit,
     names_not_read,
@@ -29,9 +32,21 @@ EXIT_INCOMPLETE = 3
 """The run is written, and something is missing from it."""
 
 
+class _Kinds(TyperGroup):
+    """The kinds of logs; a path without a kind is answered with the whole command."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the sub-command."""
+        if args[0] not in self.commands and Path(args[0]).exists():
+            raise CommandError(
+                f"name the kind of the logs: `canvass import aeron {quote(args[0])} --out my-run`"
+            )
+        return super().resolve_command(ctx, args)
+
+
 def register(app: typer.Typer) -> None:
     """Add the command group to the application."""
-    group = typer.Typer(no_args_is_help=True)
+    group = typer.Typer(cls=_Kinds, no_args_is_help=True)
     group.command("aeron")(aeron)
     group.callback()(_group)
     app.add_typer(group, name="import")
@@ -72,8 +87,7 @@ def aeron(
     ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to write.")],
     effort: Annotated[
-        int,
-        typer.Option("--effort", min=1, max=1000, help="Factor for the limit of the search."),
+        int, typer.Option("--effort", min=1, max=1000, help="Factor for the limit of the search.")
     ] = 1,
     events: Events = "",
     revision: ChosenRevision = "",
@@ -88,6 +102,7 @@ def aeron(
     prints. 2: the logs cannot be read. 3: lines or logs are missing, or the search reached its
     limit.
     """
+    need_logs(logs)
     from canvass.cli.output import Stages
     from canvass.traces.aeron_log.log_vocabulary import events_named
     from canvass.traces.alignment import importer
@@ -100,7 +115,6 @@ def aeron(
     if revision not in ("", *REVISIONS):
         reason = f"{revision!a} is none of {', '.join(REVISIONS)}"
         raise typer.BadParameter(reason, param_hint="--revision")
-    need_logs(logs)
     timeouts = beside(logs[0] if logs[0].is_dir() else logs[0].parent) | read_settings(setting)
     with Stages() as stages:
         found = importer.import_clusters(

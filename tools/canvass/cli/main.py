@@ -27,7 +27,7 @@ from canvass.cli.output import (
     write_text,
 )
 from canvass.traces.errors import file_named_in_errors
-from canvass.version import VERSION
+from canvass.version import VERSION, missing_extra
 
 COMMAND_MODULES = {
     "doctor": "canvass.cli.doctor",
@@ -174,9 +174,13 @@ def _explain(error: Exception) -> int:
             command = getattr(getattr(error, "ctx", None), "command_path", "canvass")
             # Pydantic names the class of an error; it says nothing to a user.
             text = str(usage()).replace(": Value error, ", ": ")
+            if getattr(error, "option_name", None) == "--json":
+                text = "No such option: --json; write --format json"
             complain(f"{text} (see `{command} --help`)")
     elif type(error).__module__.partition(".")[0] == "canvass":
         complain(str(error))
+    elif isinstance(error, ModuleNotFoundError) and missing_extra(error):
+        complain(missing_extra(error))
     elif isinstance(error, OSError) and error.strerror:
         # For a copy, both files: it is unknown which one failed.
         places = [str(one) for one in (error.filename, error.filename2) if one is not None]

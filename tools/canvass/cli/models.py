@@ -17,7 +17,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from canvass.cli.output import CommandError
-from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, Takes, find_file, module_folders
+from canvass.spec import (
+    Expected,
+    Manifest,
+    Mode,
+    ModelEntry,
+    ModelSet,
+    Takes,
+    find_file,
+    load_manifest,
+    module_folders,
+    spec_root,
+)
 
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
@@ -234,10 +245,51 @@ class ModelRun:
         )
 
 
+OWN = "a specification of the user"
+_FEW = 4
+"""Models that one sentence names."""
+
+
+def choose(
+    names: Sequence[str], sets: frozenset[ModelSet], spec: Path | None, *, lists: bool
+) -> tuple[Path, tuple[ModelEntry, ...]]:
+    """Return the models of a command line, and the folder of their specification.
+
+    Parameters
+    ----------
+    names
+        Models, or the file of a specification of the user, with its configuration beside it.
+    sets, lists
+        As in `select`.
+    spec
+        The folder of the option ``--spec``.
+
+    Raises
+    ------
+    CommandError
+        If there is no such file or model, or more than the file is given.
+    """
+    own = [Path(name) for name in names if name.endswith(".tla")]
+    if not own:
+        root = spec.absolute() if spec else spec_root()
+        return root, select(load_manifest(root), names, sets, lists=lists)
+    if spec is not None or len(names) > 1:
+        raise CommandError("a specification of your own is checked alone, without --spec")
+    if not own[0].is_file():
+        raise CommandError(f"{own[0]}: there is no such file")
+    outcome, takes, name = Expected.SUCCESS, Takes.MINUTE, own[0].stem
+    entry = ModelEntry(
+        name=name, module=name, model_set=ModelSet.CI, expected=outcome, takes=takes, comment=OWN
+    )
+    return own[0].absolute().parent, (entry,)
+
+
 def select(
-    manifest: Manifest, names: Sequence[str], sets: frozenset[ModelSet]
+    manifest: Manifest, names: Sequence[str], sets: frozenset[ModelSet], *, lists: bool = False
 ) -> tuple[ModelEntry, ...]:
     """Return the named models; without names, the models of the sets.
+
+    To list models, parts of their names are enough, in any case.
 
     Raises
     ------
@@ -245,11 +297,20 @@ def select(
         If a name is not in the manifest, or no model is in the sets.
     """
     by_name = {model.name: model for model in manifest.models}
+    parts = [name.lower() for name in names]
+    found = tuple(one for one in manifest.models if any(part in one.name.lower() for part in parts))
+    if lists and found:
+        return found
     for name in names:
         if name not in by_name:
+            begin = [one for one in by_name if one.lower().startswith(name.lower())]
             near = difflib.get_close_matches(name, by_name, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise CommandError(f"there is no model {name!r}{hint} (canvass check --list)")
+            if begin:
+                few = ", ".join(begin[:_FEW]) + (", …" if len(begin) > _FEW else "")
+                hint = f"; {len(begin)} begin so: {few}"
+            shown = f" {name}" if begin else ""
+            raise CommandError(f"there is no model {name!r}{hint} (`canvass check --list{shown}`)")
     if names:
         return tuple(by_name[name] for name in dict.fromkeys(names))
     chosen = tuple(model for model in manifest.models if model.model_set in sets)
@@ -324,7 +385,7 @@ def run_model(
         heap_mib=settings.heap_mib or entry.heap_mib or TlcOptions.heap_mib,
         stack_mib=SCRIPT_STACK_MIB,
         timeout_s=settings.timeout_s,
-        check_deadlock=False,
+        check_deadlock=entry.comment == OWN,
         simulate=simulates,
         traces=entry.traces,
         depth=entry.trace_depth,

@@ -57,8 +57,18 @@ class CommandError(Exception):
 
 
 def complain(message: str) -> None:
-    """Write a message to stderr as one line."""
-    print(f"canvass: {' '.join(message.split())}", file=sys.stderr)
+    """Write a message to stderr as one line; its commands can be typed as they are."""
+    line = " ".join(message.split())
+    print(f"canvass: {line.replace('`canvass ', f'`{typed()} ')}", file=sys.stderr)
+
+
+def typed() -> str:
+    """Give the word by which the user's shell starts this command: a path outside ``PATH``."""
+    folder, name = os.path.split(own := sys.argv[0])
+    if name != "canvass" or folder in os.environ.get("PATH", "").split(os.pathsep):
+        return "canvass"
+    near = os.path.relpath(own)
+    return own if near.startswith("..") else near
 
 
 def text_of(path: Path) -> str:

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from contextlib import suppress
 
 
 def main() -> None:
     """Run the command line of this process and exit with its code."""
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
+        from canvass.version import VERSION
+
+        with suppress(OSError):  # The command itself says what is wrong with stdout.
+            sys.stdout.write(f"canvass {VERSION}\n")
+            sys.stdout.flush()
+            return
     # An interrupt that is ignored, as in the background of a script, stays ignored.
     heeds = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heeds:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.options import Cache, CheckedSettings, Graphs, Heap, Page, read_settings
+from canvass.cli.options import Cache, CheckedSettings, Graphs, Heap, Page, need_runs, read_settings
 from canvass.cli.output import (
     EXIT_ERROR,
     CommandError,
@@ -174,9 +174,9 @@ def verify(
     nothing was checked, or TLC could not run. 3: steps are missing, and the others conform.
     130: interrupted. Timing warnings change the exit code only with --timing error.
     """
+    need_runs(paths, "canvass verify")
     from msgspec.structs import replace
 
-    from canvass.cli.options import need_runs
     from canvass.cli.output import Stages
     from canvass.conformance.check import check_in_processes, check_units, make_lookup, units_of
     from canvass.conformance.junit import to_junit
@@ -199,7 +199,6 @@ def verify(
         raise typer.BadParameter("--timing error is for --engine steps")
     if html is not None and not html.absolute().parent.is_dir():
         raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
-    need_runs(paths, "canvass verify")
     options = TimingOptions(asks=timing is not TimingMode.OFF, given=read_settings(setting))
     lookup = make_lookup(graph or [], cache, keep=not no_cache)
     units = list(units_of(paths))

@@ -249,6 +249,9 @@ _PARSER_PROGRESS: Final = re.compile(r"(?:Parsing file|Semantic processing of mo
 _PARSER_PLACE: Final = re.compile(
     r"line (?P<line>\d+), col \d+ to line \d+, col \d+ of module (?P<module>\w+)"
 )
+_LEXICAL: Final = re.compile(
+    r"Lexical error at line (\d+), column (\d+)\.\s+Encountered: \S+ (?:\((\d+)\))?"
+)
 _STACK_OVERFLOW: Final = "java.lang.StackOverflowError"
 _STACK_HINT: Final = (
     "Java's stack overflowed: raise stack_mib, or the specification recurs for ever."
@@ -489,11 +492,22 @@ def _summary(text: str) -> str:
     return line if len(line) <= _SUMMARY_MAX else line[: _SUMMARY_MAX - 3] + "..."
 
 
+def _character(code: str | None) -> str:
+    """Name a character that the parser met: it escapes those that are not ASCII."""
+    if code is None or int(code) == ord("\n"):
+        return "end of the file" if code is None else "end of the line"
+    return f"character {chr(int(code))} (U+{int(code):04X})"
+
+
 def _parser_summary(lines: Iterable[str]) -> str:
     """Return file, line and text of the parser's first error in one line; empty without one."""
     said = [line.strip() for line in lines if line.strip()]
     for index, line in enumerate(said):
         rest = said[index + 1 : index + 3]
+        if found := _LEXICAL.match(line):
+            module = next((one.split()[-1] for one in said if one.startswith("In module ")), "")
+            what = f"unexpected {_character(found[3])}"
+            return _summary(f"{module}.tla:{found[1]}: lexical error at column {found[2]}: {what}")
         if line.startswith("***Parse Error***") and rest:
             module = next((one.split()[-1] for one in said if one.startswith("In module ")), "")
             # The first line of the complaint has the line number, or the second one.
@@ -504,5 +518,8 @@ def _parser_summary(lines: Iterable[str]) -> str:
         if line.startswith(("*** Errors:", "*** Abort messages:")) and len(rest) == 2:
             found = _PARSER_PLACE.fullmatch(rest[0])
             place = f"{found['module']}.tla:{found['line']}: " if found else ""
-            return _summary(f"{place}{rest[1]}")
+            reason = rest[1]
+            if reason.startswith("Could not parse module") and not said[0].startswith("Fatal"):
+                place, reason = f"{rest[0].removeprefix('In module ')}.tla: ", said[0]
+            return _summary(f"{place}{reason}")
     return next((_summary(line) for line in said if "rror" in line or "xception" in line), "")

@@ -221,7 +221,7 @@ def prepare(
         raise OptionError(f"a specification is named Name.tla, not {spec.name!a}")
     if not isinstance(config, TlcConfig):
         config = read_config(spec.with_suffix(".cfg") if config is None else config)
-    bound = bind_constants(config, spec.stem, constants)
+    bound = bind_constants(_supported(config, spec, jar), spec.stem, constants)
     try:
         workspace = Workspace(Path(tempfile.mkdtemp(prefix="canvass-tlc-")))
     except OSError as error:
@@ -261,6 +261,18 @@ def prepare(
         f"{root_module}.tla",
     ]
     return workspace
+
+
+def _supported(config: TlcConfig, spec: Path, jar: Jar) -> TlcConfig:
+    """Return a configuration, if it has nothing that the jar's TLC does not know."""
+    newer = {"ALIAS": config.alias, "POSTCONDITION": config.postcondition}
+    for keyword, given in newer.items():
+        if given is not None and jar.known == "2.15":
+            raise ConfigError(
+                f"{spec.name}: the configuration has {keyword} {given}, which needs a newer TLC"
+                " than 2.15: name its tla2tools.jar with --jar or CANVASS_TLA2TOOLS"
+            )
+    return config
 
 
 def _existing(path: str | os.PathLike[str], kind: str) -> Path:
