@@ -66,10 +66,16 @@ ElectionInit(i, s, x) ==
 (* voted in.  After a while it runs for election even without a quorum,    *)
 (* and its request makes that leader enter an election.  The input says in *)
 (* x.leadershipTermId that the member has heard of such a leader.          *)
+(*                                                                         *)
+(* Hardening HZ11: the message has the candidate term of the sender, which *)
+(* is at least every term that it has voted in, in the place of the        *)
+(* leadership term, which no member reads.                                 *)
 (* Source: Election.canvass.                                               *)
 (***************************************************************************)
+CanvassedTerm(s) == IF Hardened("HZ11") THEN s.candidateTermId ELSE s.leadershipTermId
+
 PublishCanvassPosition(i, s) ==
-    Broadcast(i, CanvassPosition(s.logLeadershipTermId, s.appendPosition, s.leadershipTermId, i))
+    Broadcast(i, CanvassPosition(s.logLeadershipTermId, s.appendPosition, CanvassedTerm(s), i))
 
 HeardOfStaleLeader(s, x) ==
     UpstreamFix /\ x.leadershipTermId # NULL_VALUE /\ x.leadershipTermId < s.candidateTermId
@@ -613,13 +619,23 @@ Record(s, j, term, position) ==
 (*                                                                         *)
 (* The sender is active when the leader computes the quorum for the        *)
 (* answer.                                                                 *)
+(*                                                                         *)
+(* The sender follows no leader, and may have voted in a newer term. Its   *)
+(* position counts for the leader of the old term nevertheless: hazard     *)
+(* HZ11.  Hardened, a leader answers such a member, and does not note its  *)
+(* position.  An AppendPosition needs no such rule: by HZ3 a member that   *)
+(* follows a leader has voted in no newer term.                            *)
 (* Source: Election.onCanvassPosition,                                     *)
 (* ConsensusModuleAgent.onCanvassPosition, updateMemberLogPosition.        *)
 (***************************************************************************)
+HasVotedSince(m, term) == Hardened("HZ11") /\ m.leadershipTermId > term
+
 OnCanvassPositionInElection(i, s, x) ==
     LET m       == x.message
         j       == m.followerMemberId
-        t       == Record(ForgetGracefulClosedLeader(s, j), j, m.logLeadershipTermId, m.logPosition)
+        heard   == ForgetGracefulClosedLeader(s, j)
+        t       == IF s.role = "LEADER" /\ HasVotedSince(m, s.leadershipTermId) THEN heard
+                   ELSE Record(heard, j, m.logLeadershipTermId, m.logPosition)
         q       == ElectionQuorumPosition(t, x.active \cup {j})
         answers == s.role = "LEADER" /\ m.logLeadershipTermId < s.leadershipTermId
         gives   == /\ s.electionState \in {"LEADER_LOG_REPLICATION", "LEADER_READY"}
@@ -632,7 +648,7 @@ OnCanvassPosition(i, s, x) ==
     LET m       == x.message
         j       == m.followerMemberId
         stopped == [s EXCEPT !.members[j].catchupReplay = FALSE]
-        noted   == IF Rev149 THEN stopped
+        noted   == IF Rev149 \/ HasVotedSince(m, s.moduleLeadershipTermId) THEN stopped
                    ELSE [stopped EXCEPT !.members = UpdateMemberLogPosition(stopped.members, j,
                                                        m.logLeadershipTermId, m.logPosition)]
         answers == Closed(s, "LEADER") /\ m.logLeadershipTermId <= s.moduleLeadershipTermId

@@ -31,7 +31,7 @@ NoAppointedLeader == NULL_VALUE    \* a name for configuration files, which take
 (* The hazards that have a hardening. docs/findings/ has a page for each.  *)
 (* HZ4 has none: it only costs candidacies that must fail.                 *)
 (***************************************************************************)
-Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10"}
+Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10", "HZ11"}
 
 ASSUME Hardening \subseteq Hazards
 

@@ -180,6 +180,22 @@ TermOpenedByQuorum ==
         Cardinality({j \in Members : LastTerm(member[j].recordingLog) >= log[i][k]}) >= Quorum
 
 (***************************************************************************)
+(* INV: ReportersHaveNotVotedSince.  A member that follows a leader has    *)
+(* voted in no newer term.  So its AppendPositions may count for that      *)
+(* leader, and hardening HZ11 need not look at them.  The protocol without *)
+(* hardening HZ3 breaks it.                                                *)
+(***************************************************************************)
+IsReporting(s) ==
+    \/ Closed(s, "FOLLOWER")
+    \/ InElection(s) /\ s.electionState \in {"FOLLOWER_LOG_REPLICATION", "FOLLOWER_REPLAY",
+           "FOLLOWER_CATCHUP_INIT", "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_CATCHUP",
+           "FOLLOWER_LOG_INIT", "FOLLOWER_LOG_AWAIT", "FOLLOWER_READY"}
+
+ReportersHaveNotVotedSince ==
+    \A i \in Members, vote \in hist.votes :
+        vote[1] = i /\ IsReporting(member[i]) => vote[2] <= FollowedTerm(member[i])
+
+(***************************************************************************)
 (* INV: QuorumIsHeardOf.  A leader with fewer active members than a quorum *)
 (* commits nothing, whatever the silent members have reported before. 1.49 *)
 (* counts members however long they are silent.                            *)

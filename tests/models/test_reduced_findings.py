@@ -1,8 +1,8 @@
 """Counterexamples of reduced searches are behaviours of Cluster, and the core takes their steps.
 
-A counterexample of MCTwoElections, its variants and MCFrom is replayed twice. TLC looks at each of
-its steps with StepsOfCluster, the one exception taken out. And for each step there is an input on
-which the core, in the state before, comes to the state after and sends what got under way.
+A counterexample of MCTwoElections, its variants, MCFrom and MCHazard11 is replayed twice. TLC looks
+at each of its steps with StepsOfCluster, the one exception taken out. And for each step there is an
+input on which the core, in the state before, comes to the state after and sends what got under way.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def test_the_core_takes_each_step(model: ModelEntry) -> None:
 
 def rules_of(constants: Mapping[str, str]) -> Rules:
     (revision,) = re.findall(r'"(.*?)"', constants["Revision"])
-    return Rules(3, revision, frozenset(re.findall(r'"(.*?)"', constants["Hardening"])))
+    members = int(constants["MemberCount"].removeprefix("="))
+    return Rules(members, revision, frozenset(re.findall(r'"(.*?)"', constants["Hardening"])))
 
 
 def sets_of(members: Sequence[int]) -> Iterator[frozenset[int]]:

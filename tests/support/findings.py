@@ -21,7 +21,7 @@ DIAGRAM: Final = re.compile(
 )
 """A diagram in a page: the command that prints it, then what it prints."""
 
-REDUCED: Final = {"MCTwoElections", "MCFrom"}
+REDUCED: Final = {"MCTwoElections", "MCFrom", "MCHazard11"}
 """The modules of reduced searches."""
 
 NAMED: Final = re.compile(r"canvass check (\w+)")

@@ -77,8 +77,17 @@ def election_init(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     return begun.after(*stopped.effects, *tear_down(stopped.next))
 
 
+def _canvassed_term(rules: Rules, s: Member) -> int:
+    """Give the leadership term, which no member reads.
+
+    Hardened against HZ11, the candidate term, which is at least each term that ``s`` has voted in.
+    """
+    return s.candidate_term_id if rules.is_hardened("HZ11") else s.leadership_term_id
+
+
 def _publish_canvass_position(rules: Rules, i: int, s: Member) -> Effects:
-    message = CanvassPosition(s.log_leadership_term_id, s.append_position, s.leadership_term_id, i)
+    term = _canvassed_term(rules, s)
+    message = CanvassPosition(s.log_leadership_term_id, s.append_position, term, i)
     return broadcast(i, rules.member_count, message)
 
 

@@ -65,12 +65,22 @@ def _without_catchup_replay(s: Member, j: int) -> Member:
     return replace(s, members=with_record(s.members, j, stopped))
 
 
+def _has_voted_since(rules: Rules, m: CanvassPosition, term: int) -> bool:
+    """Whether the sender may have voted in a newer term than ``term``, the leader's.
+
+    Hardened against HZ11, its position does not count for that leader.
+    """
+    return rules.is_hardened("HZ11") and m.leadership_term_id > term
+
+
 def _on_canvass_position_in_election(
     rules: Rules, i: int, s: Member, x: Input, m: CanvassPosition
 ) -> Outcome:
     # Decide.
     j, log_term = m.follower_member_id, m.log_leadership_term_id
-    noted = _record(forget_graceful_closed_leader(s, j), j, log_term, m.log_position)
+    noted = forget_graceful_closed_leader(s, j)
+    if s.role is not Role.LEADER or not _has_voted_since(rules, m, s.leadership_term_id):
+        noted = _record(noted, j, log_term, m.log_position)
 
     # Effects.
     if log_term < s.leadership_term_id and s.role is Role.LEADER:
@@ -93,8 +103,9 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
     -----
     A log term above the leader's term shows that there was a newer leader: in an election the
     leader gives up; outside elections it does not answer (hazard L-C). From 1.50 a leader outside
-    elections notes the position too, whatever its term, which is half of hazard HZ1. The sender
-    counts as active when the quorum position for the answer is computed. Source:
+    elections notes the position too, whatever its term, which is half of hazard HZ1, and whatever
+    terms the sender has voted in since: hazard HZ11. The sender counts as active when the quorum
+    position for the answer is computed. Source:
     ``Election.onCanvassPosition``, ``ConsensusModuleAgent.onCanvassPosition``,
     ``updateMemberLogPosition``.
     """
@@ -109,7 +120,7 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
 
     # Effects.
     after = _without_catchup_replay(s, j)
-    if not rules.is_149:
+    if not rules.is_149 and not _has_voted_since(rules, m, s.module_leadership_term_id):
         members = update_member_log_position(after.members, j, log_term, m.log_position)
         after = replace(after, members=members)
     stopped = (StopCatchupReplay(j),) if s.members[j].catchup_replay else ()

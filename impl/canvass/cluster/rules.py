@@ -14,7 +14,7 @@ from canvass.cluster.messages import NULL_VALUE
 REVISIONS: Final = ("1.49", "1.50")
 """The revisions of Aeron Cluster's protocol: of the releases up to 1.49, and of those from 1.50."""
 
-HAZARDS: Final = frozenset({"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10"})
+HAZARDS: Final = frozenset({"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10", "HZ11"})
 """The hazards of Aeron's protocol for which there is a hardening: the spec's ``Hazards``."""
 
 HARDENED: Final = "hardened"

@@ -58,8 +58,8 @@ _LOG_PROBLEMS: Final = frozenset(
     {kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER, *causality.JOINING_PROBLEMS}
 )
 HAZARDS_OF: Final = {
-    "CommittedIsDurable": ("HZ1", "HZ3", "HZ6", "HZ8"),
-    "StateMachineSafety": ("HZ1", "HZ2"),
+    "CommittedIsDurable": ("HZ1", "HZ3", "HZ5", "HZ6", "HZ8", "HZ9", "HZ11"),
+    "StateMachineSafety": ("HZ1", "HZ2", "HZ10"),
 }
 """Properties that 1.49 and 1.50 violate although each step is allowed, and the pages about that.
 Other properties that are violated with them are violated as a consequence.
@@ -175,7 +175,8 @@ def _with_hazards(run: Run, found: list[Divergence]) -> list[Divergence]:
     names = {one.name for one in found} & HAZARDS_OF.keys()
     if not (only_properties and names) or run.revision == HARDENED or run.hardening:
         return found
-    known = ", ".join(sorted({page for name in names for page in HAZARDS_OF[name]}))
+    pages = {page for name in names for page in HAZARDS_OF[name]}
+    known = ", ".join(sorted(pages, key=lambda page: int(page.removeprefix("HZ"))))
     note = (
         f"; the spec allows every step, and revision {run.revision} can violate this property:"
         f" see {known} in docs/findings"

@@ -94,6 +94,8 @@ def find_file(name: str, root: Path | None = None) -> Path:
 
 _EXTENDS: Final = re.compile(r"^\s*EXTENDS\s+((?:\w+\s*,\s*)*\w+)", re.MULTILINE)
 _INSTANCE: Final = re.compile(r"\bINSTANCE\s+(\w+)")
+_DEFINED: Final = re.compile(r"^(?:LOCAL\s+)?(\w+)(?:\([^=\n]*\))?\s*==", re.MULTILINE)
+_DECLARED: Final = re.compile(r"^CONSTANTS?\s+(\w+(?:\s*,\s*\w+)*)", re.MULTILINE)
 _TEXT_LINE: Final = re.compile(r"^\s*(?:\(\*+(.*?)\*+\)|\\\*(.*))\s*$")
 _RULED: Final = re.compile(r"^[\s*]*$")
 
@@ -167,6 +169,19 @@ def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
             if place is not None and place.stem not in {known.stem for known in found}:
                 found.append(place)
     return found
+
+
+def names_of(module: Path, folders: Sequence[Path]) -> frozenset[str]:
+    """Give the constants and the operators of a module and of those that it uses: the names that a
+    configuration may have. For the folders see `modules_of`.
+    """
+    found: set[str] = set()
+    for file in modules_of(module, folders):
+        text = without_comments(file.read_text(encoding="utf-8", errors="replace"))
+        found.update(_DEFINED.findall(text))
+        for declared in _DECLARED.findall(text):
+            found.update(re.findall(r"\w+", declared))
+    return frozenset(found)
 
 
 def find_definition(root: Path, module: Path, name: str) -> Definition | None:

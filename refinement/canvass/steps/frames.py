@@ -133,7 +133,7 @@ _FOLLOW: Final = _row(
 )
 _CANVASS: Final = _row(
     f"{_RECORD_POSITION} log_leadership_term_id append_position leadership_term_id"
-    " graceful_closed_leader_id"
+    " graceful_closed_leader_id candidate_term_id"
 )
 _NOMINATE: Final = _row(
     "log_leadership_term_id append_position leadership_term_id",

@@ -176,6 +176,14 @@ def test_a_model_that_cannot_be_checked_is_an_error_and_the_others_are_still_che
             "TinyEndless.cfg: '= value' or '<- operator' was expected after Limit",
         ),
         (b"\xff", "TinyEndless.cfg cannot be read: 'utf-8' codec"),
+        (
+            b"SPECIFICATION Spec\nCONSTANT Limit = 4 Limits = 5\n",
+            "TinyEndless.cfg: Tiny has no Limits; did you mean Limit",
+        ),
+        (
+            b"SPECIFICATION Specs\nCONSTANT Limit = 4\n",
+            "TinyEndless.cfg: Tiny has no Specs; did you mean Spec",
+        ),
     ],
 )
 def test_a_configuration_that_cannot_be_read_leaves_the_results_of_the_other_models(
@@ -195,7 +203,7 @@ def test_a_configuration_that_cannot_be_read_leaves_the_results_of_the_other_mod
     assert reason in line
 
 
-def test_a_value_of_a_constant_that_the_configuration_lacks_is_refused(
+def test_a_value_of_a_constant_that_the_module_lacks_is_refused(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:
     spec = shutil.copytree(tiny, tmp_path / "spec")
@@ -203,10 +211,7 @@ def test_a_value_of_a_constant_that_the_configuration_lacks_is_refused(
     code, out, err = command("check", "--spec", spec, "TinyOk")
     printed = command("check", "--spec", spec, "TinyOk", "--print-config")
 
-    reason = (
-        "manifest.json: TinyOk gives a value to the constant Limits, which TinyOk.cfg does not"
-        " have; did you mean Limit\n"
-    )
+    reason = "TinyOk.cfg: Tiny has no Limits; did you mean Limit\n"
     assert code == 2
     assert out.startswith("ERROR TinyOk  config error")
     assert f"canvass: TinyOk: config error: {reason}" in err

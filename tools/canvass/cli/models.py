@@ -326,22 +326,22 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     Raises
     ------
     ConfigError
-        If the file is not a configuration, or lacks a constant to which the manifest gives a value.
+        If the file is not a configuration, or it or the manifest names what the module does not
+        have. TLC ignores the value of an unknown constant.
     """
     from canvass.graph.syntax import near
+    from canvass.spec.files import names_of
     from canvass.tlc import ConfigError
     from canvass.tlc.workspace import read_config
 
     config = read_config(find_file(entry.config, root))
-    for name, value in entry.constants.items():
-        # `<-` may replace any operator. TLC ignores the value of a constant that no module has.
-        if value.startswith("=") and name not in config.constants:
-            raise ConfigError(
-                f"manifest.json: {entry.name} gives a value to the constant {name}, which"
-                f" {entry.config} does not have{near(name, config.constants)}"
-            )
     config = replace(config, constants={**config.constants, **entry.constants})
-    return config if entry.claims is None else config.with_claims(entry.claims)
+    config = config if entry.claims is None else config.with_claims(entry.claims)
+    known = names_of(find_file(f"{entry.module}.tla", root), module_folders(root))
+    for name in config.names():
+        if known and name not in known:
+            raise ConfigError(f"{entry.config}: {entry.module} has no {name}{near(name, known)}")
+    return config
 
 
 def run_model(

@@ -86,6 +86,14 @@ class TlcConfig:
             properties=properties,
         )
 
+    def names(self) -> tuple[str, ...]:
+        """Give the constants and operators that the configuration names; ``A!B`` gives ``A``."""
+        singles = (getattr(self, name) for name in _SINGLE.values() if name != "check_deadlock")
+        many = (name for group in _MANY.values() for name in getattr(self, group))
+        replacing = (text[2:] for text in self.constants.values() if text.startswith("<-"))
+        named = (*self.constants, *replacing, *filter(None, singles), *many)
+        return tuple(re.split(r"[!(]", name.strip())[0] for name in named)
+
     def text(self) -> str:
         """Return the file's text, without ``CHECK_DEADLOCK``."""
         lines = [f"CONSTANT {name} {value}" for name, value in self.constants.items()]
