@@ -140,7 +140,6 @@ def about(run: RunVerdict) -> str:
 _SOURCES: Final = {
     TimeoutSource.GIVEN: "given",
     TimeoutSource.RUN: "of the run",
-    TimeoutSource.DEFAULT: "Aeron's default",
 }
 
 
@@ -148,7 +147,7 @@ def timing_lines(warning: TimingWarning) -> tuple[str, str]:
     """Give two lines: the step and the warning, and the timeout that was compared with."""
     more = f" (and {warning.count - 1:,} more)" if warning.count > 1 else ""
     step = f"member {warning.member}, step {warning.step}, {warning.action}"
-    if not warning.setting:
+    if warning.timeout_source is None:
         return f"{step}: {warning.text}{more}", f"[{warning.rule.value}]"
     timeout = f"{warning.setting} is {duration_text(warning.timeout_ns)}"
     source = _SOURCES[warning.timeout_source]

@@ -1,7 +1,8 @@
 """Timing warnings of a run, and counts of its free inputs.
 
-`canvass.conformance.timing` checks the stream of each member; its doubts become warnings here.
-Imported runs are checked, and runs for which ``run.json`` or the user names timeouts.
+`canvass.conformance.timing` checks the stream of each member; its doubts become warnings here. A
+step is compared only with a timeout that ``run.json`` or the user names: no timeout is assumed. The
+checks that use no clock are made for imported runs, and for runs with a timeout.
 """
 
 from __future__ import annotations
@@ -114,14 +115,8 @@ class RunTiming:
         named = timeouts_of(run)
         self._rules = run.rules
         self._timeouts = {**DEFAULTS, **named, **options.given}
-        self._source = {
-            name: TimeoutSource.GIVEN
-            if name in options.given
-            else TimeoutSource.RUN
-            if name in named
-            else TimeoutSource.DEFAULT
-            for name in DEFAULTS
-        }
+        self._source = dict.fromkeys(named, TimeoutSource.RUN)
+        self._source |= dict.fromkeys(options.given, TimeoutSource.GIVEN)
         self._is_imported = run.source.get("kind") == IMPORTED
         # A recorder may write any number as the time, unless it says which timeouts go with it.
         self._asks = options.asks and bool(self._is_imported or named or options.given)
@@ -156,6 +151,8 @@ class RunTiming:
 
     def _note(self, doubts: Iterable[Doubt]) -> None:
         for doubt in doubts:
+            if doubt.setting and doubt.setting not in self._source:
+                continue
             if doubt.instead:
                 self._doubts.append(doubt)
             else:
@@ -173,7 +170,7 @@ class RunTiming:
                 text=doubt.text,
                 setting=doubt.setting,
                 timeout_ns=self._timeouts.get(doubt.setting, 0),
-                timeout_source=self._source.get(doubt.setting, TimeoutSource.DEFAULT),
+                timeout_source=self._source.get(doubt.setting),
             )
         else:
             self._first[key] = structs.replace(first, count=first.count + 1)

@@ -92,8 +92,6 @@ class TimeoutSource(str, Enum):
 
     GIVEN = "given"
     RUN = "run"
-    DEFAULT = "default"
-    """Aeron's default."""
 
 
 class TimingRule(str, Enum):
@@ -134,7 +132,7 @@ class TimingWarning(Record, frozen=True):
     setting: str
     """The property of the timeout; empty if none was compared with."""
     timeout_ns: int
-    timeout_source: TimeoutSource
+    timeout_source: TimeoutSource | None
     count: int = 1
     """The number of such steps of the member; this is the first."""
 

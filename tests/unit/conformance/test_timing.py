@@ -271,6 +271,19 @@ def test_defaults_that_the_cluster_did_not_have_are_seen(imported: Path, tmp_pat
     assert "after it last heard its leader" in heard.text
 
 
+def test_no_timeout_is_assumed(imported: Path, tmp_path: Path) -> None:
+    """A run that names one timeout is compared with that one alone."""
+    copy = shutil.copytree(imported, tmp_path / "run")
+    run = json.loads((copy / "run.json").read_bytes())
+    del run["source"]["timeouts"]
+    (copy / "run.json").write_text(json.dumps(run))
+
+    assert timed(copy).timing == ()
+    assert {one.setting for one in timed(copy, given={HEARTBEAT_TIMEOUT: 10 * _S}).timing} == {
+        HEARTBEAT_TIMEOUT
+    }
+
+
 def test_no_doubt_of_a_long_run_is_dropped(imported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever of its steps the spec allows with no other input: it is warned of."""
     folder = RunFolder(imported)

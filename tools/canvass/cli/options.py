@@ -59,7 +59,7 @@ CheckedSettings = Annotated[
     list[str] | None,
     _setting(
         "Timeout of the cluster, by the name of Aeron's property; repeatable. Default:"
-        " run.json, else Aeron's default. A recorded run without any timeout is not checked."
+        " run.json. Times are compared only with timeouts that are named."
     ),
 ]
 NotedSettings = Annotated[
