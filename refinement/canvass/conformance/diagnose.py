@@ -58,7 +58,7 @@ _LOG_PROBLEMS: Final = frozenset(
     {kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER, *causality.JOINING_PROBLEMS}
 )
 HAZARDS_OF: Final = {
-    "CommittedIsDurable": ("HZ1", "HZ3", "HZ5", "HZ6", "HZ8", "HZ9", "HZ11"),
+    "CommittedIsDurable": ("HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ8", "HZ9", "HZ11"),
     "StateMachineSafety": ("HZ1", "HZ2", "HZ10"),
 }
 """Properties that 1.49 and 1.50 violate although each step is allowed, and the pages about that.

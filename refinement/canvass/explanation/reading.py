@@ -24,6 +24,7 @@ from canvass.cluster.member import ElectionState, Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.explanation.evidence import MemberStates, States
+from canvass.explanation.risks import INCOMPLETE
 from canvass.explanation.timeline import MemberTimeline, Timeline, UnreadLines, make_timeline
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log import records
@@ -310,6 +311,8 @@ def _reason(kind: type[records.ClusterEvent], event: Event, before: Member) -> s
     if kind is records.StateChange:
         return "terminated" if action is Action.TERMINATE else ""
     if kind is records.ElectionStateChange:
+        if action is Action.FOLLOWER_REPLAY and event.state.election_state == "CANVASS":
+            return INCOMPLETE
         if action is Action.CANDIDATE_BALLOT and event.state.role == "LEADER":
             return "quorum leader" if event.input.timeout else "unanimous leader"
         return "error" if action is Action.ELECTION_ERROR else ""

@@ -5,7 +5,7 @@ than a quorum, two leaders, and near misses of the findings.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,7 +24,8 @@ FEW_DISKS: Final = "committed on too few disks"
 TWO_LEADERS: Final = "two leaders in one term"
 STALE: Final = "two leaders at once"
 NEAR_MISS: Final = "near miss"
-_INCOMPLETE: Final = "incomplete log replay"
+INCOMPLETE: Final = "incomplete log replay"
+"""The reason with which Aeron ends a replay early."""
 _VETOES: Final = 2
 """Refusals of one member, because of its candidate term, from which on L-E is reported."""
 
@@ -52,8 +53,8 @@ class RiskReport(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def title(self) -> str:
-        """The kind, with the page of its finding."""
-        return f"{self.kind}{in_findings(self.page)}"
+        """The hazard that the lines show, the kind, and the page of the finding."""
+        return f"{self.page}{', ' if self.page else ''}{self.kind}{in_findings(self.page)}"
 
 
 @dataclass(slots=True)
@@ -62,6 +63,8 @@ class _Disks:
 
     Parameters
     ----------
+    bases
+        Where each term begins, as far as lines say so.
     ends
         For each member the end of its log, the highest term that this end can be of, and the line
         that shows the end.
@@ -75,6 +78,7 @@ class _Disks:
     """
 
     timeline: Timeline
+    bases: Mapping[int, int]
     ends: dict[int, tuple[int, int, Evidence]] = field(default_factory=dict)
     terms: dict[int, int] = field(default_factory=dict)
     shortened: set[int] = field(default_factory=set)
@@ -100,9 +104,17 @@ class _Disks:
             self.ends[member_id] = (position, term, line)
 
     def committed_in(self, term: int) -> tuple[int, int, Evidence] | None:
-        """The highest commit position of terms up to ``term``: its term, position and line."""
+        """The highest commit position of terms up to ``term``: the term of the last entry before
+        it, the position, and the line.
+        """
         known = [(one, *self.commits[one]) for one in self.commits if one <= term]
-        return max(known, key=lambda row: row[1], default=None)
+        if not known:
+            return None
+        announced, position, line = max(known, key=lambda row: row[1])
+        # A new leader announces what was committed before its own term begins.
+        within = (one for one, base in self.bases.items() if one <= announced and base < position)
+        is_older = self.bases.get(announced, -1) >= position
+        return max(within, default=announced) if is_older else announced, position, line
 
     def holders(self, term: int, position: int) -> dict[int, Evidence]:
         """Members whose logs reach a position in a term, each with the line that shows this."""
@@ -123,9 +135,31 @@ def find_risks(
     timeline: Timeline, spans: list[Span], ballots: list[BallotReport]
 ) -> list[RiskReport]:
     """List what was at risk, in the order of time."""
-    found = [*_disks(timeline), *_leaders(timeline, spans), *_near_misses(timeline)]
+    bases = _bases(timeline)
+    untermed = {
+        member_id: list(_untermed(one, bases)) for member_id, one in timeline.members.items()
+    }
+    found = [*_disks(timeline, bases, untermed), *_leaders(timeline, spans)]
+    said = {sentence for risk in found for sentence in risk.sentences}
+    found += [
+        RiskReport(NEAR_MISS, "warning", i, copy.at_ns, None, "HZ2", (copy.sentence,))
+        for i, copies in untermed.items()
+        for copy in copies
+        if copy.sentence not in said
+    ]
+    found += _near_misses(timeline, bases)
     found += _vetoes(timeline, ballots)
     return sorted(found, key=lambda risk: risk.from_ns)
+
+
+def shown_hazards(found: Iterable[RiskReport]) -> list[RiskReport]:
+    """Give one risk for each hazard that lines show, those that cost most first."""
+    order = {FEW_DISKS: 0, TRUNCATED: 1}
+    ranked = sorted((one for one in found if one.page), key=lambda one: order.get(one.kind, 2))
+    first: dict[str, RiskReport] = {}
+    for risk in ranked:
+        first.setdefault(risk.page, risk)
+    return list(first.values())
 
 
 # Logs and disks.
@@ -166,13 +200,18 @@ def _see(disks: _Disks, one: MemberTimeline, index: int) -> None:
             pass
 
 
-def _disks(timeline: Timeline) -> Iterator[RiskReport]:
-    disks = _Disks(timeline)
+def _disks(
+    timeline: Timeline, bases: Mapping[int, int], untermed: Mapping[int, list[_Untermed]]
+) -> Iterator[RiskReport]:
+    disks = _Disks(timeline, bases)
     for time_ns, member_id, index in timeline.merged(records.ClusterEvent):
         one = timeline.members[member_id]
         shrunk = _shrunk(disks, one, index)
         if shrunk is not None:
-            yield _after_loss(disks, one, time_ns, index, shrunk)
+            copies = [
+                c for c in untermed[member_id] if c.index < index < c.end and c.to > shrunk[1]
+            ]
+            yield _after_loss(disks, one, time_ns, index, shrunk, copies)
         _see(disks, one, index)
 
 
@@ -189,12 +228,24 @@ def _shrunk(disks: _Disks, one: MemberTimeline, index: int) -> tuple[int, int, s
 
 
 def _after_loss(
-    disks: _Disks, one: MemberTimeline, time_ns: int, index: int, shrunk: tuple[int, int, str]
+    disks: _Disks,
+    one: MemberTimeline,
+    time_ns: int,
+    index: int,
+    shrunk: tuple[int, int, str],
+    copies: list[_Untermed],
 ) -> RiskReport:
-    """Report a log that has lost its end, and whether lost entries were committed."""
+    """Report a log that has lost its end, and whether lost entries were committed.
+
+    Parameters
+    ----------
+    copies
+        Of a leader's log, to which the lost end belongs.
+    """
     term, position, kind = shrunk
     line, record = one.evidence(index), one.records[index]
     old, old_term = disks.ends.get(one.member_id), disks.terms.get(one.member_id, term)
+    old_term = max([old_term, *(copy.term for copy in copies)])
     disks.shorten(one.member_id, term, position, line)
     if isinstance(record, records.TruncateLogEntry):
         text = f"Member {one.member_id} truncated its log from {record.append_position} to"
@@ -205,11 +256,12 @@ def _after_loss(
         sentences = [
             Sentence(f"{text} ends at {position}: its disk lost the rest.", (old[2], line))
         ]
+    sentences += [copy.sentence for copy in copies[-1:]]
     committed = disks.committed_in(old_term)
     if committed is not None and position < committed[1]:
         until, few, said = _copies(disks, one, index, committed)
         sentences += said
-        page = _page(one, index, kind)
+        page = "HZ2" if copies and kind == TRUNCATED else _page(one, index, kind)
         kind = FEW_DISKS if few and kind == TRUNCATED else kind
         return RiskReport(kind, "danger", one.member_id, time_ns, until, page, tuple(sentences))
     if kind == TRUNCATED:
@@ -285,7 +337,7 @@ def _restored(
         members that hold the log up to the position then, or at the end of the logs.
     """
     timeline = disks.timeline
-    again = _Disks(timeline, dict(disks.ends), dict(disks.terms), set(disks.shortened))
+    again = _Disks(timeline, disks.bases, dict(disks.ends), dict(disks.terms), set(disks.shortened))
     begin_ns = one.times[index]
     for time_ns, member_id, place in timeline.merged(records.ClusterEvent):
         if time_ns <= begin_ns:
@@ -308,7 +360,7 @@ def _replayed_in_part(one: MemberTimeline, index: int) -> bool:
             return False
         if not isinstance(record, records.ElectionStateChange):
             continue
-        if (record.reason or "").startswith(_INCOMPLETE):
+        if (record.reason or "").startswith(INCOMPLETE):
             return True
     return False
 
@@ -354,8 +406,75 @@ def _leaders(timeline: Timeline, spans: list[Span]) -> Iterator[RiskReport]:
 # Near misses of the findings.
 
 
-def _near_misses(timeline: Timeline) -> Iterator[RiskReport]:
-    bases = _bases(timeline)
+@dataclass(frozen=True, slots=True)
+class _Untermed:
+    """Entries of a newer term at the end of a log, without that term in the recording log.
+
+    Parameters
+    ----------
+    index, end
+        Of the record with which the member canvasses, and of the end of that election.
+    at_ns
+        When it canvasses, on the common clock.
+    term
+        Of the leader whose log the entries belong to.
+    to
+        The end of the log.
+    """
+
+    index: int
+    end: int
+    at_ns: int
+    term: int
+    to: int
+    sentence: Sentence
+
+
+_RECORDS_LEADERS_LOG: Final = frozenset(
+    {"FOLLOWER_LOG_REPLICATION", "FOLLOWER_CATCHUP_INIT", "FOLLOWER_CATCHUP_AWAIT"}
+    | {"FOLLOWER_CATCHUP", "FOLLOWER_LOG_INIT", "FOLLOWER_LOG_AWAIT"}
+)
+"""States in which a follower's log may grow before its recording log has the term (HZ2)."""
+
+
+def _untermed(one: MemberTimeline, bases: Mapping[int, int]) -> Iterator[_Untermed]:
+    """Find the canvasses of a member whose log has grown beyond the begin of a newer term while it
+    recorded a leader's log, and that takes its log for one of an older term still.
+    """
+    began: tuple[int, records.ElectionStateChange] | None = None
+    for index, record in enumerate(one.records):
+        if not isinstance(record, records.ElectionStateChange):
+            continue
+        if record.new_state in _RECORDS_LEADERS_LOG:
+            began = began or (index, record)
+        elif record.new_state == "CANVASS" and began is not None:
+            place, first = began
+            began = None
+            log_term, end = record.log_leadership_term_id, record.append_position
+            newer = range(log_term + 1, first.leadership_term_id + 1)
+            base = min((bases[term] for term in newer if term in bases), default=end)
+            if not first.append_position <= base < end:
+                continue
+            text = (
+                f"Member {one.member_id} recorded the log of the leader of term"
+                f" {first.leadership_term_id} from {first.append_position} to {end}, and canvasses"
+                f" with log term {log_term}: its recording log lacks the term that begins at"
+                f" {base}."
+            )
+            close = (
+                k
+                for k in range(index, len(one.records))
+                if getattr(one.records[k], "new_state", "") == CLOSED
+            )
+            sentence = Sentence(text, (one.evidence(place), one.evidence(index)))
+            until = next(close, len(one.records))
+            term, at_ns = first.leadership_term_id, one.times[index]
+            yield _Untermed(index, until, at_ns, term, end, sentence)
+        elif record.new_state != "INIT":
+            began = None
+
+
+def _near_misses(timeline: Timeline, bases: Mapping[int, int]) -> Iterator[RiskReport]:
     for one in timeline.members.values():
         before: records.ElectionStateChange | None = None
         before_index = 0
@@ -384,7 +503,7 @@ def _near_miss(
 ) -> tuple[str, Sentence] | None:
     line = one.evidence(index)
     lowered = before is not None and record.log_leadership_term_id < before.log_leadership_term_id
-    if lowered and (record.reason or "").startswith(_INCOMPLETE):
+    if lowered and (record.reason or "").startswith(INCOMPLETE):
         text = (
             f"The replay of member {one.member_id} ended early: the member canvasses with log term"
             f" {record.log_leadership_term_id} although its log reaches {record.append_position}."
@@ -420,7 +539,7 @@ def _bases(timeline: Timeline) -> dict[int, int]:
     return found
 
 
-def _foreign_votes(one: MemberTimeline, bases: dict[int, int]) -> Iterator[RiskReport]:
+def _foreign_votes(one: MemberTimeline, bases: Mapping[int, int]) -> Iterator[RiskReport]:
     """Votes of members whose logs end in an older term, behind the position at which the
     candidate's log begins a newer term. The candidate counts the positions of these votes as copies
     of its own log.

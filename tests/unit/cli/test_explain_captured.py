@@ -119,3 +119,35 @@ def test_a_page_names_clocks_that_differ(command: Command, tmp_path: Path) -> No
     command("explain", folder, "--no-infer", "--html", tmp_path / "page.html")
 
     assert "member 2 is 75,033.9 s ahead of member 0" in (tmp_path / "page.html").read_text()
+
+
+def test_a_member_that_truncates_what_it_has_copied_and_reported_is_hazard_hz2(
+    command: Command,
+) -> None:
+    """The commit position is of a newer term than that with which the member canvasses."""
+    _, data, _ = command(
+        "explain", ROOT / "samples" / "aeron-hz2", "--no-infer", "--format", "json"
+    )
+    [risk] = [one for one in json.loads(data)["risks"] if one["severity"] != "note"]
+    at = {line["line"] for one in risk["sentences"] for line in one["evidence"]}
+
+    assert (risk["page"], risk["kind"], risk["memberId"]) == (
+        "HZ2", "committed on too few disks", 0,
+    )  # fmt: skip
+    assert {160, 188, 190, 194, 246, 895} == at
+    assert round((risk["untilNs"] - risk["fromNs"]) / 1e6) == 384
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("hz1", ["HZ1"]), ("hz2", ["HZ2"]), ("hz6", ["HZ6", "HZ2", "HZ1"])],
+)
+def test_the_hazards_of_a_sample_are_named_by_what_they_cost(
+    command: Command, tmp_path: Path, name: str, shown: list[str]
+) -> None:
+    """Otherwise a verification lists every hazard that can violate the property."""
+    command("import", "aeron", ROOT / "samples" / f"aeron-{name}", "--out", tmp_path / "run")
+    code, out, _ = command("verify", tmp_path / "run")
+
+    assert code == 1
+    assert re.findall(r"What the lines show: (\w+), ", out) == shown

@@ -105,7 +105,7 @@ def test_what_is_said_of_logs_that_grow_is_what_is_said_of_the_whole(
         begin = str(change).partition(" in " if change.kind == "stuck" else " [")[0]
         if change.severity != "note" or change.kind == "election":
             assert begin.partition("loops: ")[0] in words
-    assert sum(line.startswith("danger: ") for line in said) == 1
+    assert sum(line.startswith("danger: HZ6, ") for line in said) == 1
     new = [line for line in said if line.startswith(("danger: ", "warning: ", "note: "))]
     assert len({*new}) == len(new)
 
@@ -284,4 +284,4 @@ def test_the_command_ends_by_itself_in_a_process_of_its_own(tmp_path: Path) -> N
 
     assert process.returncode == 1
     assert first.startswith("3 members, 3 logs")
-    assert err.startswith(("canvass: danger: committed on too few", "canvass: verdict: DIVERGES"))
+    assert err.startswith(("canvass: danger: HZ", "canvass: verdict: DIVERGES"))

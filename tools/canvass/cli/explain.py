@@ -293,6 +293,7 @@ def _show_stuck(console: Console, found: Explanation, member: int | None) -> Non
 def _show_risks(console: Console, found: Explanation, member: int | None) -> None:
     risks = [one for one in found.risks if member in (None, one.member_id)]
     shown = [one for one in risks if member is not None or one.severity != "note"]
+    shown.sort(key=lambda one: one.severity == "danger")  # On a terminal the last rows stay.
     _title(console, "At risk")
     if not shown:
         by = "" if member is None else f" by member {member}"

@@ -266,6 +266,27 @@ def _who_led(found: CorpusVerdict) -> list[str]:
     return list(sections(explain(timeline, states)))
 
 
+def _show_hazards(run: RunVerdict) -> None:
+    """Print the hazards that the steps of a diverging run show, the graver ones first."""
+    from rich.text import Text
+
+    from canvass.conformance.verdict import DivergenceClass
+    from canvass.explanation.explanation import explain
+    from canvass.explanation.reading import read
+    from canvass.explanation.risks import shown_hazards
+    from canvass.lanes.model import visible
+    from canvass.traces.run import RUN_FILE
+
+    folder, kind = Path(run.path), run.divergences[0].kind
+    is_short = run.events <= _MAX_EXPLAINED and (folder / RUN_FILE).is_file()
+    if kind is not DivergenceClass.SAFETY_PROPERTY or not is_short:
+        return
+    timeline, states, _ = read(folder)
+    for risk in shown_hazards(explain(timeline, states).risks)[:MAX_REPORTS]:
+        said = visible(f"{risk.title}: {risk.sentences[0]}")
+        result_console().print(Text(f"\n  What the lines show: {said}"))
+
+
 def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep]:
     """Explain the first divergence of each run, up to `MAX_REPORTS`."""
     from canvass.conformance.diagnose import load
@@ -314,6 +335,7 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Refuse
         console.print(Text(f"\n  the step in the trace: {visible(str(place_of(run, first)))}"))
         if (log := log_lines_of(run, first.member, first.step)) is not None:
             console.print(Text(f"  {log.what}: {visible(str(log.first))}"))
+        _show_hazards(run)
         console.print(Text(f"\n  See it again: {show_command(run.path, first)}"))
     hidden = len(wrong) - len(explained)
     if hidden > 0:
