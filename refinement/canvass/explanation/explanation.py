@@ -5,12 +5,13 @@ verification.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.html import page, table, text
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.evidence import Evidence, Sentence, States, seconds_of, shown_ns
@@ -178,31 +179,22 @@ class SessionsReport(msgspec.Struct, frozen=True, rename="camel"):
 
 def find_sessions(timeline: Timeline) -> SessionsReport:
     """Count the sessions that leaders opened and closed, by leader and term."""
-    opened: dict[tuple[int, int], list[Evidence]] = {}
-    closed: dict[tuple[int, int, str], list[Evidence]] = {}
+    lines: dict[tuple[bool, int, int, str], list[Evidence]] = defaultdict(list)
     for _, member_id, index in timeline.merged(AppendSessionOpen, AppendSessionClose):
         one = timeline.members[member_id]
-        record = one.records[index]
-        if isinstance(record, AppendSessionOpen):
-            key = (record.leadership_term_id, member_id)
-            opened.setdefault(key, []).append(one.evidence(index))
-        elif isinstance(record, AppendSessionClose):
-            why = (record.leadership_term_id, member_id, record.close_reason)
-            closed.setdefault(why, []).append(one.evidence(index))
-    sentences = []
-    for (term, member_id), lines in sorted(opened.items()):
-        text = f"Term {term}: leader {member_id} opened {counted(len(lines), 'session')}."
-        sentences.append(Sentence(text, _ends(lines)))
-    for (term, member_id, reason), lines in sorted(closed.items()):
-        text = (
-            f"Term {term}: leader {member_id} closed {counted(len(lines), 'session')} ({reason})."
-        )
-        sentences.append(Sentence(text, _ends(lines)))
-    reasons: Counter[str] = Counter()
-    for (_, _, reason), lines in closed.items():
-        reasons[reason] += len(lines)
-    total = sum(len(lines) for lines in opened.values())
-    return SessionsReport(total, dict(sorted(reasons.items())), tuple(sentences))
+        record, closes, reason = one.records[index], False, ""
+        if isinstance(record, AppendSessionClose):
+            closes, reason = True, record.close_reason
+        term = getattr(record, "leadership_term_id", NULL_VALUE)
+        lines[closes, term, member_id, reason].append(one.evidence(index))
+    sentences, counts = [], Counter[str]()
+    for (closes, term, member_id, reason), places in sorted(lines.items()):
+        counts[reason if closes else "opened"] += len(places)
+        what = counted(len(places), "session") + (f" ({reason})" if closes else "")
+        text = f"Term {term}: leader {member_id} {'closed' if closes else 'opened'} {what}."
+        sentences.append(Sentence(text, _ends(places)))
+    opened = counts.pop("opened", 0)
+    return SessionsReport(opened, dict(sorted(counts.items())), tuple(sentences))
 
 
 def _ends(lines: list[Evidence]) -> tuple[Evidence, ...]:
@@ -290,19 +282,12 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
                 yield Sentence(text, (one.evidence(earlier.begin), one.evidence(later.begin)))
 
 
-def time_without_leader(found: Explanation, total_ns: int | None = None) -> str:
-    """Say for how long no member led, if the logs show it.
-
-    Parameters
-    ----------
-    total_ns
-        The time, if the logs of the explanation are only the end of longer ones.
-    """
+def time_without_leader(found: Explanation) -> str:
+    """Say for how long no member led, if the logs show it."""
     if not found.leaderships and not found.gaps:
         return "no line shows who led"
-    without_ns = found.without_leader_ns if total_ns is None else total_ns
     at_least = "at least " if any(gap.from_ns is None for gap in found.gaps) else ""
-    return f"{at_least}{shown_ns(without_ns)} without a leader"
+    return f"{at_least}{shown_ns(found.without_leader_ns)} without a leader"
 
 
 def clocks_apart(found: Explanation) -> str:

@@ -77,7 +77,11 @@ def unmet_guard(
     """Name the guard that ends a phase's state, and the values that lines and states show."""
     stay = _Stay(timeline, one, phase)
     guard = _GUARDS.get(phase.state, _Guard(""))
-    sentences = [*guard.values(stay), *_of_states(stay, states, guard.fields)]
+    if isinstance(guard.values, str):
+        sentences = [stay.say(guard.values.format(stay.own))] if guard.values and stay.own else []
+    else:
+        sentences = list(guard.values(stay))
+    sentences += _of_states(stay, states, guard.fields)
     return UnmetGuard(guard.condition, _page(stay), tuple(sentences))
 
 
@@ -111,14 +115,6 @@ def _commit_of(record: Line) -> int:
     return record.log_position if isinstance(record, records.CommitPosition) else -1
 
 
-def _no_values(_: _Stay) -> Iterator[Sentence]:
-    yield from ()
-
-
-def _random_wait(stay: _Stay) -> Iterator[Sentence]:
-    yield stay.say("It waits for a random part of half of the election timeout.")
-
-
 def _votes(stay: _Stay) -> Iterator[Sentence]:
     """The votes that the candidate lacks."""
     yield stay.say(
@@ -134,12 +130,6 @@ def _votes(stay: _Stay) -> Iterator[Sentence]:
     }
     if silent := {*stay.timeline.ids} - {stay.one.member_id} - answers.keys():
         yield stay.say(f"No vote came from {member_names(silent)}.", *answers.values())
-
-
-def _elected(stay: _Stay) -> Iterator[Sentence]:
-    own = stay.own
-    term = "that term" if own is None else f"term {own.candidate_term_id}"
-    yield stay.say(f"It has voted, and waits for a leader to announce {term}.")
 
 
 def _canvass(stay: _Stay) -> Iterator[Sentence]:
@@ -316,7 +306,7 @@ def _services(stay: _Stay) -> Iterator[Sentence]:
         yield stay.say(text, index)
 
 
-_Values: TypeAlias = Callable[[_Stay], Iterator[Sentence]]
+_Values: TypeAlias = Callable[[_Stay], Iterator[Sentence]] | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,13 +318,14 @@ class _Guard:
     condition
         Operator and conjunct of the spec.
     values
-        Says which values the lines show.
+        Says which values the lines show; or a sentence, with fields of the line that began the
+        phase.
     fields
         The fields of the member state that the guard reads.
     """
 
     condition: str
-    values: _Values = _no_values
+    values: _Values = ""
     fields: tuple[str, ...] = ()
 
 
@@ -344,12 +335,15 @@ _GUARDS: Final = {
         _canvass,
         ("log_leadership_term_id", "append_position", "leadership_term_id"),
     ),
-    "NOMINATE": _Guard("Nominate: timeout", _random_wait),
+    "NOMINATE": _Guard(
+        "Nominate: timeout", "It waits for a random part of half of the election timeout."
+    ),
     "CANDIDATE_BALLOT": _Guard(
         "CandidateBallot: IsUnanimousLeader \\/ (timeout /\\ IsQuorumLeader)", _votes
     ),
     "FOLLOWER_BALLOT": _Guard(
-        "OnNewLeadershipTerm: m.leadershipTermId = s.candidateTermId", _elected
+        "OnNewLeadershipTerm: m.leadershipTermId = s.candidateTermId",
+        "It has voted, and waits for a leader to announce term {0.candidate_term_id}.",
     ),
     "LEADER_LOG_REPLICATION": _Guard(
         "LeaderLogReplication: BoundedQuorumPosition >= appendPosition",

@@ -7,7 +7,8 @@ refusals, and the comparison that decided each refusal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -35,6 +36,8 @@ from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 _NEAR_NS: Final = 20_000_000
 _AT_ONCE_NS: Final = 50_000_000
 """A shorter phase did not wait for a timeout."""
+_SOON_NS: Final = 5_000_000
+"""A message is the cause of a change only if it came so shortly before."""
 
 
 class PhaseReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,69 +66,74 @@ class PhaseReport(msgspec.Struct, frozen=True, rename="camel"):
     sentence: Sentence
 
 
-_REPLAY: Final = "replays its log; more frequent snapshots make the replay shorter"
-_WORK: Final = {
-    "INIT": "stops recording and clears what the last term left",
-    "LEADER_REPLAY": _REPLAY,
-    "LEADER_INIT": "starts to record its log, and its services join",
-    "FOLLOWER_REPLAY": _REPLAY,
-    "FOLLOWER_CATCHUP_INIT": "adds a destination and asks the leader for a replay",
-    "FOLLOWER_CATCHUP_AWAIT": "waits for the image of the replay, and for its services",
-    "FOLLOWER_CATCHUP": "consumes the log up to the leader's commit position",
-    "FOLLOWER_LOG_INIT": "subscribes to the leader's log",
-    "FOLLOWER_LOG_AWAIT": "waits for the image of the leader's log, and for its services",
-    "FOLLOWER_READY": "reports its position to the leader",
-}
-"""The work whose end also ends a state, for states that no message and no timeout ends."""
+_Governed = tuple[str, str | None, str, int | None]
+"""`PhaseReport.governed_by`, the setting, the cause in words, and the index of the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of a phase by a change of state."""
+
+    timeline: Timeline
+    one: MemberTimeline
+    attempt: Attempt
+    phase: Phase
+    by: ElectionStateChange
+
+    @property
+    def lasted_ns(self) -> int:
+        """How long the phase lasted."""
+        return self.one.times[self.phase.end] - self.one.times[self.phase.begin]
+
+    def records(self) -> Iterator[tuple[int, Line]]:
+        """The records of the phase, with their indexes."""
+        return enumerate(self.one.records[self.phase.begin : self.phase.end], self.phase.begin)
+
+    def after(self, kind: type[Line], what: str, setting: str | None = None) -> _Governed:
+        """The message directly before the change, if it is one that can be its cause."""
+        place = self.one.cause(self.phase.end)
+        if place <= self.phase.begin or not isinstance(self.one.records[place], kind):
+            return "message", setting, f"{what}; the message's line is not in the log", None
+        return "message", setting, f"{what} after {_named(self.one.records[place])}", place
 
 
 def report_phase(timeline: Timeline, attempt: Attempt, phase: Phase) -> PhaseReport:
     """Report how long a phase took, and what ended it."""
-    one = timeline.members[phase.member_id]
-    begin = one.evidence(phase.begin)
+    one, by = timeline.members[phase.member_id], phase.left_by
+    evidence = [one.evidence(phase.begin)]
     # The start of the next process does not show when a killed process ended.
-    ended = phase.end < len(one.records) and not isinstance(
-        one.records[phase.end], records.ProcessStart
-    )
-    evidence = [begin]
-    if ended:
-        evidence.append(one.evidence(phase.end))
+    last = one.records[phase.end] if phase.end < len(one.records) else None
+    ended = last is not None and not isinstance(last, ProcessStart)
     lasted = one.times[phase.end] - one.times[phase.begin] if ended else None
-    by, next_state = phase.left_by, _next_state(one, phase)
+    next_state = "INIT" if isinstance(last, records.NewElection) else None
     if by is None:
         kind, setting, what, message = "unknown", None, _open_end(one, attempt, phase), None
     else:
-        kind, setting, what, message = _governed(timeline, one, attempt, phase)
+        end = _End(timeline, one, attempt, phase, by)
+        next_state, (kind, setting, what, message) = by.new_state, _governed(end)
     if message is not None:
-        evidence.insert(1, one.evidence(message))
+        evidence.append(one.evidence(message))
+    if ended:
+        evidence.append(one.evidence(phase.end))
     took = "" if lasted is None else f" for {shown_ns(lasted)}"
     text = f"Member {phase.member_id} was in {phase.state}{took}: {what}."
     return PhaseReport(
-        phase.member_id,
-        phase.state,
-        one.records[phase.begin].time_ns,
-        one.records[phase.end].time_ns if ended else None,
-        None if lasted is None else round(lasted / 1e6, 3),
-        next_state,
-        kind,
-        setting,
-        Sentence(text, tuple(evidence)),
+        member_id=phase.member_id,
+        state=phase.state,
+        from_ns=one.records[phase.begin].time_ns,
+        until_ns=last.time_ns if ended and last is not None else None,
+        duration_ms=None if lasted is None else round(lasted / 1e6, 3),
+        next_state=next_state,
+        governed_by=kind,
+        setting=setting,
+        sentence=Sentence(text, tuple(evidence)),
     )
-
-
-def _next_state(one: MemberTimeline, phase: Phase) -> str | None:
-    if phase.left_by is not None:
-        return phase.left_by.new_state
-    if phase.end < len(one.records) and isinstance(one.records[phase.end], records.NewElection):
-        return "INIT"
-    return None
 
 
 def _open_end(one: MemberTimeline, attempt: Attempt, phase: Phase) -> str:
     if _closes(one, phase):
         return "the member closed"
-    last = phase is attempt.phases[-1]
-    if last and attempt.outcome == "process ended":
+    if phase is attempt.phases[-1] and attempt.outcome == "process ended":
         return "its process ended, and no line shows when"
     if phase.end >= len(one.records):
         return "the log ends here"
@@ -137,90 +145,66 @@ def _closes(one: MemberTimeline, phase: Phase) -> bool:
     return phase.end < len(one.records) and isinstance(one.records[phase.end], records.StateChange)
 
 
-_Governed = tuple[str, str | None, str, int | None]
+def _governed(end: _End) -> _Governed:
+    """Find the row of `_CAUSES` for the states before and after the change."""
+    old, new = end.phase.state, end.by.new_state
+    keys = ((old, new), ("*", new), (old, "*"))
+    cause = next((_CAUSES[key] for key in keys if key in _CAUSES), "it works")
+    if not isinstance(cause, str):
+        return cause(end)
+    return "work", None, cause.format(reason=end.by.reason or "no reason logged"), None
 
 
-def _governed(timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
-    by = phase.left_by
-    assert by is not None
-    if by.new_state == "INIT" and phase.state != "INIT":
-        return _error(one, phase, by)
-    if phase.state == "CANVASS":
-        return _canvass(timeline, one, attempt, phase)
-    if phase.state == "NOMINATE" and by.new_state == "CANDIDATE_BALLOT":
-        return "timeout", ELECTION, "a random delay of up to half the election timeout", None
-    if phase.state == "CANDIDATE_BALLOT":
-        return _ballot(timeline, one, phase)
-    if phase.state in ("NOMINATE", "FOLLOWER_BALLOT") or by.new_state == "FOLLOWER_BALLOT":
-        return _following(one, phase)
-    if phase.state in ("LEADER_LOG_REPLICATION", "LEADER_READY"):
-        return _leader_waits(timeline, one, attempt, phase)
-    if phase.state == "FOLLOWER_LOG_REPLICATION":
-        kinds: tuple[type[Line], ...] = (
-            records.ReplicationEnded,
-            records.CommitPosition,
-            records.NewLeadershipTerm,
-        )
-        what = "it copied its leader's log and needed a commit position that covers it"
-        return _by_message(one, phase, kinds, what)
-    if by.new_state == "CANVASS" and phase.state == "FOLLOWER_REPLAY":
-        return "work", None, f"the replay ended early ({by.reason or 'no reason logged'})", None
-    return "work", None, f"it {_WORK.get(phase.state, 'works')}", None
+def _random_delay(_: _End) -> _Governed:
+    return "timeout", ELECTION, "a random delay of up to half the election timeout", None
 
 
-def _error(one: MemberTimeline, phase: Phase, by: records.ElectionStateChange) -> _Governed:
-    cause = one.records[phase.end - 1] if phase.end else by
+def _error(end: _End) -> _Governed:
+    place = end.phase.end - 1
+    cause = end.one.records[place] if place >= 0 else end.by
     if isinstance(cause, records.TruncateLogEntry):
         what = f"its log was truncated from {cause.append_position} to {cause.new_position}"
-        return "message", None, what, phase.end - 1
-    reason = by.reason or "no reason logged"
+        return "message", None, what, place
+    reason = end.by.reason or "no reason logged"
     setting = HEARTBEAT_TIMEOUT if "timeout" in reason or "progress" in reason else None
     return "error", setting, f"an error ended it ({reason})", None
 
 
-def _cause(one: MemberTimeline, phase: Phase, kinds: tuple[type[Line], ...]) -> int | None:
-    """The message directly before the change, if it is one that can be its cause."""
-    place = one.cause(phase.end)
-    if place == NULL_VALUE or place <= phase.begin or not isinstance(one.records[place], kinds):
-        return None
-    return place
-
-
-def _by_message(
-    one: MemberTimeline, phase: Phase, kinds: tuple[type[Line], ...], what: str
-) -> _Governed:
-    place = next(
-        (k for k in range(phase.end - 1, phase.begin, -1) if isinstance(one.records[k], kinds)),
-        None,
-    )
-    if place is None:
+def _copied(end: _End) -> _Governed:
+    """The last message of those that a copy of the leader's log needs."""
+    kinds = (records.ReplicationEnded, records.CommitPosition, records.NewLeadershipTerm)
+    what = "it copied its leader's log and needed a commit position that covers it"
+    places = [index for index, record in end.records() if isinstance(record, kinds)]
+    if not places:
         return "message", None, f"{what}; the message's line is not in the log", None
-    return "message", None, f"{what}; the last message was {_named(one.records[place])}", place
+    last = end.one.records[places[-1]]
+    return "message", None, f"{what}; the last message was {_named(last)}", places[-1]
 
 
-def _leader_waits(
-    timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: Phase
-) -> _Governed:
+def _leader_waits(end: _End) -> _Governed:
     """Find the message with which the others held what the leader needs.
 
     A member forgets positions when it canvasses; those of later canvass positions and votes count.
     """
+    timeline, one, phase = end.timeline, end.one, end.phase
     ready = phase.state == "LEADER_READY"
-    end = "a position of the new term" if ready else "the end of the leader's log"
+    what = "a position of the new term" if ready else "the end of the leader's log"
     needed, own = timeline.quorum - 1, phase.entered_by
     if not needed:
         return "work", None, "it is a quorum by itself", None
     holders: dict[int, int] = {}
-    canvasses = (p.begin for p in attempt.phases if p.state == "CANVASS" and p.begin < phase.begin)
-    for index in range(max(canvasses, default=phase.begin), phase.end):
+    earlier = (p.begin for p in end.attempt.phases if p.state == "CANVASS")
+    begin = max((place for place in earlier if place < phase.begin), default=phase.begin)
+    for index in range(begin, phase.end):
         record = one.records[index]
         if not isinstance(own, ElectionStateChange) or not isinstance(record, POSITIONS):
             continue
-        if isinstance(record, Vote) and (
-            index > phase.begin or not _names(record, one.member_id, own.candidate_term_id)
+        in_ballot = index <= phase.begin
+        if isinstance(record, Vote) and not (
+            in_ballot and _names(record, one.member_id, own.candidate_term_id)
         ):
-            continue  # A vote counts only in the ballot.
-        is_current = not ready or _term_of(record) == own.leadership_term_id
+            continue
+        is_current = not ready or term_of(record) == own.leadership_term_id
         if is_current and record.log_position >= own.append_position:
             holders.setdefault(record.follower_member_id, index)
         else:
@@ -229,49 +213,41 @@ def _leader_waits(
     if ready and timeline.releases is not None and timeline.releases.revision == "1.49":
         who, last = "each voter, or a quorum after the leader heartbeat timeout,", len(holders)
     if len(holders) < needed:
-        what = f"{who} had to report {end}; the message's line is not in the log"
-        return "message", None, what, None
+        text = f"{who} had to report {what}; the message's line is not in the log"
+        return "message", None, text, None
     place = sorted(holders.values())[last - 1]
-    message = _named(one.records[place])
-    if place > phase.begin:
-        what = f"{who} had to report {end}; the last message was {message}"
-    else:
-        what = f"{who} had already reported {end}, at last with {message}"
-    return "message", None, what, place
+    how = (
+        "had already reported {}, at last with"
+        if place <= phase.begin
+        else ("had to report {}; the last message was")
+    )
+    return "message", None, f"{who} {how.format(what)} {_named(one.records[place])}", place
 
 
-def _term_of(record: records.AppendPosition | records.CanvassPosition | Vote) -> int:
-    if isinstance(record, records.AppendPosition):
-        return record.leadership_term_id
-    return record.log_leadership_term_id
-
-
-def _canvass(timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
-    by = phase.left_by
-    assert by is not None
-    if by.new_state != "NOMINATE":
-        return _following(one, phase)
+def _canvassed(end: _End) -> _Governed:
+    """Whether the last answer or the deadline ended a canvass."""
+    attempt, phase = end.attempt, end.phase
     first = attempt.is_startup and not any(
         p.state == "CANVASS" for p in attempt.phases if p.begin < phase.begin
     )
     setting = STARTUP_CANVASS if first else HEARTBEAT_TIMEOUT
     answers: dict[int, int] = {}
-    for index in range(phase.begin, phase.end):
-        record = one.records[index]
+    for index, record in end.records():
         if isinstance(record, records.CanvassPosition | records.AppendPosition):
             # A member may send its position more than once: its first one counts.
             answers.setdefault(record.follower_member_id, index)
-    if len(answers) + 1 < timeline.quorum:
+    if len(answers) + 1 < end.timeline.quorum:
         # Only a quorum can end a canvass, by answers or by the timeout.
         what = "its log lacks CANVASS_POSITION lines, so no line shows for whom it waited"
         return "unknown", None, what, None
     last = max(answers.values(), default=phase.begin)
-    if answers and one.times[phase.end] - one.times[last] < _NEAR_NS:
+    if answers and end.one.times[phase.end] - end.one.times[last] < _NEAR_NS:
         # The timeout bounds how long a quorum waits for the others, not how long a quorum takes.
-        bound = setting if len(answers) >= timeline.quorum else None
-        return "message", bound, f"it needed {_named(one.records[last])}, which came last", last
+        bound = setting if len(answers) >= end.timeline.quorum else None
+        named = _named(end.one.records[last])
+        return "message", bound, f"it needed {named}, which came last", last
     known = member_names(sorted(answers))
-    if one.times[phase.end] - one.times[phase.begin] < _AT_ONCE_NS:
+    if end.lasted_ns < _AT_ONCE_NS:
         what = f"its canvass deadline had passed before; {known} had answered in this phase"
         return "message", None, what, None
     wait = "startup canvass" if first else "leader heartbeat"
@@ -279,24 +255,81 @@ def _canvass(timeline: Timeline, one: MemberTimeline, attempt: Attempt, phase: P
     return "timeout", setting, what, None
 
 
-def _following(one: MemberTimeline, phase: Phase) -> _Governed:
-    by = phase.left_by
-    assert by is not None
-    if by.new_state == "FOLLOWER_BALLOT":
-        place = _cause(one, phase, (records.RequestVote,))
-        what = f"it voted in term {by.candidate_term_id}"
-    elif by.new_state == "CANVASS":
-        place = _cause(one, phase, (records.NewLeadershipTerm,))
-        if place is None or one.times[phase.end] - one.times[place] > 5_000_000:
-            what = "no leader announced its term within the election timeout"
-            return "timeout", ELECTION, what, None
-        what = "the leader's log does not continue its own"
-    else:
-        place = _cause(one, phase, (records.NewLeadershipTerm,))
-        what = f"it followed member {by.leader_member_id}"
-    if place is None:
-        return "message", None, f"{what}; the message's line is not in the log", None
-    return "message", None, f"{what} after {_named(one.records[place])}", place
+def _voted(end: _End) -> _Governed:
+    bound = ELECTION if end.phase.state == "CANDIDATE_BALLOT" else None
+    return end.after(RequestVote, f"it voted in term {end.by.candidate_term_id}", bound)
+
+
+def _followed(end: _End) -> _Governed:
+    bound = ELECTION if end.phase.state == "CANDIDATE_BALLOT" else None
+    what = f"it followed member {end.by.leader_member_id}"
+    return end.after(records.NewLeadershipTerm, what, bound)
+
+
+def _returned(end: _End) -> _Governed:
+    """Why a voter canvasses again."""
+    found = end.after(records.NewLeadershipTerm, "the leader's log does not continue its own")
+    place = found[3]
+    times = end.one.times
+    if place is None or times[end.phase.end] - times[place] > _SOON_NS:
+        what = "no leader announced its term within the election timeout"
+        return "timeout", ELECTION, what, None
+    return found
+
+
+def _won(end: _End) -> _Governed:
+    by_all = all_voted(end.timeline, end.phase)
+    if by_all is None:
+        return "unknown", ELECTION, "it won; the lines of the votes are not in the log", None
+    if not by_all:
+        what = "not all members voted for it, so a majority won only after the election timeout"
+        return "timeout", ELECTION, what, None
+    return "message", ELECTION, "all members voted for it", end.after(Vote, "")[3]
+
+
+def _lost(_: _End) -> _Governed:
+    return "timeout", ELECTION, "the ballot did not win within the election timeout", None
+
+
+_REPLAY: Final = "it replays its log; more frequent snapshots make the replay shorter"
+_CAUSES: Final[dict[tuple[str, str], str | Callable[[_End], _Governed]]] = {
+    ("INIT", "*"): "it stops recording and clears what the last term left",
+    ("*", "INIT"): _error,
+    ("*", "FOLLOWER_BALLOT"): _voted,
+    ("CANVASS", "NOMINATE"): _canvassed,
+    ("CANVASS", "*"): _followed,
+    ("NOMINATE", "CANDIDATE_BALLOT"): _random_delay,
+    ("NOMINATE", "CANVASS"): _returned,
+    ("NOMINATE", "*"): _followed,
+    ("CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION"): _won,
+    ("CANDIDATE_BALLOT", "CANVASS"): _lost,
+    ("CANDIDATE_BALLOT", "*"): _followed,
+    ("FOLLOWER_BALLOT", "CANVASS"): _returned,
+    ("FOLLOWER_BALLOT", "*"): _followed,
+    ("LEADER_LOG_REPLICATION", "*"): _leader_waits,
+    ("LEADER_REPLAY", "*"): _REPLAY,
+    ("LEADER_INIT", "*"): "it starts to record its log, and its services join",
+    ("LEADER_READY", "*"): _leader_waits,
+    ("FOLLOWER_LOG_REPLICATION", "*"): _copied,
+    ("FOLLOWER_REPLAY", "CANVASS"): "the replay ended early ({reason})",
+    ("FOLLOWER_REPLAY", "*"): _REPLAY,
+    ("FOLLOWER_CATCHUP_INIT", "*"): "it adds a destination and asks the leader for a replay",
+    ("FOLLOWER_CATCHUP_AWAIT", "*"): "it waits for the image of the replay, and for its services",
+    ("FOLLOWER_CATCHUP", "*"): "it consumes the log up to the leader's commit position",
+    ("FOLLOWER_LOG_INIT", "*"): "it subscribes to the leader's log",
+    ("FOLLOWER_LOG_AWAIT", "*"): "it waits for the image of the leader's log, and for its services",
+    ("FOLLOWER_READY", "*"): "it reports its position to the leader",
+}
+"""The end of a phase, by its state and the next one: the work that ends it, or how the message or
+the timeout is found.
+"""
+
+
+def term_of(record: records.AppendPosition | records.CanvassPosition | Vote) -> int:
+    """The term of the position that a member reports."""
+    if isinstance(record, records.AppendPosition):
+        return record.leadership_term_id
+    return record.log_leadership_term_id
 
 
 def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
@@ -318,49 +351,30 @@ def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
     return len(voters) == timeline.member_count - 1 if cast else None
 
 
-def _ballot(timeline: Timeline, one: MemberTimeline, phase: Phase) -> _Governed:
-    """Find what decided a ballot. If nothing does, the election timeout ends it."""
-    by = phase.left_by
-    assert by is not None
-    if by.new_state == "LEADER_LOG_REPLICATION":
-        by_all = all_voted(timeline, phase)
-        if by_all is None:
-            what = "it won; the lines of the votes are not in the log"
-            return "unknown", ELECTION, what, None
-        if not by_all:
-            what = "not all members voted for it, so a majority won only after the election timeout"
-            return "timeout", ELECTION, what, None
-        place = _cause(one, phase, (records.Vote,))
-        return "message", ELECTION, "all members voted for it", place
-    if by.new_state == "CANVASS":
-        return "timeout", ELECTION, "the ballot did not win within the election timeout", None
-    kind, _, what, place = _following(one, phase)
-    return kind, ELECTION, what, place
+_NAMED: Final[dict[type[Line], str]] = {
+    records.CanvassPosition: (
+        "the canvass position ({0.log_leadership_term_id}, {0.log_position}) of member"
+        " {0.follower_member_id}"
+    ),
+    records.AppendPosition: (
+        "the append position {0.log_position} in term {0.leadership_term_id} of member"
+        " {0.follower_member_id}"
+    ),
+    Vote: "the vote of member {0.follower_member_id}",
+    RequestVote: (
+        "the vote request of member {0.candidate_member_id} in term {0.candidate_term_id}"
+    ),
+    records.NewLeadershipTerm: (
+        "the announcement of term {0.leadership_term_id} by member {0.leader_member_id}"
+    ),
+    records.CommitPosition: "the commit position {0.log_position}",
+    records.ReplicationEnded: "the end of the copy at {0.position}",
+}
 
 
 def _named(record: Line) -> str:
     """Name a message, with the values of its line."""
-    match record:
-        case records.CanvassPosition():
-            log = f"({record.log_leadership_term_id}, {record.log_position})"
-            return f"the canvass position {log} of member {record.follower_member_id}"
-        case records.AppendPosition():
-            place = f"{record.log_position} in term {record.leadership_term_id}"
-            return f"the append position {place} of member {record.follower_member_id}"
-        case records.Vote():
-            return f"the vote of member {record.follower_member_id}"
-        case records.RequestVote():
-            who = f"member {record.candidate_member_id}"
-            return f"the vote request of {who} in term {record.candidate_term_id}"
-        case records.NewLeadershipTerm():
-            who = f"member {record.leader_member_id}"
-            return f"the announcement of term {record.leadership_term_id} by {who}"
-        case records.CommitPosition():
-            return f"the commit position {record.log_position}"
-        case records.ReplicationEnded():
-            return f"the end of the copy at {record.position}"
-        case _:
-            return "a message"
+    return _NAMED.get(type(record), "a message").format(record)
 
 
 class VoteReport(msgspec.Struct, frozen=True, rename="camel"):

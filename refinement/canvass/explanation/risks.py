@@ -461,13 +461,11 @@ def _untermed(one: MemberTimeline, bases: Mapping[int, int]) -> Iterator[_Unterm
                 f" with log term {log_term}: its recording log lacks the term that begins at"
                 f" {base}."
             )
-            close = (
-                k
-                for k in range(index, len(one.records))
-                if getattr(one.records[k], "new_state", "") == CLOSED
-            )
+            states = [
+                getattr(one.records[k], "new_state", "") for k in range(index, len(one.records))
+            ]
+            until = index + (states.index(CLOSED) if CLOSED in states else len(states))
             sentence = Sentence(text, (one.evidence(place), one.evidence(index)))
-            until = next(close, len(one.records))
             term, at_ns = first.leadership_term_id, one.times[index]
             yield _Untermed(index, until, at_ns, term, end, sentence)
         elif record.new_state != "INIT":

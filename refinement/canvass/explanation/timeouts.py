@@ -93,11 +93,9 @@ def _ballots(timeline: Timeline) -> Iterator[_Sample]:
     for attempt in timeline.attempts():
         one = timeline.members[attempt.member_id]
         for phase in attempt.phases:
-            by = phase.left_by
-            if by is None or not _ballot_timed_out(timeline, phase):
-                continue
-            lasted = one.times[phase.end] - one.times[phase.begin]
-            yield lasted, (one.evidence(phase.begin), one.evidence(phase.end))
+            if _ballot_timed_out(timeline, phase):
+                lasted = one.times[phase.end] - one.times[phase.begin]
+                yield lasted, (one.evidence(phase.begin), one.evidence(phase.end))
 
 
 def _ballot_timed_out(timeline: Timeline, phase: Phase) -> bool:
@@ -113,9 +111,8 @@ def _canvasses(timeline: Timeline) -> Iterator[_Sample]:
     for attempt in timeline.attempts():
         one = timeline.members[attempt.member_id]
         phase = next((p for p in attempt.phases if p.state == "CANVASS"), None)
-        if phase is None or not attempt.is_startup or phase.left_by is None:
-            continue
-        if phase.left_by.new_state != "NOMINATE":
+        by = None if phase is None else phase.left_by
+        if phase is None or by is None or not attempt.is_startup or by.new_state != "NOMINATE":
             continue
         heard = answered(one, phase.begin, phase.end)
         if 0 < len(heard) < timeline.member_count - 1:

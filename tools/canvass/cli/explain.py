@@ -120,10 +120,11 @@ def explain(
 
 
 def _follow(source: Path, settings: dict[str, int], exit_on: ExitOn) -> int:
-    from canvass.cli.options import need_log_folder
     from canvass.explanation.changes import Changes
+    from canvass.traces.run import RUN_FILE
 
-    need_log_folder(source)
+    if (source / RUN_FILE).is_file():
+        raise CommandError(f"{source}: a run does not grow; --follow is for event logs")
     return Follower(source, settings, exit_on, Changes(), show).follow()
 
 
@@ -131,10 +132,8 @@ def _is_reason(source: Path, found: Explanation, exit_on: ExitOn) -> bool:
     """Whether an event of an explanation is one that ``--exit-on`` names; stderr has each."""
     from canvass.explanation.changes import Changes
 
-    reasons = list(reasons_to_exit(list(Changes().of(found)), verdict_of([source]), exit_on))
-    for reason in reasons:
-        complain(reason)
-    return bool(reasons)
+    news = list(Changes().of(found))
+    return list(map(complain, reasons_to_exit(news, verdict_of([source]), exit_on))) != []
 
 
 def read_timeline(source: Path, *, infer: bool) -> tuple[Timeline, States | None, str]:
@@ -179,16 +178,15 @@ def _next_command(source: Path) -> str:
 
 def show(console: Console, found: Explanation) -> None:
     """Print the short answer."""
-    from canvass.explanation.explanation import time_without_leader, written_by
+    from canvass.explanation.explanation import clocks_apart, time_without_leader, written_by
 
     span = shown_ns(found.end_ns - found.begin_ns)
     console.print(
         f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}, {span},"
         f" {time_without_leader(found)}"
     )
-    for line in written_by(found):
+    for line in filter(None, (*written_by(found), clocks_apart(found))):
         console.print(line)
-    _show_clocks(console, found)
     _title(console, "Who led when")
     for line in _leaderships(found):
         console.print(line)
@@ -213,8 +211,8 @@ def show(console: Console, found: Explanation) -> None:
     _show_risks(console, found, None)
     _title(console, "Sessions")
     sessions = found.sessions
-    closed = ", ".join(f"{count} {reason}" for reason, count in sessions.closed.items())
     if sessions.sentences:
+        closed = ", ".join(f"{count} {reason}" for reason, count in sessions.closed.items())
         opened = f"{sessions.opened} opened" if sessions.opened else "no line shows one opened"
         console.print(f"  {opened}; closed: {closed or 'none'}")
         for sentence in sessions.sentences[-_SESSIONS:]:
@@ -228,18 +226,10 @@ def show(console: Console, found: Explanation) -> None:
         _more(console, len(found.missing) - _ROWS, "further gap", " (--format json)")
 
 
-def _show_clocks(console: Console, found: Explanation) -> None:
-    from canvass.explanation.explanation import clocks_apart
-
-    if apart := clocks_apart(found):
-        console.print(apart)
-
-
 def _longest(gaps: Sequence[Gap]) -> list[Gap]:
     """The longest times without a leader, in the order of time."""
-    timed = [gap for gap in gaps if gap.from_ns is not None]
-    longest = sorted(timed, key=lambda gap: (gap.from_ns or 0) - gap.until_ns)[:_GAPS]
-    return [gap for gap in gaps if gap in longest]
+    longest = sorted(gaps, key=lambda gap: (gap.from_ns or gap.until_ns) - gap.until_ns)[:_GAPS]
+    return [gap for gap in gaps if gap in longest and gap.from_ns is not None]
 
 
 def _title(console: Console, text: str) -> None:
@@ -315,9 +305,12 @@ def show_election(
     console: Console, found: Explanation, one: ElectionReport, member: int | None
 ) -> None:
     """Print everything about one election, or one member's part of it."""
+    from canvass.explanation.explanation import clocks_apart
+
     console.print(str(one.sentence))
     console.print(str(one.slowest))
-    _show_clocks(console, found)
+    if apart := clocks_apart(found):
+        console.print(apart)
     _sentences(console, (*one.causes, *one.waits))
     _title(console, "Ballots")
     voters = [(ballot, {vote.voter_member_id for vote in ballot.votes}) for ballot in one.ballots]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -180,12 +181,10 @@ class Follower:
         """
         from canvass.explanation.reading import read_growing
 
-        try:
+        with suppress(AeronLogError, OSError):
             timeline, left_out = read_growing(self.source)
-        except (AeronLogError, OSError):
-            left_out = None
-        if left_out == []:
-            return timeline, []
+            if not left_out:
+                return timeline, []
         time.sleep(TICK_S)
         return read_growing(self.source)
 
@@ -199,11 +198,10 @@ class Follower:
         self._complained = now
 
     def _check(self, left_out: list[AeronLogError]) -> tuple[str, str]:
-        bad = {Path(error.file) for error in left_out}
-        paths = [self.source]
-        if bad:
-            from canvass.traces.aeron_log.source import is_log_name
+        from canvass.traces.aeron_log.source import is_log_name
 
+        bad, paths = {Path(error.file) for error in left_out}, [self.source]
+        if bad:
             every = sorted(self.source.iterdir())
             paths = [path for path in every if path not in bad and is_log_name(path.name)]
         verdict = verdict_of(paths, is_whole=not bad)
@@ -214,12 +212,9 @@ class Follower:
 
     def _size(self) -> list[tuple[str, int, int, int]]:
         """Everything that changes when logs are written, rolled, truncated or replaced."""
-        is_folder = self.source.is_dir()
         found = []
-        for path in sorted(self.source.iterdir()) if is_folder else [self.source]:
-            try:
+        for path in self.source.iterdir() if self.source.is_dir() else [self.source]:
+            with suppress(OSError):  # Removed just now, or a link to nothing.
                 status = path.stat()
-            except OSError:  # Removed just now, or a link to nothing.
-                continue
-            found.append((path.name, status.st_size, status.st_mtime_ns, status.st_ino))
-        return found
+                found.append((path.name, status.st_size, status.st_mtime_ns, status.st_ino))
+        return sorted(found)

@@ -274,23 +274,6 @@ def need_logs(paths: Iterable[Path]) -> None:
     _refuse(paths, _NO_LOG, "canvass verify")
 
 
-def need_log_folder(path: Path) -> None:
-    """Check that a path can be a folder of event logs of one cluster, or one log.
-
-    Raises
-    ------
-    CommandError
-        If it cannot, with the right command for that path.
-    """
-    _refuse(
-        [path],
-        _NO_LOG,
-        "canvass explain --follow",
-        RUN_FILE=PathKind.RUN_FILE.value.replace("{command}", "canvass verify"),
-        LOG_FOLDERS=_ONE_OF,
-    )
-
-
 def need_run_or_logs(path: Path) -> None:
     """Check that a path can be one run, or the event logs of one cluster.
 
