@@ -170,6 +170,7 @@ def test_unknown_events_and_other_components_are_counted() -> None:
             "[100.500000000] CLUSTER: ADD_PASSIVE_MEMBER [1/1]: memberId=0 correlationId=1",
             "[100.500000000] DRIVER: FRAME_IN [1/1]: address=1.2.3.4:5",
             "[100.500000000] STANDBY: SOMETHING",
+            "[100.500000000] CLUSTE: COMMIT_POSITION [1/1]: memberId=0",
             "Unknown EventCodeType: 9",
             "",
             commit(64),
@@ -178,10 +179,10 @@ def test_unknown_events_and_other_components_are_counted() -> None:
     counts = parser.counts
 
     assert kinds(records) == ["ProcessStart", "CommitPosition"]
-    assert counts.unknown_events == {"ADD_PASSIVE_MEMBER": 1}
+    assert counts.unknown_events == {"ADD_PASSIVE_MEMBER": 1, "CLUSTE: COMMIT_POSITION": 1}
     assert counts.other_components == 2
     assert counts.foreign == 3
-    assert counts.lines == 8
+    assert counts.lines == 9
 
 
 def test_line_ends_of_windows_are_taken_off() -> None:

@@ -52,9 +52,10 @@ class LineCounts:
     events
         Lines per event of the cluster component that became a record.
     unknown_events
-        Lines per event of the cluster component that this reader does not know.
+        Lines per event of the cluster component that this reader does not know. An event of an
+        unknown component has the component before its name.
     other_components
-        Lines of other components.
+        Lines of the other components that Aeron has.
     unreadable
         Lines that became a `DamagedLine` or `TruncatedLine`.
     other_members
@@ -230,13 +231,13 @@ class IncarnationStream:
             self._add(name, record, line, starts=starts_process(record))
 
     def unknown_event(self, name: str) -> None:
-        """Count an event of the cluster component that is not in the table."""
+        """Count an event that is not in the table, or of an unknown component."""
         self._settle(DamagedLine)
         counts = self.counts.unknown_events
         counts[name] = counts.get(name, 0) + 1
 
     def other_component(self) -> None:
-        """Count a line of another component."""
+        """Count a line of another component of Aeron."""
         self._settle(DamagedLine)
         self.counts.other_components += 1
 

@@ -32,6 +32,7 @@ JOINED_LINES: Final = 64
 _UTF_16_MARKS: Final = "\xff\xfe"
 _EVENT: Final = re.compile(r"([A-Z][A-Z0-9_]*): ([A-Za-z][A-Za-z0-9_]*)(?=[ :]|$)")
 _MEMBER: Final = re.compile(r" memberId=(-?[0-9]{1,19})(?= |$)")
+_OTHER_COMPONENTS: Final = frozenset({"ARCHIVE", "DRIVER", "SEQUENCER", "STANDBY"})
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _LAST_FIELDS: Final = (
     "leaderId|flags|voterId|vote|protocolVersion|isStartup|serviceId|timeUnit|appendPosition"
@@ -211,8 +212,10 @@ class LogParser:
             self._break(line, LineProblem(LogCode.NO_EVENT, stamp[1] + 1, reason))
         elif found[1] == "CLUSTER":
             self._cluster(found[2], line)
-        else:
+        elif found[1] in _OTHER_COMPONENTS:
             self._stream.other_component()
+        else:
+            self._stream.unknown_event(f"{found[1]}: {found[2]}")
 
     def _header(self, line: str, at: int) -> None:
         """Read a header, and a truncated line that may stand before it on the same line."""
