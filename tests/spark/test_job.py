@@ -144,7 +144,7 @@ def test_without_a_cache_the_oracle_is_asked_on_the_executors(
     assert divergences_of(out) == expected_divergences(expected)
     assert summary.asked_steps > 50
     assert 1 <= summary.rechecked_runs <= 4
-    assert [path.suffix for path in cache.iterdir()] == [".npz"]
+    assert [path.suffix for path in cache.iterdir()] == [".sqlite"]
 
 
 def test_spark_shows_the_sums_of_each_stage(

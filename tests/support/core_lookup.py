@@ -7,8 +7,8 @@ from pathlib import Path
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.step_lookup import StepLookup
+from canvass.steps.core_answer import core_answer
 from canvass.steps.oracle import Answer
-from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
 
 

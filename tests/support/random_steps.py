@@ -22,7 +22,7 @@ from canvass.cluster.member import (
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.steps.canonical import map_step
-from canvass.steps.reduction import core_answer
+from canvass.steps.core_answer import core_answer
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import NumberKind, kind

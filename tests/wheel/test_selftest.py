@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import sys, tempfile
 from pathlib import Path
-from canvass.steps.reduction import core_answer
+from canvass.steps.core_answer import core_answer
 from canvass.selftest import kill_matrix, runs
 
 assert str(kill_matrix.SOURCES).startswith(sys.argv[1]), kill_matrix.SOURCES

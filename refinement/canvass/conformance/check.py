@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -22,13 +23,11 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.conformance.diagnose import RunColumns, diagnose, has_changed, load
-from canvass.conformance.known_steps import shipped_steps
 from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of, with_limits
 from canvass.conformance.step_checker import Example, example_of, step_at
 from canvass.conformance.step_lookup import (
     ALLOWED,
-    NO_STEPS,
     REFUSED,
     RULE_MODULES,
     StepLookup,
@@ -48,6 +47,7 @@ from canvass.conformance.verdict import (
 from canvass.graph import GraphError
 from canvass.graph.artifact import open_keys, read_manifest
 from canvass.spec.files import module_digest, spec_root
+from canvass.steps.answers import NO_ANSWERS, AnswersWarning, shipped_answers
 from canvass.steps.distinct import KeyTable
 from canvass.steps.step import Step
 from canvass.steps.tables import form_digest
@@ -399,12 +399,15 @@ def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True
     GraphError
         If a graph cannot be opened, or is of another state of the spec.
     """
-    folder = (cache or default_cache()) if keep else None
+    folder = cache
+    try:
+        folder = (cache or default_cache()) if keep else None
+    except RuntimeError as error:  # There is no home folder.
+        warnings.warn(f"no cache of TLC's answers: {error}", AnswersWarning, stacklevel=2)
     return StepLookup(
         graphs={str(path): _open_keys(path) for path in graphs},
         cache=folder,
-        shipped=shipped_steps(spec_digest()) if keep else NO_STEPS,
-        reduces=keep,
+        shipped=shipped_answers(spec_digest()) if keep else NO_ANSWERS,
     )
 
 

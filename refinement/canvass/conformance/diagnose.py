@@ -39,9 +39,9 @@ from canvass.conformance.verdict import (
     DivergenceClass,
 )
 from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical, regime_of
+from canvass.steps.core_answer import core_answer
 from canvass.steps.frames import frame_of
 from canvass.steps.kernel import Status
-from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import Code, TraceError

@@ -98,7 +98,7 @@ class Screening:
         Events screened so far.
     found_in_table, found_in_cache, asked
         Distinct steps by the origin of their answers. The tables are those of state graphs and the
-        known steps that ship with canvass; a step counts, too, if they have its reduced form.
+        one that ships with canvass.
     """
 
     def __init__(
@@ -266,15 +266,10 @@ class Screening:
             self.found_in_cache += int(np.count_nonzero((codes == ALLOWED) | (codes == REFUSED)))
             codes[codes == IN_TABLE] = ALLOWED
             waiting = np.flatnonzero(codes == UNKNOWN)
-            examples = [results.example(known + place) for place in waiting.tolist()]
-            reduced = self.lookup.look_up_reduced(examples)
-            self.found_in_table += int(np.count_nonzero(reduced))
-            codes[waiting[reduced]] = ALLOWED
             self._codes = np.concatenate([self._codes, codes])
             self._seen = np.concatenate([self._seen, np.zeros(len(fresh), dtype=np.bool_)])
-            for place, example, found in zip(waiting.tolist(), examples, reduced, strict=True):
-                if not found:
-                    self._open[known + place] = example
+            for place in waiting.tolist():
+                self._open[known + place] = results.example(known + place)
 
     def _finish(self, state: RunState) -> None:
         """Make the checks of the whole run."""

@@ -20,7 +20,6 @@ from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.steps.distinct import DistinctKeys
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.oracle import rules_digest
-from canvass.steps.reduction import reduced
 from canvass.steps.step import Step, input_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import EventColumns, Ints, member_of, message_of
@@ -53,16 +52,6 @@ def example_of(step: Step, rules: Rules) -> Example | None:
     first, second = form.key
     key = (first, second ^ rules_digest(rules))
     return Example(rules_of_form(rules, barred=form.step.barred), form.step, key)
-
-
-def reduced_example(example: Example) -> Example:
-    """Give the example of the reduced form of a step."""
-    form = reduced(example.step, example.rules)
-    if form is example.step:
-        return example
-    found = example_of(form, example.rules)
-    assert found is not None
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,14 @@
-"""`StepLookup` decides canonical steps by tables of steps, the cache, reduced forms and the oracle.
+"""`StepLookup` decides canonical steps in two ways: by tables of TLC's answers, and by TLC.
 
-It looks a step up in this order. All answers come from TLC; a step with a known reduced form is
-allowed only if the core takes it, too. Answers are kept on disk under the digest of the spec that
-they rest on. The lookup knows no events; it gets examples of steps.
+The tables are of one type: the keys of state graphs, the answers that ship with canvass, and those
+of the user's cache. New answers go to the cache, under the digest of the spec that they rest on.
+The lookup knows no events; it gets examples of steps.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,12 +19,12 @@ from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
-from canvass.conformance.step_checker import Example, reduced_example
+from canvass.conformance.step_checker import Example
 from canvass.spec.files import find_file, module_digest
+from canvass.steps.answers import NO_ANSWERS, AnswerFile
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer
 from canvass.steps.oracle import ask as ask_tlc
-from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
 from canvass.steps.tables import tables_as_bytes
 
@@ -35,9 +34,7 @@ UNKNOWN: Final = -1
 IN_TABLE: Final = 2
 """Allowed, as it is an edge of a state graph or a step that ships with canvass."""
 
-NO_STEPS: Final = KeyTable.build(np.empty((0, 2), np.uint64), np.empty(0, np.int64))
-
-_KEY_VERSION: Final = 1
+_KEY_VERSION: Final = 2
 """Raised when the canonical form or its key changes in another way than by its tables."""
 
 
@@ -87,7 +84,7 @@ def default_cache() -> Path:
 
 def cache_file(folder: Path, digest: str) -> Path:
     """Name the file of the answers that rest on a spec."""
-    return folder / f"steps-{digest[:32]}.npz"
+    return folder / f"steps-{digest[:32]}.sqlite"
 
 
 @dataclass(slots=True)
@@ -107,7 +104,7 @@ class StepLookup:
     digest
         The digest of the spec that the answers rest on.
     shipped
-        The keys of the known steps.
+        The answers that ship with canvass.
     """
 
     oracle: Ask = ask_tlc
@@ -118,9 +115,7 @@ class StepLookup:
     asked: int = 0
     answers: KeyTable | None = None
     """The contents of the cache, once it was read."""
-    shipped: KeyTable = NO_STEPS
-    reduces: bool = False
-    """Whether a step is allowed if TLC has allowed its reduced form, and the core takes it."""
+    shipped: KeyTable = NO_ANSWERS
 
     def look_up(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
         """Give for each key ``IN_TABLE``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
@@ -156,20 +151,6 @@ class StepLookup:
             self.remember(_keys(examples), out)
         return out
 
-    def look_up_reduced(self, examples: Sequence[Example]) -> NDArray[np.bool_]:
-        """Mark the steps whose reduced form is allowed, if the core takes the step itself, too.
-
-        The other steps are unknown, not refused: ask about them.
-        """
-        if not self.reduces:
-            return np.zeros(len(examples), dtype=np.bool_)
-        codes = self.look_up(_keys(list(map(reduced_example, examples))))
-        found = np.isin(codes, (ALLOWED, IN_TABLE))
-        for place in np.flatnonzero(found).tolist():
-            example = examples[place]
-            found[place] = core_answer(example.rules, example.step).allowed
-        return found
-
     def allowed(self, examples: Sequence[Example]) -> list[bool]:
         """Tell for each of some steps whether it is allowed; ask about unknown ones."""
         answers = dict.fromkeys((example.key for example in examples), True)
@@ -183,48 +164,29 @@ class StepLookup:
         """Give the unknown ones of some steps, each once."""
         distinct = list({example.key: example for example in examples}.values())
         codes = self.look_up(_keys(distinct))
-        waiting = [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
-        return [waiting[place] for place in np.flatnonzero(~self.look_up_reduced(waiting)).tolist()]
+        return [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
 
     @property
-    def _file(self) -> Path | None:
+    def _file(self) -> AnswerFile | None:
         if self.cache is None:
             return None
-        return cache_file(self.cache, self.digest)
+        return AnswerFile(cache_file(self.cache, self.digest), self.digest)
 
     def cached(self) -> KeyTable:
         """Give the answers that are kept."""
         if self.answers is None:
-            self.answers = _load(self._file)
+            self.answers = NO_ANSWERS if self._file is None else self._file.read()
         return self.answers
 
     def remember(self, keys: NDArray[np.uint64], answers: NDArray[np.int8]) -> None:
-        """Add answers to the cache. If two processes do so at once, one loses its answers."""
-        path = self._file
-        base = self.cached() if path is None or not path.exists() else _load(path)
-        all_keys = np.concatenate([base.keys, keys])
+        """Add answers to the cache."""
+        base = self.cached()
         all_answers = np.concatenate([base.edges, answers.astype(np.int64)])
-        self.answers = KeyTable.build(all_keys, all_answers)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            aside = path.with_name(f".{path.name}.{os.getpid()}")
-            with aside.open("wb") as file:
-                np.savez(file, keys=self.answers.keys, answers=self.answers.edges)
-            aside.replace(path)
+        self.answers = KeyTable.build(np.concatenate([base.keys, keys]), all_answers)
+        if self._file is not None:
+            self._file.add(keys, answers)
 
 
 def _keys(examples: Sequence[Example]) -> NDArray[np.uint64]:
     keys = np.array([example.key for example in examples], dtype=np.uint64)
     return keys.reshape(len(examples), 2)
-
-
-def _load(path: Path | None) -> KeyTable:
-    if path is None:
-        return NO_STEPS
-    try:
-        with path.open("rb") as file, np.load(file) as found:
-            return KeyTable.build(found["keys"], found["answers"])
-    except FileNotFoundError:
-        return NO_STEPS
-    except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
-        return NO_STEPS  # A damaged cache is no loss.

@@ -195,7 +195,7 @@ class Counts(Record, frozen=True):
     events: int = 0
     distinct_steps: int = 0
     found_in_table: int = 0
-    """Steps of a state graph or of the known steps that ship with canvass, or reduced to one."""
+    """Steps of a state graph or of the answers that ship with canvass."""
     found_in_cache: int = 0
     asked_of_oracle: int = 0
     seconds: float = 0.0

@@ -23,7 +23,6 @@ from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import settle
-from canvass.conformance.known_steps import shipped_steps
 from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.step_lookup import (
     REFUSED,
@@ -66,6 +65,7 @@ from canvass.corpus.storage import (
     writing,
 )
 from canvass.graph.artifact import open_keys
+from canvass.steps.answers import shipped_answers
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
@@ -246,8 +246,7 @@ class TaskChecker:
             _ask_alone,
             graphs=graphs,
             digest=self.digest,
-            shipped=shipped_steps(self.digest),
-            reduces=True,
+            shipped=shipped_answers(self.digest),
         )
         if self.shared:
             lookup.answers = KeyTable.open(local_folder(self._answers))

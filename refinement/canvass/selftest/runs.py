@@ -36,8 +36,8 @@ from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, Recorded
 from canvass.selftest.kill_matrix import Control, MutantResult
 from canvass.simulation.log_contents import Log
 from canvass.simulation.world import World
+from canvass.steps.core_answer import core_answer
 from canvass.steps.oracle import Answer, ask
-from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run

@@ -2,8 +2,8 @@
 
 `step` is a step and its row of integers. `frames` lists the fields that each action reads and
 writes. `canonical` defines the canonical form in plain Python; `kernel` computes it for columns of
-steps. `reduction` removes the parts that do not decide a step, and asks the Python core; `oracle`
-asks TLC. `distinct` numbers canonical steps and finds their keys in a table.
+steps. `distinct` numbers canonical steps and finds their keys in a table. `answers` keeps TLC's
+answers in files; `oracle` asks TLC. `core_answer` is the Python core's answer, for words.
 
 What flows: events as columns in; canonical steps, their keys and TLC's answers out. The package
 knows `cluster`, `traces` and `tlc`. It must not know a state graph, a run or a verdict.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import lzma
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,10 +17,10 @@ from canvass.conformance.check import (
     check_in_processes,
     make_lookup,
 )
-from canvass.conformance.known_steps import SHIPPED, KnownSteps, KnownStepsError
 from canvass.conformance.screen import Screening
-from canvass.conformance.step_checker import Example, example_of, reduced_example
+from canvass.conformance.step_checker import Example, example_of
 from canvass.conformance.step_lookup import (
+    ALLOWED,
     IN_TABLE,
     RULE_MODULES,
     UNKNOWN,
@@ -35,6 +34,8 @@ from canvass.graph.folders import write_manifest
 from canvass.selftest.runs import record_run
 from canvass.spec.files import module_digest, spec_root
 from canvass.steps import tables as step_tables
+from canvass.steps.answers import shipped_answers
+from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
 from support.core_lookup import core_lookup
@@ -44,10 +45,10 @@ CAPTURED = Path(__file__).parents[2] / "captures" / "steps.msgpack.xz"
 
 
 def test_the_steps_that_ship_are_those_of_this_spec() -> None:
-    table = KnownSteps.read(spec_root() / SHIPPED)
+    table = shipped_answers(spec_digest())
 
-    assert table.digest == spec_digest(), "the spec's rules have changed: make known-steps"
-    assert len(table.keys) > 10_000
+    assert len(table) > 5_000, "the spec's rules have changed: make known-steps"
+    assert set(table.edges.tolist()) == {ALLOWED}
 
 
 def test_answers_of_another_canonical_form_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,21 +90,10 @@ def test_a_graph_of_another_spec_or_form_is_not_looked_in(tmp_path: Path, change
 def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used(
     tmp_path: Path,
 ) -> None:
-    keys = KnownSteps.read(spec_root() / SHIPPED).keys[:100]
+    keys = shipped_answers(spec_digest()).keys[:100]
 
     assert set(make_lookup([], tmp_path).look_up(keys).tolist()) == {IN_TABLE}
     assert set(make_lookup([], tmp_path, keep=False).look_up(keys).tolist()) == {UNKNOWN}
-
-
-def test_equal_tables_are_equal_files(tmp_path: Path) -> None:
-    rng = random.Random(1)
-    keys = [[rng.getrandbits(64), rng.getrandbits(64)] for _ in range(50)]
-    for name in ("one", "other"):
-        rng.shuffle(keys)
-        KnownSteps.of("spec", np.array([*keys, keys[0]], dtype=np.uint64)).write(tmp_path / name)
-
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
-    assert len(KnownSteps.read(tmp_path / "one").keys) == 50
 
 
 def distinct_steps(run: Path) -> list[Example]:
@@ -114,25 +104,25 @@ def distinct_steps(run: Path) -> list[Example]:
     return list(screening.open_steps.values())
 
 
-def test_a_run_is_checked_without_an_oracle_by_the_reduced_forms_of_its_steps(
-    tmp_path: Path,
-) -> None:
+def table_of(steps: Sequence[Example]) -> KeyTable:
+    keys = np.array(sorted(step.key for step in steps), dtype=np.uint64)
+    return KeyTable.build(keys, np.ones(len(keys), dtype=np.int64))
+
+
+def test_a_run_of_known_steps_is_checked_without_an_oracle(tmp_path: Path) -> None:
     run = tmp_path / "run"
     record_run(run, Rules(3), 1, 200, faults=0.05, run_id="run")
     steps = distinct_steps(run)
-    forms = {reduced_example(step).key for step in steps}
-    table = KnownSteps.of("spec", np.array(sorted(forms), dtype=np.uint64)).index()
 
     def fails(_: Rules, steps: Sequence[Step]) -> list[Answer]:
         raise AssertionError(f"asked about {len(steps)} steps")
 
-    found = check_corpus([run], StepLookup(fails, shipped=table, reduces=True))
+    found = check_corpus([run], StepLookup(fails, shipped=table_of(steps)))
 
-    assert len(forms) < len(steps)
     assert found.runs[0].verdict is Verdict.CONFORMS
     assert found.counts.found_in_table == found.counts.distinct_steps == len(steps)
-    with pytest.raises(AssertionError, match="asked about"):
-        check_corpus([run], StepLookup(fails, shipped=table))
+    with pytest.raises(AssertionError, match="asked about 1 steps"):
+        check_corpus([run], StepLookup(fails, shipped=table_of(steps[1:])))
 
 
 def test_several_processes_count_each_distinct_step_once(tmp_path: Path) -> None:
@@ -140,8 +130,8 @@ def test_several_processes_count_each_distinct_step_once(tmp_path: Path) -> None
     for name in ("a", "b"):
         record_run(tmp_path / name, Rules(3), 1, 100, faults=0.05, run_id=name)
     steps = distinct_steps(tmp_path / "a")
-    half = np.array(sorted(step.key for step in steps[::2]), dtype=np.uint64)
-    lookup = dataclasses.replace(core_lookup(), shipped=KnownSteps.of("spec", half).index())
+    half = table_of(steps[::2])
+    lookup = dataclasses.replace(core_lookup(), shipped=half)
     units = [tmp_path / "a", tmp_path / "b"]
 
     first = check_in_processes(units, lookup, 2).counts
@@ -154,18 +144,8 @@ def test_several_processes_count_each_distinct_step_once(tmp_path: Path) -> None
     assert (first.asked_of_oracle, again.asked_of_oracle) == (asked, 0)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x05\x06" + 18 * b"\0", b"no table", None])
-def test_what_is_no_table_is_named(content: bytes | None, tmp_path: Path) -> None:
-    path = tmp_path / "steps.npz"
-    if content is not None:
-        path.write_bytes(content)
-
-    with pytest.raises(KnownStepsError, match=r"steps\.npz: "):
-        KnownSteps.read(path)
-
-
 def test_the_steps_of_captured_clusters_are_among_those_that_ship() -> None:
-    table = KnownSteps.read(spec_root() / SHIPPED).index()
+    table = shipped_answers(spec_digest())
     taken = msgspec.msgpack.decode(
         lzma.decompress(CAPTURED.read_bytes()), type=dict[str, list[Step]]
     )

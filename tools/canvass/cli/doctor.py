@@ -179,13 +179,13 @@ def _spec() -> Prerequisite:
 
 
 def _known_steps() -> Prerequisite:
-    from canvass.conformance.known_steps import SHIPPED, shipped_steps
     from canvass.conformance.step_lookup import spec_digest
     from canvass.spec import SpecError
+    from canvass.steps.answers import SHIPPED, shipped_answers
 
     subject = "known steps"
     try:
-        steps = len(shipped_steps(spec_digest()))
+        steps = len(shipped_answers(spec_digest()))
     except (SpecError, OSError) as error:
         return Prerequisite(subject, Status.PROBLEM, str(error), f"install {DISTRIBUTION} again")
     if not steps:

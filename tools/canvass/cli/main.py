@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -132,6 +133,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # As a path, an empty argument is the current folder: another run could be checked.
         complain("an argument is empty: is a variable of the shell not set?")
         return EXIT_ERROR
+    warnings.showwarning = lambda message, *_: complain(f"warning: {message}")
     for name in ("COLUMNS", "LINES"):
         if not (size := os.environ.get(name, "")).isascii() or len(size) > MAX_SIZE_DIGITS:
             del os.environ[name]

@@ -1,0 +1,183 @@
+"""Files of TLC's answers: the one that ships with canvass, and the user's cache.
+
+A file is a database of SQLite with one table. Each row is a batch of answers: the keys of canonical
+steps, a byte for each (1 allowed, 0 refused), and a digest of both and of the spec. Processes only
+add rows, so none loses what another has added. A batch with a wrong digest makes the file damaged:
+a damaged file has no answers, as a changed answer would change a verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import warnings
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.spec.files import spec_root
+from canvass.steps.distinct import KeyTable
+
+SHIPPED: Final = "known-steps.sqlite"
+"""The file that ships with canvass, in the folder of the spec. ``make known-steps`` makes it."""
+
+NO_ANSWERS: Final = KeyTable.build(np.empty((0, 2), np.uint64), np.empty(0, np.int64))
+
+_TABLE: Final = (
+    "CREATE TABLE IF NOT EXISTS answers (keys BLOB NOT NULL, codes BLOB NOT NULL, digest BLOB"
+    " NOT NULL)"
+)
+_KEY_BYTES: Final = 16
+_WAIT_S: Final = 30.0
+"""How long a process waits while another one writes."""
+_ELSEWHERE: Final = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_NOMEM,
+    }
+)
+"""Errors of SQLite that are no fault of the file's content."""
+
+
+class AnswersWarning(UserWarning):
+    """A file of answers is not used or not written; the message is one line."""
+
+
+class DamagedAnswers(Exception):
+    """A file is no file of answers to this spec; the message is the reason."""
+
+
+class AnswerFile:
+    """A file of answers that rest on one spec.
+
+    Parameters
+    ----------
+    path
+        The file; it need not exist.
+    spec
+        The digest of the spec, as `canvass.conformance.step_lookup.spec_digest` gives it.
+    """
+
+    def __init__(self, path: Path, spec: str) -> None:
+        self.path = path
+        self.spec = spec
+
+    def read(self) -> KeyTable:
+        """Give all answers; none, with an `AnswersWarning`, if the file cannot be used.
+
+        A damaged file is removed, so that the next `add` begins a new one.
+        """
+        try:
+            return self.checked()
+        except DamagedAnswers as error:
+            self._warn(f"the answers in it are not used, as {error}")
+            self._remove()
+        except (OSError, sqlite3.Error) as error:
+            self._warn(f"the answers in it are not used: {_reason(error)}")
+        return NO_ANSWERS
+
+    def add(self, keys: NDArray[np.uint64], codes: NDArray[np.int8]) -> None:
+        """Add answers; if that is impossible there is an `AnswersWarning`, and nothing is added.
+
+        Parameters
+        ----------
+        keys : (n, 2) array
+            The keys of the steps.
+        codes : (n,) array
+            1 for an allowed step, 0 for a refused one.
+        """
+        batch = np.ascontiguousarray(keys, "<u8").tobytes(), codes.astype(np.uint8).tobytes()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._exists()
+            with closing(self._open("rwc")) as file, file:
+                file.execute(_TABLE)
+                file.execute("INSERT INTO answers VALUES (?, ?, ?)", (*batch, self._digest(*batch)))
+        except (OSError, sqlite3.Error, DamagedAnswers) as error:
+            self._warn(f"TLC's answers are not kept: {_reason(error)}; --no-cache needs no file")
+
+    def checked(self) -> KeyTable:
+        """Give all answers.
+
+        Raises
+        ------
+        DamagedAnswers
+            If the file has something else, or answers that rest on another spec.
+        OSError, sqlite3.Error
+            If the file cannot be read.
+        """
+        if not self._exists():
+            return NO_ANSWERS
+        try:
+            with closing(self._open("rw")) as file:
+                rows = list(file.execute("SELECT keys, codes, digest FROM answers"))
+        except Exception as error:  # A damaged file fails in any way, even in decoding a message.
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+            if code in _ELSEWHERE:
+                raise
+            if self.path.stat().st_size == 0:  # Another process is about to make the table.
+                return NO_ANSWERS
+            raise DamagedAnswers(f"the file is damaged: {error}") from None
+        for keys, codes, digest in rows:
+            if not all(isinstance(part, bytes) for part in (keys, codes, digest)):
+                raise DamagedAnswers("the file is damaged: a batch has another type")
+            if digest != self._digest(keys, codes) or len(keys) != _KEY_BYTES * len(codes):
+                raise DamagedAnswers("the file is damaged: a batch has another digest")
+        keys = np.frombuffer(b"".join(row[0] for row in rows), "<u8").reshape(-1, 2)
+        codes = np.frombuffer(b"".join(row[1] for row in rows), np.uint8)
+        return KeyTable.build(keys.astype(np.uint64), codes.astype(np.int64))
+
+    def _exists(self) -> bool:
+        if self.path.is_file():
+            return True
+        if self.path.exists():  # To open a FIFO would never end.
+            raise OSError("it is no regular file")
+        return False
+
+    def _open(self, mode: str) -> sqlite3.Connection:
+        """Open the file; mode ``rw`` reads it, too, if it cannot be written."""
+        address = f"{self.path.absolute().as_uri()}?mode={mode}"
+        file = sqlite3.connect(address, uri=True, timeout=_WAIT_S)
+        file.execute("PRAGMA trusted_schema = OFF")
+        file.execute("PRAGMA cell_size_check = ON")
+        return file
+
+    def _digest(self, keys: bytes, codes: bytes) -> bytes:
+        found = hashlib.sha256(self.spec.encode())
+        found.update(len(keys).to_bytes(8, "big"))
+        found.update(keys)
+        found.update(codes)
+        return found.digest()
+
+    def _remove(self) -> None:
+        for path in (self.path, self.path.with_name(f"{self.path.name}-journal")):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                self._warn(f"it cannot be removed: {_reason(error)}")
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(f"{self.path}: {text}", AnswersWarning, stacklevel=3)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+@cache
+def shipped_answers(spec: str) -> KeyTable:
+    """Give the answers that ship with canvass; none if they rest on another spec."""
+    try:
+        return AnswerFile(spec_root() / SHIPPED, spec).checked()
+    except (DamagedAnswers, OSError, sqlite3.Error):
+        return NO_ANSWERS
