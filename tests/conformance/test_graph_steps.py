@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from canvass.cluster.member import Member
 from canvass.graph.artifact import Graph
 from canvass.graph.edge_keys import edge_keys
-from canvass.steps.canonical import canonical
+from canvass.steps.form import Form, form_of
 from canvass.steps.oracle import ask, rules_digest
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
@@ -71,14 +71,20 @@ def test_oracle_enables_the_inputs_that_the_graph_enables(graph: Graph) -> None:
     assert not any(answer.enabled for answer in answers)
 
 
+def form(graph: Graph, step: Step) -> Form:
+    found = form_of(step, graph.rules)
+    assert isinstance(found, Form)
+    return found
+
+
 def test_steps_of_one_canonical_question_have_one_canonical_answer(graph: Graph) -> None:
     """The fields that the canonical form erases do not affect the outcome of a step."""
     answers: dict[tuple[object, ...], object] = {}
     shared = 0
     for step in sample(graph, 6000):
-        form = canonical(step, graph.rules)
-        asked = form.step
-        question = (form.regime, asked.action, asked.barred, asked.input, asked.before)
+        found = form(graph, step)
+        asked = found.step
+        question = (found.regime, asked.action, asked.barred, asked.input, asked.before)
         answer = (asked.after, asked.sends)
         if question in answers and step.action is not Action.RESTART:
             shared += 1
@@ -89,16 +95,13 @@ def test_steps_of_one_canonical_question_have_one_canonical_answer(graph: Graph)
 
 
 def test_key_of_a_step_leads_to_an_edge_with_the_same_canonical_form(graph: Graph) -> None:
-    """The kernel that writes the table agrees with the plain definition of the canonical form."""
     steps = sample(graph, 1000)
-    forms = [canonical(step, graph.rules) for step in steps]
-    keys = np.array([form.key for form in forms], dtype=np.uint64)
+    forms = [form(graph, step) for step in steps]
+    keys = np.array([each.key for each in forms], dtype=np.uint64)
     keys[:, 1] ^= np.uint64(rules_digest(graph.rules))
     table = edge_keys({name: getattr(graph, name) for name in ARRAYS}, graph.rules)
 
     edges = table.lookup(keys).tolist()
 
     assert len(table) == graph.manifest.counts.canonical < graph.manifest.counts.edges / 2
-    assert [canonical(graph.step(edge), graph.rules).step for edge in edges] == [
-        form.step for form in forms
-    ]
+    assert [form(graph, graph.step(edge)) for edge in edges] == forms

@@ -27,7 +27,7 @@ from canvass.aeron_driver.driving import (
     joined,
 )
 from canvass.graph.artifact import Graph
-from canvass.steps.kernel import Status, canonical_keys, flavour
+from canvass.steps.kernel import Status, StepColumns, canonical_keys, flavour
 from canvass.steps.step import hash_cells
 from canvass.traces.layout import LOG_COLUMNS, MEMBER_COLUMNS, MESSAGE_COLUMNS, NONE, STATE_COLUMNS
 
@@ -118,16 +118,18 @@ def _keys(
     sends: Any,
 ) -> tuple[Any, NDArray[np.bool_]]:
     keys, status = canonical_keys(
-        flavours=np.full(len(given), flavour(graph.rules), dtype=np.int64),
-        member=np.zeros(len(given), dtype=np.int64),
-        action=graph.input_action[given],
-        before=before,
-        after=after,
-        inputs=graph.inputs[given],
-        message=graph.message[given],
-        send_offsets=np.asarray(send_offsets, dtype=np.int64),
-        sends=graph.sends[:0] if sends is None else sends,
-        **states,
+        StepColumns(
+            flavours=np.full(len(given), flavour(graph.rules), dtype=np.int64),
+            member=np.zeros(len(given), dtype=np.int64),
+            action=graph.input_action[given],
+            before=before,
+            after=after,
+            inputs=graph.inputs[given],
+            message=graph.message[given],
+            send_offsets=np.asarray(send_offsets, dtype=np.int64),
+            sends=graph.sends[:0] if sends is None else sends,
+            **states,
+        )
     )
     # The same cells may be a step of clusters of two sizes.
     keys ^= np.uint64(hash_cells([graph.rules.member_count])[0])

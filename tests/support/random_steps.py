@@ -21,8 +21,10 @@ from canvass.cluster.member import (
 )
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.steps.canonical import map_step
 from canvass.steps.core_answer import core_answer
+from canvass.steps.form import Form, form_of
+from canvass.steps.kernel import Status
+from canvass.steps.renaming import map_step
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import NumberKind, kind
@@ -181,6 +183,12 @@ def corrupted(numbers: Numbers, step: Step) -> Step:
 def allowed(rules: Rules, step: Step) -> bool:
     """Whether the core allows the step."""
     return core_answer(rules, step).allowed
+
+
+def sound_form(step: Step, rules: Rules) -> Form | None:
+    """The canonical form of a step; None for a step that is wrong in itself."""
+    form = form_of(step, rules)
+    return None if isinstance(form, Status) else form
 
 
 def random_rules(

@@ -29,8 +29,8 @@ from canvass.conformance.batch import join
 from canvass.conformance.screen import Unit
 from canvass.conformance.step_checker import StepChecker, StepResults, step_at
 from canvass.graph.artifact import StepArrays
-from canvass.steps.canonical import map_step, renumbered
 from canvass.steps.kernel import Status
+from canvass.steps.renaming import map_step, renumbered
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS
 from canvass.traces.columns import EventColumns, from_events

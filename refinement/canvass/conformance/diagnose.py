@@ -38,14 +38,16 @@ from canvass.conformance.verdict import (
     Divergence,
     DivergenceClass,
 )
-from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical, regime_of
 from canvass.steps.core_answer import core_answer
-from canvass.steps.frames import frame_of
+from canvass.steps.form import form_of, regime
+from canvass.steps.frames import Frame, frame_of
 from canvass.steps.kernel import Status
+from canvass.steps.renaming import impossible_field
 from canvass.steps.step import Step
+from canvass.traces.actions import ACTION_INPUTS
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.layout import ACTION_NAMES, message_id_text
+from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, message_id_text
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Fact, Run
@@ -254,7 +256,7 @@ def known_codes(checker: StepChecker, results: StepResults, lookup: StepLookup) 
     codes = lookup.look_up(checker.distinct.keys)
     waiting = np.flatnonzero(codes == UNKNOWN)
     if len(waiting):
-        codes[waiting] = lookup.allowed([results.example(place) for place in waiting.tolist()])
+        codes[waiting] = lookup.allowed(results.examples(waiting.tolist()))
     return codes
 
 
@@ -294,21 +296,39 @@ def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
 def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[DivergenceClass, str]:
     """Give the class of a wrong step, and a text that says what is wrong."""
     rules = run.rules
-    try:
-        canonical(step, rules)
-    except OutOfDomain as error:
-        text = f"{wire_name(error.field)} holds what no member of this cluster can have there"
+    frame, form = frame_of(step.action, regime(step)), form_of(step, rules)
+    if form is Status.OUT_OF_DOMAIN:
+        name = impossible_field(step, frame.after | ACTION_INPUTS[step.action].fields)
+        text = f"{wire_name(name)} holds what no member of this cluster can have there"
         return DivergenceClass.IMPLEMENTATION_STEP, text
-    except FrameBroken as error:
-        fields = ", ".join(map(wire_name, error.fields))
+    if form is Status.FRAME_BROKEN:
+        fields = ", ".join(map(wire_name, changed_fields(step, frame)))
         text = f"this step cannot change {fields}; the trace reports a change"
-        patched = _as_if_changed_before(step)
-        example = example_of(patched, rules)
+        example = example_of(_as_if_changed_before(step, frame), rules)
         if example is not None and lookup.allowed([example])[0]:
             text += "; the rest of the step is allowed, so that a step before it is not recorded"
             return DivergenceClass.INSTRUMENTATION_GAP, text
         return DivergenceClass.IMPLEMENTATION_STEP, text
     return DivergenceClass.IMPLEMENTATION_STEP, _what_was_reported(step, rules)
+
+
+def changed_fields(step: Step, frame: Frame) -> list[str]:
+    """Name the fields that a step changed although its action does not touch them."""
+    records = list(zip(step.before.members, step.after.members, strict=True))
+    touched = getattr(step.input.message, frame.record_of) if frame.record_of else None
+
+    def is_changed(field: str) -> bool:
+        name = field.removeprefix("members.")
+        if name == field:
+            return bool(getattr(step.before, name) != getattr(step.after, name))
+        return any(
+            getattr(before, name) != getattr(after, name)
+            for j, (before, after) in enumerate(records)
+            if field in frame.untouched or touched not in (None, j)
+        )
+
+    others = {f"members.{name}" for name in MEMBER_COLUMNS} if frame.record_of else set()
+    return sorted(field for field in frame.untouched | others if is_changed(field))
 
 
 def _what_was_reported(step: Step, rules: Rules) -> str:
@@ -324,9 +344,8 @@ def _what_was_reported(step: Step, rules: Rules) -> str:
     return "by the spec this step leads to another state"
 
 
-def _as_if_changed_before(step: Step) -> Step:
+def _as_if_changed_before(step: Step, frame: Frame) -> Step:
     """Give the step with the untouched fields of the state before replaced by those after it."""
-    frame = frame_of(step.action, regime_of(step))
     single: dict[str, Any] = {
         name: getattr(step.after, name)
         for name in frame.untouched

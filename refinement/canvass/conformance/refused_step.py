@@ -19,13 +19,7 @@ from canvass.conformance.differences import Difference, differences
 from canvass.conformance.operators import Operator, find_operator
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, DivergenceClass
-from canvass.steps.canonical import (
-    OutOfDomain,
-    check_domain,
-    map_message,
-    map_state,
-    renumbered,
-)
+from canvass.steps.renaming import impossible_field, map_message, map_state, renumbered
 from canvass.steps.step import Step
 from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
@@ -90,10 +84,8 @@ def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLook
 
 
 def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any]:
-    try:
-        check_domain(step)
-    except OutOfDomain as error:
-        return {"note": f"{error.field} is out of range, so that the spec has nothing to say"}
+    if wrong := impossible_field(step):
+        return {"note": f"{wrong} is out of range, so that the spec has nothing to say"}
     small, given = renumbered(step)
     tables = {
         kind: {rank: number for number, rank in table.items()} for kind, table in given.items()

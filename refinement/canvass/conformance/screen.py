@@ -268,8 +268,8 @@ class Screening:
             waiting = np.flatnonzero(codes == UNKNOWN)
             self._codes = np.concatenate([self._codes, codes])
             self._seen = np.concatenate([self._seen, np.zeros(len(fresh), dtype=np.bool_)])
-            for place in waiting.tolist():
-                self._open[known + place] = results.example(known + place)
+            numbers = (known + waiting).tolist()
+            self._open.update(zip(numbers, results.examples(numbers), strict=True))
 
     def _finish(self, state: RunState) -> None:
         """Make the checks of the whole run."""

@@ -7,18 +7,19 @@ graph or oracle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import Batch, States, states_before
-from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.steps.distinct import DistinctKeys
-from canvass.steps.kernel import Status, canonical_keys, flavour
+from canvass.steps.form import Form, form_of, forms_of
+from canvass.steps.kernel import Status, StepColumns, canonical_keys, flavour
 from canvass.steps.oracle import rules_digest
 from canvass.steps.step import Step, input_of
 from canvass.traces.actions import ACTIONS
@@ -45,10 +46,11 @@ class Example:
 
 def example_of(step: Step, rules: Rules) -> Example | None:
     """Give the canonical form of a step as an example; None if the step is wrong in itself."""
-    try:
-        form = canonical(step, rules)
-    except (FrameBroken, OutOfDomain):
-        return None
+    form = form_of(step, rules)
+    return None if isinstance(form, Status) else _example(form, rules)
+
+
+def _example(form: Form, rules: Rules) -> Example:
     first, second = form.key
     key = (first, second ^ rules_digest(rules))
     return Example(rules_of_form(rules, barred=form.step.barred), form.step, key)
@@ -67,17 +69,19 @@ class StepResults:
     fresh: dict[int, int]
     """The new numbers, each with a row that has the step."""
 
-    def example(self, number: int) -> Example:
-        """Give the example of a new number."""
-        row = self.fresh[number]
-        run = self.batch.runs[int(self.batch.columns.run[row])]
-        example = example_of(step_at(self.batch.columns, self.states, row), run.rules)
-        assert example is not None
-        return example
+    def examples(self, numbers: Sequence[int]) -> list[Example]:
+        """Give the examples of new numbers."""
+        rows = np.array([self.fresh[number] for number in numbers], dtype=np.int64)
+        forms = forms_of(steps_of(self.batch, self.states).take(rows))
+        runs = self.batch.columns.run[rows].tolist()
+        return [
+            _example(cast(Form, form), self.batch.runs[run].rules)
+            for form, run in zip(forms, runs, strict=True)
+        ]
 
 
-def keys_of(batch: Batch, states: States) -> tuple[NDArray[np.uint64], Ints]:
-    """Give for each event the key of its canonical step, without its rules, and its `Status`.
+def steps_of(batch: Batch, states: States) -> StepColumns:
+    """Give the steps that the events of a batch record, without copying them.
 
     Parameters
     ----------
@@ -88,7 +92,7 @@ def keys_of(batch: Batch, states: States) -> tuple[NDArray[np.uint64], Ints]:
     """
     columns = batch.columns
     flavours = np.array([flavour(run.rules) for run in batch.runs], dtype=np.int64)
-    return canonical_keys(
+    return StepColumns(
         flavours=flavours[columns.run],
         member=columns.member,
         action=columns.action,
@@ -115,37 +119,16 @@ class StepChecker:
         """Check the events of a batch."""
         columns = batch.columns
         states = states_before(batch)
-        rules = [run.rules for run in batch.runs]
-        keys, status = keys_of(batch, states)
+        keys, status = canonical_keys(steps_of(batch, states))
         status[: columns.context] = Status.UNKNOWN_BEFORE
-        digests = np.array([rules_digest(each) for each in rules], dtype=np.uint64)[columns.run]
-        keys[:, 1] ^= digests
-        self._add_long(batch, states, rules, keys, status)
+        digests = np.array([rules_digest(run.rules) for run in batch.runs], dtype=np.uint64)
+        keys[:, 1] ^= digests[columns.run]
         known = len(self.distinct)
         numbers = self.distinct.number(keys, status == Status.KEYED)
         rows = np.flatnonzero(numbers >= known)
         fresh, places = np.unique(numbers[rows], return_index=True)
         first = dict(zip(fresh.tolist(), rows[places].tolist(), strict=True))
         return StepResults(batch, states, status, numbers, first)
-
-    def _add_long(
-        self,
-        batch: Batch,
-        states: States,
-        rules: list[Rules],
-        keys: NDArray[np.uint64],
-        status: Ints,
-    ) -> None:
-        """Give the steps that are too long for the kernel the keys of the plain definition."""
-        for row in np.flatnonzero(status == Status.LONG).tolist():
-            own = rules[int(batch.columns.run[row])]
-            try:
-                first, second = canonical(step_at(batch.columns, states, row), own).key
-            except OutOfDomain:
-                status[row] = Status.OUT_OF_DOMAIN
-                continue
-            keys[row] = (first, second ^ rules_digest(own))
-            status[row] = Status.KEYED
 
 
 def step_at(columns: EventColumns, states: States, row: int) -> Step:

@@ -25,7 +25,7 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.rules import Rules
 from canvass.simulation.log_contents import Log, length
-from canvass.steps.canonical import map_message, map_state, ranks
+from canvass.steps.renaming import map_message, map_state, ranks
 from canvass.tlc import CheckResult, Outcome, TlcOptions, Violation, check
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.traces.layout import NumberKind, kind

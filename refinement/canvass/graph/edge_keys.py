@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from canvass.cluster.rules import Rules
 from canvass.graph import GraphError
 from canvass.steps.distinct import KeyTable, offsets_of, places_of
-from canvass.steps.kernel import Status, canonical_keys, flavour
+from canvass.steps.kernel import Status, StepColumns, canonical_keys, flavour
 from canvass.steps.oracle import rules_digest
 from canvass.traces.layout import ACTION_NAMES, NONE
 
@@ -54,19 +54,21 @@ def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rul
     given = arrays["input"][rows]
     sent = arrays["sent"][rows]
     keys, status = canonical_keys(
-        flavours=np.full(len(rows), flavour(rules), dtype=np.int64),
-        member=np.zeros(len(rows), dtype=np.int64),
-        action=arrays["input_action"][given],
-        before=arrays["source"][rows],
-        after=arrays["target"][rows],
-        inputs=arrays["inputs"][given],
-        message=arrays["message"][given],
-        state=arrays["state"],
-        members=arrays["members"],
-        log_offsets=arrays["log_offsets"],
-        log=arrays["log"],
-        send_offsets=offsets_of(np.diff(arrays["send_offsets"])[sent]),
-        sends=arrays["sends"][places_of(arrays["send_offsets"], sent)],
+        StepColumns(
+            flavours=np.full(len(rows), flavour(rules), dtype=np.int64),
+            member=np.zeros(len(rows), dtype=np.int64),
+            action=arrays["input_action"][given],
+            before=arrays["source"][rows],
+            after=arrays["target"][rows],
+            inputs=arrays["inputs"][given],
+            message=arrays["message"][given],
+            state=arrays["state"],
+            members=arrays["members"],
+            log_offsets=arrays["log_offsets"],
+            log=arrays["log"],
+            send_offsets=offsets_of(np.diff(arrays["send_offsets"])[sent]),
+            sends=arrays["sends"][places_of(arrays["send_offsets"], sent)],
+        )
     )
     wrong = np.flatnonzero(status != Status.KEYED)
     if len(wrong):

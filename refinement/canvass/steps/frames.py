@@ -17,6 +17,7 @@ from enum import IntEnum
 from functools import cache
 from typing import Final
 
+from canvass.cluster.member import ElectionState
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
 
@@ -24,6 +25,16 @@ LOG: Final = "recording_log"
 """The one field of a state that is a list of entries."""
 OPTIONAL_INPUT: Final = "entry_position"
 """An input that few steps have. It is part of a step's key only if it is given."""
+
+
+LEADER_STATES: Final = frozenset(
+    {
+        ElectionState.LEADER_LOG_REPLICATION,
+        ElectionState.LEADER_REPLAY,
+        ElectionState.LEADER_INIT,
+        ElectionState.LEADER_READY,
+    }
+)
 
 
 class Regime(IntEnum):

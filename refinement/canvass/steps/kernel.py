@@ -1,25 +1,40 @@
-"""Compiled: the keys of canonical steps for columns, as `canvass.steps.canonical` defines them.
+"""The canonical form of steps, and its key: one text, run as plain Python or as machine code.
 
-One call takes any number of steps. It gives for each step a status and the 128-bit content key of
-its canonical form. The form itself is needed for distinct steps only, and comes from the plain
-definition.
+The operators of the spec use terms and positions by comparison, min, max, "+1" on terms and the
+constants -1 and 0, and members by looking them up and counting them. So a step is allowed if and
+only if its canonical form is: the image under
+
+1. the *frame*: fields that the action does not touch are equal before and after, and are erased
+   (`canvass.steps.frames`);
+2. the *window*: of the recording log only the entries that the step may look up are kept; all, if
+   the logs differ in other entries;
+3. the *renaming* of positions (0 and -1 fixed) and of terms (-1 fixed, a gap of one stays one, a
+   larger one becomes two) to the smallest numbers in the same order;
+4. the *permutation* that makes the member 0, and orders its peers by the fields of the step that
+   are about each. Sends are in the order of their receivers.
+
+A form is a list of cells: the frame, whether another member is the appointed leader and the action
+asks for that, the cells of input and message, of the states before and after, and of the sends. Its
+hash of 128 bits is the key. `canvass.steps.form` makes a `Step` of it.
 
 `canonicalise` is one long function: in machine code, functions that pass many arrays to each other
-are much slower.
+are much slower. Nothing here decides whether a step is allowed.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
+from canvass.steps.distinct import offsets_of, places_of
 from canvass.steps.frames import OPTIONAL_INPUT, Regime
 from canvass.steps.jit import compiled, kernel
 from canvass.steps.kernel_parts import (
+    extend,
     frame_holds,
     gather,
     hashed,
@@ -27,8 +42,8 @@ from canvass.steps.kernel_parts import (
     mention,
     messages_to_others,
     moved_mask,
+    place_in,
     rank,
-    renamed,
     same_log,
     scratch,
     seeds,
@@ -40,6 +55,7 @@ from canvass.traces.actions import Action
 from canvass.traces.columns import Ints
 from canvass.traces.layout import (
     ACTION_NAMES,
+    INPUT_COLUMNS,
     INPUT_INDEX,
     MEMBER_COLUMNS,
     MEMBER_INDEX,
@@ -56,7 +72,8 @@ KEYED: Final = 0
 UNKNOWN_BEFORE: Final = 1
 FRAME_BROKEN: Final = 2
 OUT_OF_DOMAIN: Final = 3
-LONG: Final = 4
+_LONG: Final = 4
+"""More entries or sends than there is room for; with more room the step gets another status."""
 
 _MORE_ENTRIES: Final = 5
 """A canonical step keeps at most this many entries of a recording log, and one for each member."""
@@ -73,6 +90,7 @@ _CODE: Final = int(NumberKind.CODE)
 _STATES: Final = len(STATE_COLUMNS)
 _RECORDS: Final = len(MEMBER_COLUMNS)
 _MESSAGE: Final = len(MESSAGE_COLUMNS)
+_INPUTS: Final = len(INPUT_COLUMNS)
 _MODULE_STATE: Final = STATE_INDEX["module_state"]
 _ROLE: Final = STATE_INDEX["role"]
 _ELECTION_STATE: Final = STATE_INDEX["election_state"]
@@ -101,7 +119,8 @@ _ELECTION_OTHER: Final = int(Regime.ELECTION_OTHER)
 
 
 @compiled
-def _regime(newer_of: Any, leader_states: Any, action: int, before: Any, message: Any) -> int:
+def regime_of(newer_of: Any, leader_states: Any, action: int, before: Any, message: Any) -> int:
+    """Give the `Regime` of a step: the case of the operators that it falls into."""
     if action == _RESTART or before[_MODULE_STATE] != 0:
         return _INACTIVE
     if before[_ELECTION_STATE] == _CLOSED:
@@ -112,6 +131,13 @@ def _regime(newer_of: Any, leader_states: Any, action: int, before: Any, message
     if before[_ROLE] == _LEADER or leader_states[before[_ELECTION_STATE]]:
         return _ELECTION_LEADER
     return _ELECTION_OTHER
+
+
+@compiled
+def capacity_of(members: int, log_capacity: int, send_capacity: int) -> int:
+    """Give the room for the cells of a form."""
+    cells = _STATES + _RECORDS * members + 1 + 3 * log_capacity
+    return _INPUTS + _MESSAGE + 2 * cells + _MESSAGE * send_capacity
 
 
 @kernel(
@@ -141,10 +167,10 @@ def canonicalise(  # noqa: C901  (see the module)
     send_capacity: int,
     keys: Any,
     status: Any,
+    forms: Any,
 ) -> None:
-    """Key each step; see `canvass.steps.kernel.canonical_keys`."""
-    cells = _STATES + _RECORDS * members + 1 + 3 * log_capacity
-    capacity = 2 * _MESSAGE + 2 * cells + _MESSAGE * send_capacity
+    """Key each step, and write its form if ``forms`` has rows; see `canonical_forms`."""
+    capacity = capacity_of(members, log_capacity, send_capacity)
     values = scratch(capacity)
     kinds = scratch(capacity)
     terms = scratch(capacity)
@@ -183,7 +209,7 @@ def canonicalise(  # noqa: C901  (see the module)
         message = messages[row]
         rules = flavours[row]
         before = states[before_row]
-        regime = _regime(newer_of, leader_states, action, before, message)
+        regime = regime_of(newer_of, leader_states, action, before, message)
         frame = action * REGIMES + regime
         touched = -1
         if t.record_of[frame] >= 0:
@@ -209,11 +235,12 @@ def canonicalise(  # noqa: C901  (see the module)
         send_count = send_offsets[row + 1] - first_send
         long = max(a_end - a, b_end - b) > MAX_RECORDING_LOG or send_count > send_capacity
         if long:
-            status[row] = LONG
+            status[row] = _LONG
             continue
 
         # The cells that are kept: input and message, state before, state after, sends.
         bad = False
+        has_optional = 0
         n = 0
         active, accepted, graceful = 0, 0, -1
         columns, facts = t.inputs[action], inputs[row]
@@ -237,8 +264,10 @@ def canonicalise(  # noqa: C901  (see the module)
                 accepted = value
             elif column == _GRACEFUL_INPUT:
                 graceful = value
-            elif column == _OPTIONAL_INPUT and value < 0:
-                continue
+            elif column == _OPTIONAL_INPUT:
+                if value < 0:
+                    continue
+                has_optional = 1
             values[n] = value
             kinds[n] = input_kinds[column]
             bad |= impossible(kinds[n], value, -1, members)
@@ -357,7 +386,7 @@ def canonicalise(  # noqa: C901  (see the module)
                 n += 1
         send_start[send_count] = n
         if bad or long:
-            status[row] = OUT_OF_DOMAIN if bad else LONG
+            status[row] = OUT_OF_DOMAIN if bad else _LONG
             continue
 
         # Terms and positions become their ranks.
@@ -379,9 +408,9 @@ def canonicalise(  # noqa: C901  (see the module)
             value = values[k]
             if kinds[k] == _TERM:
                 if value != -1:
-                    values[k] = renamed(terms, term_ranks, value)
+                    values[k] = term_ranks[place_in(terms, value, 0, term_count)]
             elif kinds[k] == _POSITION and value != -1 and value != 0:
-                values[k] = renamed(positions, position_ranks, value)
+                values[k] = position_ranks[place_in(positions, value, 0, position_count)]
 
         # Peers are ordered by what the step says of each.
         for peer in range(members):
@@ -421,33 +450,37 @@ def canonicalise(  # noqa: C901  (see the module)
             hashes[peer] = hashed(seeds(), hash_input, 0, size)[0]
         sort_peers(member, members, hashes, order, place)
 
-        # The key.
-        hash_input[0] = frame
-        appointed = (rules >> FLAVOUR_APPOINTED_SHIFT) - 1
-        hash_input[1] = int(action == _CANVASS and appointed != -1 and appointed != member)
         for k in range(n):
             if kinds[k] == _MEMBER and values[k] >= 0:
                 values[k] = place[values[k]]
             elif kinds[k] == _MASK:
                 values[k] = moved_mask(values[k], place, members)
-        key = hashed(seeds(), hash_input, 0, 2)
-        key = hashed(key, values, 0, single_start[0])
+
+        # The form and its key.
+        form = hash_input
+        appointed = (rules >> FLAVOUR_APPOINTED_SHIFT) - 1
+        form[0] = frame
+        form[1] = int(action == _CANVASS and appointed != -1 and appointed != member)
+        size = extend(form, 2, values, 0, single_start[0])
         for side in range(2):
-            key = hashed(key, values, single_start[side], record_start[side])
+            size = extend(form, size, values, single_start[side], record_start[side])
             width = record_width[side]
             if width:
                 for j in range(members):
                     start = record_start[side] + width * order[j]
-                    key = hashed(key, values, start, start + width)
-            key = hashed(key, values, log_start[side], single_start[side + 1])
+                    size = extend(form, size, values, start, start + width)
+            size = extend(form, size, values, log_start[side], single_start[side + 1])
         for receiver in range(members):
             for k in range(send_count):
                 if place[receivers[k]] == receiver:
-                    hash_input[0] = receiver
-                    key = hashed(key, hash_input, 0, 1)
-                    key = hashed(key, values, send_start[k], send_start[k + 1])
-        keys[row, 0], keys[row, 1] = key
+                    form[size] = receiver
+                    size = extend(form, size + 1, values, send_start[k], send_start[k + 1])
+        keys[row, 0], keys[row, 1] = hashed(seeds(), form, 0, size)
         status[row] = KEYED
+        if len(forms):
+            forms[row, 0] = has_optional
+            for k in range(size):
+                forms[row, 1 + k] = form[k]
 
 
 class Status(IntEnum):
@@ -460,8 +493,6 @@ class Status(IntEnum):
     """A field that the action does not touch was changed."""
     OUT_OF_DOMAIN = OUT_OF_DOMAIN
     """A field holds an impossible value."""
-    LONG = LONG
-    """More entries or sends than the kernel has room for: the plain definition keys the step."""
 
 
 def flavour(rules: Rules) -> int:
@@ -473,35 +504,50 @@ def flavour(rules: Rules) -> int:
     )
 
 
-def canonical_keys(
-    *,
-    flavours: Ints,
-    member: Ints,
-    action: Ints,
-    before: Ints,
-    after: Ints,
-    inputs: Ints,
-    message: Ints,
-    state: Ints,
-    members: Ints,
-    log_offsets: Ints,
-    log: Ints,
-    send_offsets: Ints,
-    sends: Ints,
-) -> tuple[NDArray[np.uint64], Ints]:
-    """Give the content key and the status of each step.
+class StepColumns(NamedTuple):
+    """Steps in columns, laid out as in `canvass.traces.columns.EventColumns`."""
 
-    Parameters
-    ----------
-    flavours
-        What `flavour` gives for the rules of each step.
-    member, action, inputs, message, send_offsets, sends
-        One row for each step, laid out as in `canvass.traces.columns.EventColumns`.
-    before, after
-        Rows of ``state``, ``members`` and ``log_offsets``: the states before and after each step;
-        ``before`` is -1 where it is not known.
-    state, members, log_offsets, log
-        The states.
+    flavours: Ints
+    """What `flavour` gives for the rules of each step."""
+    member: Ints
+    action: Ints
+    before: Ints
+    """The row of the state before each step; -1 where it is not known."""
+    after: Ints
+    inputs: Ints
+    message: Ints
+    state: Ints
+    members: Ints
+    log_offsets: Ints
+    log: Ints
+    send_offsets: Ints
+    sends: Ints
+
+    def take(self, rows: Ints) -> StepColumns:
+        """Give some steps; states that no step names are left out."""
+        count = len(rows)
+        before = self.before[rows]
+        states = np.concatenate([np.maximum(before, 0), self.after[rows]])
+        own = np.arange(count, dtype=np.int64)
+        return StepColumns(
+            flavours=self.flavours[rows],
+            member=self.member[rows],
+            action=self.action[rows],
+            before=np.where(before < 0, before, own),
+            after=own + count,
+            inputs=self.inputs[rows],
+            message=self.message[rows],
+            state=self.state[states],
+            members=self.members[states],
+            log_offsets=offsets_of(np.diff(self.log_offsets)[states]),
+            log=self.log[places_of(self.log_offsets, states)],
+            send_offsets=offsets_of(np.diff(self.send_offsets)[rows]),
+            sends=self.sends[places_of(self.send_offsets, rows)],
+        )
+
+
+def canonical_keys(steps: StepColumns) -> tuple[NDArray[np.uint64], Ints]:
+    """Give the content key and the status of each step.
 
     Returns
     -------
@@ -509,29 +555,36 @@ def canonical_keys(
         Valid where the status is `Status.KEYED`.
     status : array of `Status`
     """
-    count = len(action)
-    member_count = members.shape[1]
+    member_count = steps.members.shape[1]
+    keys, status, _ = _canonicalise(steps, member_count + _MORE_ENTRIES, 2 * member_count)
+    long = np.flatnonzero(status == _LONG)
+    if len(long):
+        keys[long], status[long], _ = canonical_forms(steps.take(long))
+    return keys, status
+
+
+def canonical_forms(steps: StepColumns) -> tuple[NDArray[np.uint64], Ints, Ints]:
+    """Give the same and the form of each step.
+
+    Returns
+    -------
+    keys, status
+        As `canonical_keys` gives them.
+    forms : array
+        A row for each step: 1 if the step has the optional input, then the cells of the form.
+    """
+    most_entries = int(np.diff(steps.log_offsets).max(initial=0))
+    most_sends = int(np.diff(steps.send_offsets).max(initial=0))
+    return _canonicalise(steps, most_entries, most_sends, write=True)
+
+
+def _canonicalise(
+    steps: StepColumns, log_capacity: int, send_capacity: int, *, write: bool = False
+) -> tuple[NDArray[np.uint64], Ints, Ints]:
+    count, member_count = len(steps.action), steps.members.shape[1]
     keys = np.zeros((count, 2), dtype=np.uint64)
     status = np.empty(count, dtype=np.int64)
-    canonicalise(
-        tables(),
-        member_count,
-        flavours,
-        member,
-        action,
-        before,
-        after,
-        inputs,
-        message,
-        state,
-        members,
-        log_offsets,
-        log,
-        send_offsets,
-        sends,
-        member_count + _MORE_ENTRIES,
-        2 * member_count,
-        keys,
-        status,
-    )
-    return keys, status
+    width = 3 + capacity_of(member_count, log_capacity, send_capacity) + send_capacity
+    forms = np.zeros((count if write else 0, width), dtype=np.int64)
+    canonicalise(tables(), member_count, *steps, log_capacity, send_capacity, keys, status, forms)
+    return keys, status, forms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -39,14 +40,29 @@ _CODE = int(NumberKind.CODE)
 _MAX_FLAGS = 255
 
 
+def _place_in(found: Any, value: int, first: int, count: int) -> int:
+    end = count
+    while first < end:
+        middle = (first + end) // 2
+        if found[middle] < value:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+@compiled_from(_place_in)
+def place_in(found: Any, value: int, first: int, count: int) -> int:
+    """Give the place of the first value that is not smaller, among sorted ones."""
+    return bisect_left(found, value, first, count)
+
+
 @compiled
 def gather(found: Any, count: int, value: int) -> int:
     """Insert a value into the sorted distinct ones; return how many there are."""
-    at = count
-    while at > 0 and found[at - 1] >= value:
-        if found[at - 1] == value:
-            return count
-        at -= 1
+    at = place_in(found, value, 0, count)
+    if at < count and found[at] == value:
+        return count
     for k in range(count, at, -1):
         found[k] = found[k - 1]
     found[at] = value
@@ -55,7 +71,7 @@ def gather(found: Any, count: int, value: int) -> int:
 
 @compiled
 def rank(found: Any, ranks: Any, count: int, terms: bool) -> None:
-    """Rank sorted distinct values, without -1 and, of positions, 0; see ``canonical.ranks``."""
+    """Rank sorted distinct values, without -1 and, of positions, 0."""
     first = 0
     while first < count and found[first] < -1:
         first += 1
@@ -71,15 +87,6 @@ def rank(found: Any, ranks: Any, count: int, terms: bool) -> None:
         place -= 1 if not terms or found[k] == previous - 1 else 2
         previous = found[k]
         ranks[k] = place
-
-
-@compiled
-def renamed(found: Any, ranks: Any, value: int) -> int:
-    """Give the rank of one of the ranked values."""
-    k = 0
-    while found[k] != value:
-        k += 1
-    return int(ranks[k])
 
 
 @compiled
@@ -197,7 +204,7 @@ def window(
     kept_before: Any,
     kept_after: Any,
 ) -> None:
-    """Mark the entries kept of the recording logs before and after; see ``canonical.window``."""
+    """Mark the entries kept of the recording logs before and after: see `canvass.steps.kernel`."""
     _fill(kept_before, a_end - a, 0)
     _fill(kept_after, b_end - b, 0)
     whole = not (_rises(log, a, a_end) and _rises(log, b, b_end))
@@ -244,7 +251,7 @@ def impossible(kind: int, value: int, lowest: int, members: int) -> bool:
 
 @compiled
 def mention(member: int, peer: int, value: int) -> int:
-    """Tell how a field of a message names a peer: see ``canonical._mention``."""
+    """Tell how a field names a peer: -1 no member, 0 the member itself, 1 the peer, 2 another."""
     if value == -1:
         return -1
     if value == member:
@@ -307,6 +314,14 @@ def hashed(hash_: Any, cells: Any, start: int, end: int) -> Any:
     return hash_cells(cells[start:end], hash_)
 
 
+@compiled
+def extend(form: Any, size: int, cells: Any, start: int, end: int) -> int:
+    """Append some cells to a form; return its new size."""
+    for k in range(start, end):
+        form[size + k - start] = cells[k]
+    return size + end - start
+
+
 def _scratch(size: int) -> Any:
     return np.empty(size, np.int64)
 
@@ -328,7 +343,7 @@ def messages_to_others(
     kinds: Any,
     cells: Any,
 ) -> Any:
-    """Hash the messages that name a peer and go to another: see ``canonical._peer_cells``.
+    """Hash the messages that name a peer and go to another; no allowed step sends one.
 
     It is the sum over the messages, which does not depend on their order; 0 if there is none.
     ``cells`` has room for one message.

@@ -1,7 +1,7 @@
 """A step of one member, and its parts as integers.
 
 Events of traces, edges of state graphs and questions to the oracle all become a `Step`.
-`canvass.steps.canonical` makes steps canonical.
+`canvass.steps.kernel` makes steps canonical.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from canvass.traces.layout import (
     INPUT_COLUMNS,
     LOG_COLUMNS,
     MEMBER_COLUMNS,
+    MESSAGE_COLUMNS,
+    MESSAGE_INDEX,
+    MESSAGE_PLACES,
     STATE_COLUMNS,
     STATE_ENUMS,
     mask_of,
@@ -90,6 +93,18 @@ def flat_message(message: Message | None) -> list[int]:
         return [NULL_VALUE]
     fields = (int(getattr(message, name)) for name in message.__struct_fields__)
     return [MESSAGE_TYPES.index(type(message)), *fields]
+
+
+def message_cells(message: Message | None, peer: int = NULL_VALUE) -> list[int]:
+    """Give a message, or none, as a row of `MESSAGE_COLUMNS` without an id."""
+    cells = [NULL_VALUE] * len(MESSAGE_COLUMNS)
+    cells[MESSAGE_INDEX["peer"]] = peer
+    if message is not None:
+        code, *fields = flat_message(message)
+        cells[0] = code
+        for place, value in zip(MESSAGE_PLACES[code], fields, strict=True):
+            cells[place] = value
+    return cells
 
 
 def input_cells(value: Input) -> list[int]:

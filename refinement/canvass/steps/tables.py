@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from canvass.steps.canonical import LEADER_STATES
-from canvass.steps.frames import LOG, NEWER_TERM_FIELD, Regime, frame_of
+from canvass.steps.frames import LEADER_STATES, LOG, NEWER_TERM_FIELD, Regime, frame_of
 from canvass.steps.step import ERASED_RECORD
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.columns import Ints

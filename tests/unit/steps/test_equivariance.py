@@ -12,11 +12,10 @@ import pytest
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.spec import find_file, load_manifest
 from canvass.steps import oracle
-from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 from canvass.tlc import TlcConfig
-from support.random_steps import allowed, random_step, renumbered, shuffled
+from support.random_steps import allowed, random_step, renumbered, shuffled, sound_form
 
 pytestmark = pytest.mark.tlc
 
@@ -30,10 +29,9 @@ def sound_steps(rules: Rules, seed: int, count: int = STEPS) -> list[tuple[Step,
     found: list[tuple[Step, Step]] = []
     while len(found) < count:
         step = random_step(rng, rules)
-        try:
-            found.append((step, canonical(step, rules).step))
-        except (FrameBroken, OutOfDomain):
-            continue
+        form = sound_form(step, rules)
+        if form is not None:
+            found.append((step, form.step))
     return found
 
 
