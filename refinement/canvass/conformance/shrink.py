@@ -308,7 +308,7 @@ def write_run(run: Run, events: Mapping[int, Sequence[Event]], folder: Path) -> 
         (folder / RUN_FILE).write_bytes(encode(run) + b"\n")
         for member, stream in events.items():
             # The events came from a reader, so that they need no check.
-            with EventWriter(folder / f"member-{member}.ndjson", member, check=False) as writer:
+            with EventWriter(folder / f"member-{member}.ndjson", member) as writer:
                 writer.write(stream)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

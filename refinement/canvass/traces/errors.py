@@ -24,24 +24,11 @@ class Code(str, Enum):
     """Compressed data are damaged, or need more memory than the limit."""
     RATIO_TOO_HIGH = "RATIO_TOO_HIGH"
     LINE_TOO_LONG = "LINE_TOO_LONG"
-    TOO_MANY_LINES = "TOO_MANY_LINES"
-    TOO_DEEP = "TOO_DEEP"
-    TOO_MANY_TOKENS = "TOO_MANY_TOKENS"
     TOO_LARGE = "TOO_LARGE"
     """It exceeds another limit of `canvass.traces.limits`."""
-    STRING_TOO_LONG = "STRING_TOO_LONG"
     EMPTY_LINE = "EMPTY_LINE"
-    BAD_UTF8 = "BAD_UTF8"
-    BAD_CHARACTER = "BAD_CHARACTER"
-    """A byte order mark, or a control character outside a string or within one."""
     BAD_SYNTAX = "BAD_SYNTAX"
-    BAD_NUMBER = "BAD_NUMBER"
-    """NaN, Infinity, or an integer that is not signed 64-bit."""
-    BAD_STRING = "BAD_STRING"
-    """A lone surrogate or NUL, written as an escape."""
-    DUPLICATE_KEY = "DUPLICATE_KEY"
-    ENDS_EARLY = "ENDS_EARLY"
-    """A document ends before it is complete."""
+    """It is no JSON."""
     BAD_VALUE = "BAD_VALUE"
     """A field is missing, unknown, of another type, or out of range."""
     BAD_EVENT = "BAD_EVENT"
@@ -60,7 +47,7 @@ class TraceError(Exception):
     file
         The name of the file, as the caller gave it.
     line, column
-        The place, counted from 1, columns in characters; 0 if there is no line.
+        The place, counted from 1; 0 if there is none.
     reason
         The reason, for people. Control characters in it are escaped.
     """
@@ -77,7 +64,7 @@ class TraceError(Exception):
     def __str__(self) -> str:
         """Return file, place, code and reason in one line."""
         file = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in self.file)
-        place = f"{file}:{self.line}:{self.column}" if self.line else file
+        place = ":".join([file, *(str(each) for each in (self.line, self.column) if each)])
         return f"{place}: {self.code.value}: {self.reason}"
 
 

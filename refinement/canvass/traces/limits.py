@@ -20,14 +20,6 @@ in memory.
 MAX_STRING_LENGTH: Final = 1 << 16
 """Characters. No field needs a longer text, and reports print it."""
 
-MAX_DEPTH: Final = 64
-"""The event schema nests 5 deep. The limit bounds the free part of ``run.json`` below Python's
-recursion limit.
-"""
-
-MAX_TOKENS: Final = 200_000
-"""Values of one line. An event of 20 KiB has about 2,000."""
-
 MAX_SENDS: Final = 1 << 10
 """Messages sent in one step. A leader sends a few to each of eight peers."""
 
@@ -48,9 +40,6 @@ RATIO_FREE_BYTES: Final = 1 << 22
 
 MAX_WINDOW_BYTES: Final = 1 << 23
 """Window of a zstandard frame, kept in memory; RFC 8878 has decoders support this much."""
-
-MAX_STREAM_LINES: Final = 50_000_000
-"""Lines of one stream; about 80 GB of text. Longer runs belong in a Parquet data set."""
 
 MAX_RUNS: Final = 1_000_000
 """Run folders in one corpus folder. More runs belong in a Parquet data set, as readers keep the

@@ -17,7 +17,7 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.ports import StepRecorder
 from canvass.traces.actions import Action
 from canvass.traces.limits import MAX_LINE_BYTES
-from canvass.traces.ndjson import EventReader, EventWriter, decode_run
+from canvass.traces.ndjson import EventReader, EventWriter, checked_line, decode_run
 from canvass.traces.schema import (
     Event,
     LogChecksum,
@@ -140,7 +140,7 @@ class StreamRecorder:
                     for position, checksum in log_checksums
                 ),
             )
-            line = self._writer.checked_lines([event])
+            line = checked_line(event, self._member_id)
         except (AttributeError, OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"{step}: {error}") from error
         self._step += 1

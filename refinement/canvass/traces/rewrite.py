@@ -184,8 +184,7 @@ def _write(loaded: LoadedRun, folder: Path, suffix: str) -> None:
     cut = {member for member, kind in kinds if kind is FactKind.TRUNCATED}
     for member in sorted({*(m for m, events in loaded.events.items() if events), *empty, *cut}):
         name = f"member-{member}.ndjson{'' if member in cut else suffix}"
-        # A reader has checked the events.
-        with EventWriter(folder / name, member, check=False) as writer:
+        with EventWriter(folder / name, member) as writer:
             writer.write(loaded.events.get(member, ()))
         if member in cut:
             with (folder / name).open("ab") as file:

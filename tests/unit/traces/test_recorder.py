@@ -164,7 +164,7 @@ def test_a_step_that_does_not_fit_the_format_is_refused(tmp_path: Path) -> None:
         ({"time_ns": 1.5}, "got `float` - at `$.timeNs`"),
         ({"state": replace(START, commit_position=None)}, "`$.state.commitPosition`"),
         ({"state": replace(START, commit_position=np.int64(0))}, "numpy.int64"),
-        ({"state": replace(START, commit_position=1 << 63)}, "not signed 64-bit"),
+        ({"state": replace(START, commit_position=1 << 63)}, "`$.state.commitPosition`"),
         ({"inputs": None}, "'NoneType' object has no attribute"),
         ({"sender": 1}, "input.from and input.id are for a message"),
         ({"number": None}, "'NoneType'"),

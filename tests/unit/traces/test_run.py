@@ -143,7 +143,7 @@ def test_a_stream_is_read_in_batches_of_columns_with_its_predecessors(
     monkeypatch.setattr(columns, "COLUMN_EVENTS", 100)
     count = 1_000
     folder = make_run(tmp_path / "r", count=1)
-    with EventWriter(folder / "member-0.ndjson", 0, append=True, check=False) as writer:
+    with EventWriter(folder / "member-0.ndjson", 0, append=True) as writer:
         writer.write([plain_event(step) for step in range(1, count)])
 
     batches = list(RunFolder(folder).columns())

@@ -276,7 +276,7 @@ class RunWriter:
             self._out.mkdir(parents=True, exist_ok=True)
             self._members[i] = _MemberEvents(live, self._shown[i])
             # The values come from the core and from parsed lines, so they are not checked again.
-            self._writers[i] = EventWriter(self._out / f"member-{i}.ndjson", i, check=False)
+            self._writers[i] = EventWriter(self._out / f"member-{i}.ndjson", i)
         member = self._members[i]
         events = member.events(live)
         while batch := list(islice(events, _BATCH)):
