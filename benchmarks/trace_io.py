@@ -145,7 +145,7 @@ def main() -> None:
             writer.end()
         parquet = root / "set" / "events-3-00000.parquet"
         for suffix in (".gz", ".zst"):
-            with EventWriter(root / f"events.ndjson{suffix}", 0, check=False) as out:
+            with EventWriter(root / f"events.ndjson{suffix}", 0) as out:
                 out.write(events)
         steps = [
             (

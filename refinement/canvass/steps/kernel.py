@@ -508,7 +508,7 @@ class StepColumns(NamedTuple):
     """Steps in columns, laid out as in `canvass.traces.columns.EventColumns`."""
 
     flavours: Ints
-    """What `flavour` gives for the rules of each step."""
+    """The `flavour` of the rules of each step."""
     member: Ints
     action: Ints
     before: Ints

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from canvass.traces.columns import EventColumns, Ints, predecessors
 from canvass.traces.errors import Code
@@ -65,6 +66,8 @@ class ColumnError(Exception):
 
 ADDED_COLUMN: Final = "input_entry_position"
 """A column that older tables of events lack. No step in them has that input."""
+_FILLED: Final = frozenset({ADDED_COLUMN, "source"})
+"""Columns that may be missing."""
 
 
 def _type(name: str) -> Any:
@@ -193,45 +196,90 @@ def sources_of(table: Any) -> list[Source | None]:
     ]
 
 
-def check_schema(schema: Any) -> int:
-    """Check that a schema is that of events; return the member count.
-
-    `ADDED_COLUMN` may be missing.
+def member_count_of(schema: Any) -> int:
+    """Give the member count of a table of events, by the names of its columns.
 
     Raises
     ------
     ColumnError
-        ``BAD_SCHEMA``.
+        ``BAD_SCHEMA`` if a column is missing, or the metadata name another format.
     """
     metadata = schema.metadata or {}
-    if metadata.get(SCHEMA_KEY) != EVENTS_SCHEMA.encode():
+    if metadata.get(SCHEMA_KEY, EVENTS_SCHEMA.encode()) != EVENTS_SCHEMA.encode():
         raise ColumnError(Code.BAD_SCHEMA, f"the metadata do not name {EVENTS_SCHEMA}")
-    counts = {str(count).encode(): count for count in range(1, MAX_MEMBERS + 1)}
-    member_count = counts.get(metadata.get(MEMBER_COUNT_KEY, b""))
-    if member_count is None:
-        raise ColumnError(Code.BAD_SCHEMA, "the metadata lack the member count")
-    expected = arrow_schema(member_count)
-    added = expected.get_field_index(ADDED_COLUMN)
-    if ADDED_COLUMN not in schema.names:
-        expected = expected.remove(added)
-    if not schema.equals(expected):
-        differing = [
-            field.name
-            for field in expected
-            if field.name not in schema.names or not schema.field(field.name).equals(field)
-        ]
-        what = ", ".join(differing[:5]) or "the order or number of columns"
-        raise ColumnError(Code.BAD_SCHEMA, f"not the columns of {EVENTS_SCHEMA}: {what}")
+    names = set(schema.names)
+    records = (count for count in range(MAX_MEMBERS, 0, -1) if f"member_{count - 1}_vote" in names)
+    member_count = next(records, 1)
+    missing = [name for name in arrow_schema(member_count).names if name not in names]
+    missing = [name for name in missing if name not in _FILLED]
+    if missing:
+        what = ", ".join(missing[:5])
+        raise ColumnError(Code.BAD_SCHEMA, f"no columns of {EVENTS_SCHEMA}: {what} missing")
     return member_count
 
 
-def with_added_column(table: Any) -> Any:
-    """Give a table of events all columns; it may have been written before there was the last."""
-    if ADDED_COLUMN in table.schema.names:
+def conformed(table: Any) -> Any:
+    """Give a table of events the columns, types and order of the format.
+
+    Other tools write tables again: with another order and further columns, which are left out; with
+    plain or large strings, with other widths of integers, with large lists. Values are cast where
+    nothing is lost.
+
+    Raises
+    ------
+    ColumnError
+        If a column is missing or cannot be cast; the reason names it.
+    """
+    schema = arrow_schema(member_count_of(table.schema))
+    if table.schema.equals(schema):
         return table
-    field = arrow_schema(1).field(ADDED_COLUMN)
-    place = arrow_schema(1).get_field_index(ADDED_COLUMN)
-    return table.add_column(place, field, pa.repeat(pa.scalar(NONE, field.type), table.num_rows))
+    return pa.Table.from_arrays([_column(table, field) for field in schema], schema=schema)
+
+
+def _column(table: Any, field: Any) -> Any:
+    if field.name == "source" and field.name not in table.schema.names:
+        return _source_array([None] * table.num_rows)
+    if field.name not in table.schema.names:
+        return pa.repeat(pa.scalar(NONE, field.type), table.num_rows)
+    chunked = table.column(field.name)
+    if chunked.type == field.type:
+        return chunked
+    whole = chunked.combine_chunks()
+    array = whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
+    return _cast(array, field.type, field.name)
+
+
+def _cast(array: Any, kind: Any, name: str) -> Any:
+    """Cast an array of any nesting; fields of structs are found by their names."""
+    given = array.type
+    if given == kind:
+        return array
+    nulls = array.is_null() if array.null_count else None
+    try:
+        if pa.types.is_list(kind) and (pa.types.is_list(given) or pa.types.is_large_list(given)):
+            values = _cast(array.values, kind.value_type, name)
+            offsets = array.offsets.cast(pa.int32())
+            return pa.ListArray.from_arrays(offsets, values, type=kind, mask=nulls)
+        if pa.types.is_struct(kind) and pa.types.is_struct(given):
+            fields = [_cast(_child(array, f.name, name), f.type, f"{name}.{f.name}") for f in kind]
+            return pa.StructArray.from_arrays(fields, fields=list(kind), mask=nulls)
+        if pa.types.is_dictionary(given):
+            array = array.dictionary_decode()
+        if pa.types.is_dictionary(kind):
+            return array.cast(kind.value_type).dictionary_encode()
+        cast = array.cast(kind)
+        if pa.types.is_boolean(kind) and not cast.cast(array.type).equals(array):
+            raise ColumnError(Code.BAD_SCHEMA, f"{name}: a number that is neither 0 nor 1")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ColumnError(Code.BAD_SCHEMA, f"{name}: {given} is no {kind}: {reason}") from None
+    return cast
+
+
+def _child(array: Any, name: str, parent: str) -> Any:
+    if array.type.get_field_index(name) < 0:
+        raise ColumnError(Code.BAD_SCHEMA, f"{parent} has no field {name}")
+    return pc.struct_field(array, name)
 
 
 def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
@@ -321,10 +369,9 @@ def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
     ColumnError
         ``BAD_SCHEMA`` or ``BAD_VALUE``. The contents of events are not checked here.
     """
-    member_count = check_schema(table.schema)
-    flat = _Table(with_added_column(table))
-    run = flat.column("run")
-    runs, indices = _in_order_of_rows(run)
+    member_count = member_count_of(table.schema)
+    flat = _Table(conformed(table))
+    runs, indices = _in_order_of_rows(flat.column("run"))
     member, step = (flat.column(name).to_numpy() for name in ("member", "step"))
     context = 0
     if before is not None and len(before) and len(step):

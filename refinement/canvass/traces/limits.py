@@ -41,6 +41,9 @@ RATIO_FREE_BYTES: Final = 1 << 22
 MAX_WINDOW_BYTES: Final = 1 << 23
 """Window of a zstandard frame, kept in memory; RFC 8878 has decoders support this much."""
 
+MAX_STREAM_LINES: Final = 50_000_000
+"""Lines of one log of Aeron."""
+
 MAX_RUNS: Final = 1_000_000
 """Run folders in one corpus folder. More runs belong in a Parquet data set, as readers keep the
 whole listing of a folder in memory.

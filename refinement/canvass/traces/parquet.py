@@ -22,10 +22,10 @@ from canvass.cluster.messages import MESSAGE_TYPES, Vote
 from canvass.traces.arrow import (
     ColumnError,
     arrow_schema,
-    check_schema,
+    conformed,
     from_table,
+    member_count_of,
     sources_of,
-    with_added_column,
 )
 from canvass.traces.arrow import to_table as columns_to_table
 from canvass.traces.columns import EventColumns, Ints, from_events
@@ -182,6 +182,10 @@ class RunEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     facts: tuple[Fact, ...] = ()
 
 
+_NO_RUNS: Final = (
+    "the metadata do not tell the runs, as another tool has written the file: verify its rows with"
+    " canvass.corpus.frame, or give the file its metadata canvass.runs again"
+)
 _ENTRIES: Final = msgspec.json.Decoder(tuple[RunEntry, ...])
 
 
@@ -360,7 +364,7 @@ class DatasetFile:
                 )
             )
             schema = self._guard(lambda: self._file.schema_arrow)
-            self.member_count = self._guard(lambda: check_schema(schema))
+            self.member_count = self._guard(lambda: member_count_of(schema))
             self.runs = self._entries()
             self.events: int = self._file.metadata.num_rows
             self.row_groups: int = self._file.metadata.num_row_groups
@@ -386,7 +390,7 @@ class DatasetFile:
     def _entries(self) -> dict[str, RunEntry]:
         data = (self._file.metadata.metadata or {}).get(RUNS_KEY)
         if data is None:
-            raise self._error(Code.BAD_SCHEMA, "the metadata do not tell the runs")
+            raise self._error(Code.BAD_SCHEMA, _NO_RUNS)
         entries = decode_document(_ENTRIES, data, self.name, 0)
         found = {entry.run.run_id: entry for entry in entries}
         if len(found) != len(entries):
@@ -408,7 +412,7 @@ class DatasetFile:
         ):
             raise self._error(Code.TOO_LARGE, f"row group {row_group} is over the limits")
         read = self._guard(lambda: self._file.read_row_group(row_group, use_threads=False))
-        return with_added_column(read)
+        return self._guard(lambda: conformed(read))
 
     def groups_of(self, run_id: str) -> list[int]:
         """Return the row groups whose statistics allow events of a run."""

@@ -136,4 +136,4 @@ def test_what_is_no_trace_is_reported_with_file_line_and_column(
     ended = command("trace", "show", folder)
 
     assert ended.code == 2
-    assert f"{folder}/member-0.ndjson:1:1: BAD_VALUE" in ended.err
+    assert f"{folder}/member-0.ndjson:1: BAD_VALUE" in ended.err

@@ -315,28 +315,11 @@ def test_forged_sends_are_refused(forge: str) -> None:
     assert column_problem(forged) == (0, "a send with fields out of range")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda table: table.replace_schema_metadata({}),
-        lambda table: table.replace_schema_metadata({b"canvass.schema": b"canvass.events/2"}),
-        lambda table: table.replace_schema_metadata(
-            table.schema.metadata | {b"canvass.memberCount": b"10"}
-        ),
-        lambda table: table.replace_schema_metadata(
-            table.schema.metadata | {b"canvass.memberCount": b"2"}
-        ),
-        lambda table: table.drop_columns(["step"]),
-        lambda table: table.append_column("more", pa.array([1, 2])),
-        lambda table: table.select(list(reversed(table.schema.names))),
-        lambda table: table.set_column(
-            2, pa.field("step", pa.int32(), nullable=False), pa.array([0, 1], pa.int32())
-        ),
-    ],
-)
-def test_other_columns_are_refused(change: Callable[[Any], Any]) -> None:
+def test_a_table_of_another_format_is_refused() -> None:
+    table = sample().replace_schema_metadata({b"canvass.schema": b"canvass.events/2"})
+
     with pytest.raises(ColumnError) as caught:
-        from_table(change(sample()))
+        from_table(table)
 
     assert caught.value.code is Code.BAD_SCHEMA
 
@@ -357,7 +340,7 @@ def test_a_file_that_is_no_data_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="do not tell the runs"):
         DatasetFile(path)
     pq.write_table(pa.table({"a": [1]}), path)
-    with pytest.raises(TraceError, match="do not name"):
+    with pytest.raises(TraceError, match="run, member, step"):
         DatasetFile(path)
     path.write_bytes(b"PAR1")
     with pytest.raises(TraceError):

@@ -189,12 +189,8 @@ def _known_steps() -> Prerequisite:
     except (SpecError, OSError) as error:
         return Prerequisite(subject, Status.PROBLEM, str(error), f"install {DISTRIBUTION} again")
     if not steps:
-        return Prerequisite(
-            subject,
-            Status.ABSENT,
-            f"{SHIPPED} is not of this spec: TLC is asked about every step",
-            "make known-steps, in a checkout",
-        )
+        other = f"{SHIPPED} is not of this spec: TLC is asked about every step"
+        return Prerequisite(subject, Status.ABSENT, other, "make known-steps, in a checkout")
     detail = f"{steps:,} steps that TLC has allowed ship with canvass"
     return Prerequisite(subject, Status.OK, detail, facts={"steps": steps})
 
