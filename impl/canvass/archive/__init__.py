@@ -2,7 +2,7 @@
 
 `archive` has the data that a member finds after a restart; `recording` has the log in frames of
 segment files. `storage` is the port to a disk: `files` is a real folder, `memory` a disk that
-fails on purpose. `repair` restores lost data from other members.
+fails on purpose.
 
 What flows: bytes of entries and small files in, out and back after a crash. The package knows `log`
 and the recording log of `cluster`. It must not decide anything about an election.

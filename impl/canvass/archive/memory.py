@@ -25,6 +25,8 @@ class PowerFailure(Exception):
 class _File:
     data: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
+    lost: dict[int, int] = field(default_factory=dict)
+    """The bytes that were overwritten in place, by offset."""
 
     def images(self) -> list[bytes]:
         """The contents that a crash may leave: each unsynced sector lost, torn, or whole."""
@@ -110,7 +112,9 @@ class MemoryStorage:
     def truncate(self, name: str, size: int) -> None:
         """See `canvass.archive.storage.Storage`."""
         self._write()
-        del self._file(name).data[size:]
+        file = self._file(name)
+        del file.data[size:]
+        file.lost = {offset: byte for offset, byte in file.lost.items() if offset < size}
 
     def sync(self, name: str) -> None:
         """See `canvass.archive.storage.Storage`."""
@@ -145,7 +149,11 @@ class MemoryStorage:
     def crash(self, rng: random.Random) -> None:
         """Draw the contents that a crash of the machine leaves."""
         names = rng.choice(self._history)
+        lost = {name: file.lost for name, file in names.items()}
         self._restore({name: rng.choice(file.images()) for name, file in names.items()})
+        for name, file in self._names.items():
+            end = len(file.data)
+            file.lost = {offset: byte for offset, byte in lost[name].items() if offset < end}
 
     def images(self, limit: int = 4096) -> Iterator[MemoryStorage]:
         """Every disk that a crash may leave now, at most ``limit`` for each state of the folder."""
@@ -165,12 +173,26 @@ class MemoryStorage:
     def stray(self, name: str, offset: int, data: bytes) -> None:
         """Overwrite a part of a file, as a misdirected write does, in the synced data too."""
         file = self._file(name)
-        end = offset + len(data)
-        file.data[offset:end] = data
-        if end <= len(file.synced):
-            file.synced = file.synced[:offset] + data + file.synced[end:]
-        elif offset < len(file.synced):
-            file.synced = file.synced[:offset] + data[: len(file.synced) - offset]
+        for place, byte in enumerate(file.data[offset : offset + len(data)], offset):
+            file.lost.setdefault(place, byte)
+        self._overwrite(file, offset, data)
+
+    def mend(self) -> bool:
+        """Put back all bytes that were overwritten in place. Return whether there were any."""
+        found = False
+        for file in self._names.values():
+            found = found or bool(file.lost)
+            for offset, byte in file.lost.items():
+                self._overwrite(file, offset, bytes([byte]))
+            file.lost = {}
+        return found
+
+    @staticmethod
+    def _overwrite(file: _File, offset: int, data: bytes) -> None:
+        file.data[offset : offset + len(data)] = data
+        synced = bytearray(file.synced)
+        synced[offset : offset + len(data)] = data[: max(0, len(synced) - offset)]
+        file.synced = bytes(synced)
 
     def _restore(self, contents: dict[str, bytes]) -> None:
         self._names = {name: _File(bytearray(data), data) for name, data in contents.items()}

@@ -15,7 +15,6 @@ from typing import Any, Final, Literal
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.archive.recording import Recording
-from canvass.archive.repair import repair, restore
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.effects import Effect, JoinLog, Send
 from canvass.cluster.member import Input, Member
@@ -29,6 +28,7 @@ from canvass.node.node import Node
 from canvass.node.process import resumption
 from canvass.services.applications import Counter as CounterApplication
 from canvass.simulation.clients import Clients, WatchedService
+from canvass.simulation.disk_replacement import restore
 from canvass.simulation.events import Events
 from canvass.simulation.monitors import Monitors
 from canvass.simulation.network import CONSENSUS, LOG, Network
@@ -138,8 +138,6 @@ class SimulatedMember:
         self.at_moment: dict[Moment, Callable[[], object]] = {}
         """The latest fault that waits for each moment."""
         self.disk_is_slow = False
-        self.damage = ""
-        """The damage that cannot be repaired, so that the member stays down; empty if none."""
         self.lost_disks = 0
         self._disk_is_lost = self._has_sent = False
         self._begun: Step | None = None
@@ -210,7 +208,7 @@ class SimulatedMember:
 
     def start(self) -> bool:
         """Start a process with the data on the disk. Return false if the disk prevents this."""
-        if self.damage or (self._disk_is_lost and not self._may_be_restored()):
+        if self._disk_is_lost and not self._may_be_restored():
             return False
         try:
             self._start()
@@ -218,7 +216,10 @@ class SimulatedMember:
             return False
         except DamageError as error:
             self._events.counts["damage found"] += 1
-            return self._repair(error) and self.start()
+            if self.storage.mend():  # The operator puts back the data, such as from a copy.
+                return self.start()
+            self._events.find("FailStop", f"member {self.id} finds damage where none is: {error}")
+            return False
         except ArchiveError as error:
             self._events.find("FailStop", f"member {self.id} does not start: {error}")
             return False
@@ -295,22 +296,6 @@ class SimulatedMember:
         restore(self.storage, others, self._events.options.rules, self.time_ms, SEGMENT_LENGTH)
         self.storage.capacity = capacity
         self._events.counts["disk restored"] += 1
-
-    def _repair(self, error: DamageError) -> bool:
-        """Let an operator repair the recording with another recording. Return false if none can."""
-        for other in self._cluster.members:
-            if other is not self and not other.damage:
-                try:
-                    repair(self.storage, other.storage)
-                except ArchiveError:
-                    continue
-                except OSError:
-                    return False  # There is no room: again later.
-                self._events.counts["damage repaired"] += 1
-                return True
-        self.damage = str(error)
-        self._events.counts["damage past repair"] += 1
-        return False
 
     def work(self, what: Callable[[Node], object]) -> bool:
         """Let the process work; it may end meanwhile. Return whether there was anything to do."""
@@ -463,7 +448,7 @@ class SimulatedCluster:
     def start(self, i: int) -> None:
         """Start member ``i`` if it is down. If its disk prevents this, try again later."""
         member, events = self.members[i], self.events
-        if member.up or member.damage:
+        if member.up:
             return
         member.due_ns = NULL_VALUE
         if member.start():

@@ -7,13 +7,18 @@ durations. `canvass.simulation.options.Faults` says how often a kind occurs. Eve
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, TypeAlias
 
 from canvass.archive.memory import SECTOR, MemoryStorage
-from canvass.archive.recording import segment_name, segment_starts
-from canvass.archive.repair import sound_frames
+from canvass.archive.recording import (
+    Frame,
+    chained,
+    decode_frame,
+    segment_name,
+    segment_starts,
+)
 from canvass.node.module_state import ControlToggle
 from canvass.simulation.cluster import (
     DISK_BYTES,
@@ -101,7 +106,21 @@ def stray(storage: MemoryStorage, rng: random.Random) -> str:
 
 def _known_position(storage: MemoryStorage) -> int:
     """The position up to which the entries show that the data before them was synced."""
-    return max((one.position - one.unsynced for one in sound_frames(storage)), default=0)
+    return max((one.position - one.unsynced for one in _sound_frames(storage)), default=0)
+
+
+def _sound_frames(storage: MemoryStorage) -> Iterator[Frame]:
+    """The entries of a recording in order, up to the first damaged one."""
+    position = checksum = 0
+    for start in segment_starts(storage):
+        name = segment_name(start)
+        data = storage.read(name, 0, storage.size(name))
+        while position - start < len(data):
+            frame = decode_frame(data, position - start, position)
+            if frame is None or frame.checksum != chained(checksum, position, frame.payload):
+                return
+            yield frame
+            position, checksum = frame.end, frame.checksum
 
 
 def _segment_of(storage: MemoryStorage, position: int) -> int:

@@ -153,13 +153,9 @@ class Healing:
             if events.now_ns >= look_ns:
                 look_ns = events.now_ns + period_ns
                 self._faults.resume()
-                if self._agree(self._alive()):
+                if self._agree(self._cluster.members):
                     return True
         return False
-
-    def _alive(self) -> list[SimulatedMember]:
-        """All members, except those with a disk that cannot be repaired."""
-        return [member for member in self._cluster.members if not member.damage]
 
     def _leader(self) -> SimulatedMember | None:
         leaders = [m for m in self._cluster.members if m.node is not None and m.node.leads]
@@ -191,8 +187,8 @@ class Healing:
         if leader is None or not rules.is_hardened("HZ3"):
             return ()
         term = leader.state.module_leadership_term_id
-        out = [member for member in self._alive() if stays_out(member.state, term)]
-        serving = [member for member in self._alive() if member not in out]
+        out = [member for member in self._cluster.members if stays_out(member.state, term)]
+        serving = [member for member in self._cluster.members if member not in out]
         if not is_quorum(len(serving), rules.member_count) or not self._agree(serving):
             return ()
         return tuple(
@@ -204,7 +200,7 @@ class Healing:
     def _compare(self) -> None:
         """Check that services have equal contents, and that requests were applied once."""
         found: dict[tuple[int, int], bytes] = {}
-        for member in self._alive():
+        for member in self._cluster.members:
             assert member.node is not None
             for number, service in enumerate(member.services):
                 key = number, member.node.module.agents[number].log_position
@@ -219,9 +215,7 @@ class Healing:
         storm = self._events.steps >= self._limit_steps
         given = [*reasons(states, storm=storm), *self._cluster.clients.reasons()]
         for member in self._cluster.members:
-            if member.damage:
-                given.append(f"{member.id} does not start: {member.damage}")
-            elif member.node is None:
+            if member.node is None:
                 given.append(f"{member.id} is down")
             elif is_closed(member.state, Role.LEADER):
                 control = member.node.module.state.control

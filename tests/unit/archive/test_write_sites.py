@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import ast
 import sys
-from contextlib import suppress
 from pathlib import Path
 
-import pytest
-
 import canvass.archive.archive
-from canvass.archive.archive import Archive, Change
-from canvass.archive.memory import MemoryStorage, PowerFailure
-from canvass.archive.recording import Recording, segment_name
-from canvass.archive.repair import repair
-from canvass.archive.storage import ArchiveError
-from support.archive_history import HISTORY, IMAGES, SMALL_SEGMENT
+from canvass.archive.archive import Archive
+from canvass.archive.memory import MemoryStorage
+from canvass.archive.recording import segment_name
+from support.archive_history import HISTORY, SMALL_SEGMENT
 
 WRITES = ("create", "append", "truncate", "sync", "rename", "remove", "sync_folder")
-APART = ("files", "memory", "storage", "restore")
-"""The modules that are a disk, and one that fills a disk on which no process was started yet: if
-that is cut short, the disk is thrown away."""
+APART = ("files", "memory", "storage")
+"""The modules that are a disk."""
 
 Site = tuple[str, str, str]
 """Module, function and operation."""
@@ -76,48 +70,8 @@ def sites_of_the_history() -> set[Site]:
     return storage.sites
 
 
-def damaged() -> tuple[WatchedStorage, MemoryStorage]:
-    """Two recordings of one log, of which one is rotten."""
-    rotten, sound = WatchedStorage(), MemoryStorage()
-    for storage in (rotten, sound):
-        recording = Recording(storage, segment_length=SMALL_SEGMENT)
-        for number in range(12):
-            recording.append(b"%d" % number * 40)
-            recording.sync()
-    for name in ("0-0.rec", rotten.names()[2]):
-        rotten.spoil(name, 40)
-    return rotten, sound
-
-
 def test_every_write_of_the_archive_is_tried_as_a_boundary() -> None:
-    rotten, sound = damaged()
-    repair(rotten, sound)
-    tried = sites_of_the_history() | rotten.sites
+    tried = sites_of_the_history()
 
     assert sites_in_code() - tried == set()
     assert len(tried & sites_in_code()) > 15
-
-
-@pytest.mark.parametrize("power", [True, False])
-def test_a_repair_after_a_crashed_repair_is_complete(power: bool) -> None:
-    whole, sound = damaged()
-    repair(whole, sound)
-    boundary = 0
-    while True:
-        storage, sound = damaged()
-        storage.fail_before = storage.writes + boundary
-        try:
-            repair(storage, sound)
-            break
-        except PowerFailure:
-            storage.fail_before = -1
-        for image in storage.images(IMAGES) if power else (storage,):
-            with suppress(ArchiveError):  # All had been put back.
-                repair(image, sound)
-            archive = Archive(image, SMALL_SEGMENT)
-            replayed = [one.payload for one in archive.recording.replay(0, 1 << 40)]
-            assert replayed == [b"%d" % number * 40 for number in range(12)], boundary
-            archive.change(Change(candidate_term_id=1), timestamp=1)
-        boundary += 1
-
-    assert boundary == 10

@@ -1,4 +1,4 @@
-"""Damage of a recording by a bad disk is found, and repaired from another disk."""
+"""Damage of a recording by a bad disk is found, and can be put back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from canvass.archive.memory import SECTOR, MemoryStorage
 from canvass.archive.recording import Recording
-from canvass.archive.repair import repair
 from canvass.archive.storage import DamageError
 from canvass.simulation import faults
 
@@ -32,7 +31,7 @@ def contents(storage: MemoryStorage) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("spoil", [faults.rot, faults.stray])
-def test_no_damage_is_cut_off_and_all_of_it_can_be_repaired(spoil: faults.Spoil) -> None:
+def test_no_damage_is_cut_off_and_all_of_it_can_be_put_back(spoil: faults.Spoil) -> None:
     whole = contents(recorded())
     reported: Counter[str] = Counter()
     for seed in range(150):
@@ -42,7 +41,7 @@ def test_no_damage_is_cut_off_and_all_of_it_can_be_repaired(spoil: faults.Spoil)
         try:
             Recording(storage, segment_length=SEGMENT)
         except DamageError:
-            repair(storage, recorded())
+            assert storage.mend()
         again = contents(storage)
         Recording(storage, segment_length=SEGMENT)
         # Zeros after an entry mean nothing, whatever they are.

@@ -44,7 +44,6 @@ COMMAND_MODULES = {
     "batch": "canvass.cli.batch",
     "simulate": "canvass.cli.simulate",
     "run": "canvass.cli.run",
-    "repair": "canvass.cli.repair",
     "graph": "canvass.cli.graph",
     "drive": "canvass.cli.drive",
     "selftest": "canvass.cli.selftest",

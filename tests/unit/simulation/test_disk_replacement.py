@@ -6,11 +6,11 @@ import pytest
 
 from canvass.archive.archive import Archive, Change
 from canvass.archive.memory import MemoryStorage
-from canvass.archive.repair import restore
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.member import TermEntry
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
+from canvass.simulation.disk_replacement import restore
 
 RULES = Rules.of("hardened")
 
