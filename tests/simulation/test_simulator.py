@@ -58,7 +58,7 @@ def test_the_faults_strike_and_elections_are_won_all_the_same(hardened: list[Run
         *("crash between steps", "crash within a step", "crash at a write"),
         *("power failure at a write", "Input/output error", "No space left on device"),
         *("pause beyond the heartbeat timeout", "clock jump", "slow disk", "disk full"),
-        *("bit rot", "misdirected write", "lost write", "damage found", "damage repaired"),
+        *("bit rot", "misdirected write", "lost write", "damage found", "damage put back"),
         *("message dropped", "message late", "duplicate message", "message lost in a cut"),
         *("cut isolate", "cut split", "cut one way", "cut consensus only", "cut log only"),
         *("toggle snapshot", "toggle standby_snapshot", "toggle suspend", "toggle resume"),
@@ -174,7 +174,7 @@ def test_what_is_rotten_does_not_become_the_tail_of_a_log_that_is_cut_off() -> N
     result = run(as_found(Options(237, steps=1_000)))
 
     assert (result.findings, result.stuck) == ((), ())
-    assert result.counts["damage repaired"] > 0
+    assert result.counts["damage put back"] > 0
 
 
 def test_a_cluster_that_comes_to_no_leader_is_reported_as_stuck_with_a_reason() -> None:

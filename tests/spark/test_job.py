@@ -20,7 +20,7 @@ from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.corpus.engine import Engine, ProcessEngine, SparkEngine
 from canvass.corpus.job import CorpusJob, OutputExists
-from canvass.corpus.plan import TASK_COST, Unit, list_units
+from canvass.corpus.plan import Unit, list_units
 from canvass.corpus.summary import Summary, exit_code, summarise
 from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.parquet import DatasetWriter
@@ -63,10 +63,9 @@ def run_job(
     out: Path,
     cache: Path,
     partitions: int | None = None,
-    task_cost: int = TASK_COST,
 ) -> Summary:
     checker = TaskChecker.of(cache=cache)
-    job = CorpusJob(engine, checker, out, partitions=partitions, task_cost=task_cost)
+    job = CorpusJob(engine, checker, out, partitions=partitions)
     job.run(units)
     summary = summarise(job, version="0", corpora=["corpus"], tasks=partitions, seconds=1.0)
     job.clean()
@@ -113,23 +112,19 @@ def test_each_trouble_has_the_verdict_due_to_it(expected: Expected) -> None:
     assert found == dict.fromkeys(found, "CONFORMS") | expected.due
 
 
-@pytest.mark.parametrize(
-    ("partitions", "task_cost"), [(1, TASK_COST), (2, TASK_COST), (7, TASK_COST), (64, 20_000)]
-)
+@pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_verdicts_are_those_of_one_process(
-    spark: SparkSession, expected: Expected, tmp_path: Path, partitions: int, task_cost: int
+    spark: SparkSession, expected: Expected, tmp_path: Path, partitions: int
 ) -> None:
-    """With 64 tasks the runs are split, so that there is something for each of them."""
     units = list_units([expected.corpus])
     random.Random(partitions).shuffle(units)
     out = tmp_path / "out"
 
-    summary = run_job(SparkEngine(spark), units, out, expected.cache, partitions, task_cost)
+    summary = run_job(SparkEngine(spark), units, out, expected.cache, partitions)
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
-    if task_cost == TASK_COST:  # Parts of runs are looked at to their ends, whole runs are not.
-        assert summary.asked_steps == 0
+    assert summary.asked_steps == 0
     assert summary.events == sum(run.events for run in expected.verdicts.values())
 
 
@@ -190,15 +185,12 @@ def test_sparks_ui_shows_the_sums_as_a_description(
     assert names.isdisjoint(engine.metrics()["check"])
 
 
-@pytest.mark.parametrize("task_cost", [TASK_COST, 20_000])
-def test_one_process_gives_what_spark_gives(
-    expected: Expected, tmp_path: Path, task_cost: int
-) -> None:
-    """With open steps for the oracle, runs to be checked again, and runs that are split."""
+def test_one_process_gives_what_spark_gives(expected: Expected, tmp_path: Path) -> None:
+    """With open steps for the oracle, and runs to be checked again."""
     out, cache = tmp_path / "out", tmp_path / "cache"
     units = list_units([expected.corpus])
 
-    summary = run_job(ProcessEngine(), units, out, cache, task_cost=task_cost)
+    summary = run_job(ProcessEngine(), units, out, cache)
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
@@ -299,9 +291,7 @@ def test_a_larger_corpus_has_the_same_verdicts_in_every_form_and_cut(
     random.Random(partitions).shuffle(units)
     out = tmp_path / "out"
 
-    run_job(
-        SparkEngine(spark), units, out, cache, partitions, max(unit.cost for unit in units) // 5
-    )
+    run_job(SparkEngine(spark), units, out, cache, partitions)
 
     reported = {(row["source"], row["run_id"]): row for row in table(out, "verdicts")}
     assert len(reported) == len(found)

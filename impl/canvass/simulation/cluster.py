@@ -217,6 +217,7 @@ class SimulatedMember:
         except DamageError as error:
             self._events.counts["damage found"] += 1
             if self.storage.mend():  # The operator puts back the data, such as from a copy.
+                self._events.counts["damage put back"] += 1
                 return self.start()
             self._events.find("FailStop", f"member {self.id} finds damage where none is: {error}")
             return False

@@ -48,6 +48,10 @@ Unit: TypeAlias = Path | TraceError
 """A run folder, a file of a data set, or the error that says why a path is neither."""
 
 
+MAX_RUN_EVENTS: Final = 20_000_000
+"""Most events of a run: the checks of a whole run need them together in memory."""
+
+
 def path_of(unit: Unit) -> Path:
     """Give the path of a unit."""
     return Path(unit.file) if isinstance(unit, TraceError) else unit
@@ -219,7 +223,12 @@ class Screening:
             self._on_batch()
         ending, self._ending = self._ending, []
         for state in ending:
-            if state.parts:
+            if state.events > MAX_RUN_EVENTS:
+                state.malformed = (
+                    f"{state.path}: TOO_LARGE: {state.events:,} events in the run {state.run_id};"
+                    f" a run that is checked has at most {MAX_RUN_EVENTS:,}"
+                )
+            elif state.parts:
                 self._finish(state)
 
     # --- checking ---------------------------------------------------------------------------------
@@ -248,6 +257,9 @@ class Screening:
             rows = slice(int(bounds[place]) + offset, int(bounds[place + 1]) + offset)
             state.events += len(part)
             self.events += len(part)
+            if state.events > MAX_RUN_EVENTS:
+                state.parts = []
+                continue
             state.unchecked += int(np.count_nonzero(unknown[rows]))
             state.wrong |= bool((codes[rows] == REFUSED).any())
             waiting = results.numbers[rows][codes[rows] == UNKNOWN]

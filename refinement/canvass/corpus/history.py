@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from canvass.conformance.verdict import Verdict
-from canvass.corpus.plan import Unit, UnitKind, list_units, on_this_machine
+from canvass.corpus.plan import Unit, UnitKind, list_units
 from canvass.corpus.rows import COVERAGE_SCHEMA, DIVERGENCE_COLUMNS, ROW_SCHEMA, VERDICT_COLUMNS
 from canvass.corpus.storage import (
     Place,
@@ -50,7 +51,7 @@ from canvass.corpus.storage import (
 from canvass.corpus.summary import EarlierUnit
 from canvass.corpus.task_files import TASK_LOG, read_table
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.run import RunFolder
+from canvass.traces.run import RUN_FILE, RunFolder
 from canvass.traces.schema import FactKind
 from canvass.version import VERSION
 
@@ -530,8 +531,12 @@ def _has_all_streams(unit: Unit) -> bool:
     if unit.kind is not UnitKind.RUN:
         return unit.kind is not UnitKind.AERON_LOGS
     try:
-        with on_this_machine([unit], outline=True) as (here,):
-            facts = RunFolder(here.location).facts
+        with tempfile.TemporaryDirectory(prefix="canvass-outline-") as outline:
+            for file in entries(unit.place):
+                if not file.folder:  # The names of streams are enough.
+                    data = (unit.place / RUN_FILE).read_bytes() if file.name == RUN_FILE else b""
+                    Path(outline, file.name).write_bytes(data)
+            facts = RunFolder(Path(outline)).facts
     except (TraceError, OSError):
         return False
     return all(fact.kind is not FactKind.MISSING_STREAM for fact in facts)

@@ -1,16 +1,15 @@
 """The job: units in, tables of verdicts, divergences and coverage out.
 
 Spark moves the numbers of tasks and their results. Events stay in the worker that reads them, and
-rows go to files. The job has five stages; a corpus without unknown steps and large units needs the
-first and the last only:
+rows go to files. The job has four stages; a corpus without unknown steps needs the first and the
+last only:
 
 1. ``check``: each task checks its units with the steps that graph and cache know. It writes
-   verdicts, counts and the distinct open steps. Units that are too large for one task are split.
+   verdicts, counts and the distinct open steps.
 2. ``ask``: the oracle decides the open steps, each once, in batches.
 3. ``recheck``: runs with a forbidden step are checked again. The other runs with open steps keep
    their verdicts, which assume that all open steps are allowed.
-4. ``join``: the parts of each split run are joined and checked as a whole.
-5. The driver writes the tables.
+4. The driver writes the tables.
 
 No verdict depends on how units are packed into tasks: it follows from the run's own events and from
 the answers for its steps. `canvass.corpus.engine` runs the stages.
@@ -27,16 +26,14 @@ import msgspec
 
 from canvass.corpus.engine import Engine, RunTask
 from canvass.corpus.graph_coverage import GraphCoverage
-from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, pack
+from canvass.corpus.plan import Unit, pack
 from canvass.corpus.rows import Row, RowKind
-from canvass.corpus.split import split_large
 from canvass.corpus.storage import Place, absolute, entries, remove_folder
 from canvass.corpus.task_checker import PROGRESS, TaskChecker, import_here, progress_here
 from canvass.corpus.task_files import (
     TASK_LOG,
     JobRows,
     Stage,
-    Superseded,
     read_task,
     stage_of,
     task_lines,
@@ -48,9 +45,6 @@ from canvass.corpus.task_files import (
 from canvass.traces.counts import counted
 
 _WORK: Final = "work"
-
-_Place = tuple[str, int | None]
-"""A unit's path, and the number of the part if it was split."""
 
 
 class JobProgress(NamedTuple):
@@ -102,8 +96,6 @@ class CorpusJob:
         Number of tasks. Default: from sizes and cores.
     oracles
         How many oracles run at once.
-    task_cost
-        Maximum cost of a task; larger units are split into parts.
     say
         Called with the name of each stage that begins.
     """
@@ -117,7 +109,6 @@ class CorpusJob:
         work: Place | None = None,
         partitions: int | None = None,
         oracles: int = 1,
-        task_cost: int = TASK_COST,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         make_results_folder(out)
@@ -131,8 +122,6 @@ class CorpusJob:
         self._partitions = partitions
         self._oracles = oracles
         self._say = say
-        self._task_cost = task_cost
-        self._parts: dict[tuple[str, int], Part] = {}
         self.graphs: list[GraphCoverage] = []
         self._at_the_end: JobProgress | None = None
         self._tasks = self._tasks_before = 0
@@ -141,22 +130,17 @@ class CorpusJob:
 
     def run(self, units: Sequence[Unit]) -> None:
         """Check all units and write the tables."""
-        split = split_large(units, self._task_cost)
-        self._parts = {(u.path, u.part.number): u.part for u in split if u.part is not None}
         self._say(f"checking {counted(len(units), 'unit')}")
-        first = self._checked(split, "check")
+        first = self._checked(units, "check")
         forbidden = self._ask(first)
         again = self._again(first, forbidden)
-        later, superseded = [], Superseded()
+        later = []
         if again:
             count = counted(len(again), "unit")
             self._say(f"checking {count} again, now that all steps are decided")
-            superseded, second = self._recheck(units, again)
-            later.append(second)
-        joins = self._joins(split, first, superseded)
-        if joins:
-            self._say(f"joining the parts of {counted(len(joins), 'run')}")
-            later.append(self._checked(joins, "join"))
+            later.append(self._recheck(units, again))
+        superseded = frozenset((source, run_id) for source in again for run_id in again[source])
+        self.rechecked = len(superseded)
         self._say("writing the tables")
         self.graphs = write_tables(JobRows(first, later, superseded), self._out)
 
@@ -216,62 +200,31 @@ class CorpusJob:
         self._checker.learn(answers)
         return [key for key, answer in answers if self._checker.forbids(answer)]
 
-    def _again(self, first: Stage, forbidden: list[bytes]) -> dict[_Place, set[str]]:
-        """Return the ids of the runs to be checked again, by unit and part.
+    def _again(self, first: Stage, forbidden: list[bytes]) -> dict[str, set[str]]:
+        """Return the ids of the runs to be checked again, by unit.
 
         A run is checked again if it has a forbidden step. It is also checked again if it diverges
-        and had open steps: only now it is known which divergence comes first. If a part of a unit
-        is malformed, the whole unit is read again to find the line; then no run is named.
+        and had open steps: only now it is known which divergence comes first.
         """
-        again: dict[_Place, set[str]] = {}
+        again: dict[str, set[str]] = {}
         refused = set(forbidden)
-        columns = ("source", "part", "run_id", "verdict", "pending")
+        columns = ("source", "run_id", "verdict", "pending")
         kinds = [RowKind.VERDICT] if first.count(RowKind.STEP) else []  # Without open steps: none.
         for batch in first.batches(kinds, columns):
             rows = zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-            for source, part, run_id, verdict, pending in rows:
+            for source, run_id, verdict, pending in rows:
                 if pending and (verdict == "DIVERGES" or not refused.isdisjoint(pending)):
-                    again.setdefault((source, part), set()).add(run_id)
-        broken = {part.source for part in first.parts() if part.reason is not None}
-        again = {place: runs for place, runs in again.items() if place[0] not in broken}
-        return again | {(source, None): set() for source in broken}
+                    again.setdefault(source, set()).add(run_id)
+        return again
 
-    def _recheck(
-        self, units: Sequence[Unit], again: dict[_Place, set[str]]
-    ) -> tuple[Superseded, Stage]:
-        """Check runs again; return which rows are superseded, and the stage with the new rows."""
-        wholes = {unit.path: unit for unit in units}
-        chosen, runs = [], set[tuple[str, str | None]]()
-        for (source, number), ids in sorted(again.items(), key=str):
-            runs.update((source, run_id) for run_id in ids)
-            part = None if number is None else self._parts[source, number]
-            unit = wholes[source]
-            chosen.append(msgspec.structs.replace(unit, part=part, runs=tuple(sorted(ids))))
-        broken = frozenset(source for (source, _), ids in again.items() if not ids)
-        self.rechecked = len(runs) + len(broken)
-        return Superseded(frozenset(runs), broken), self._checked(chosen, "recheck")
-
-    def _joins(self, split: Sequence[Unit], first: Stage, superseded: Superseded) -> list[Unit]:
-        """Return a unit for each split run; its check joins the parts of the run."""
-        wholes = {unit.path: msgspec.structs.replace(unit, part=None) for unit in split}
-        grouped: dict[tuple[str, str], list[Part]] = {}
-        for part in first.parts():
-            if part.reason is None and not superseded.has(part.source, part.run_id):
-                key = part.source, part.run_id or ""  # Empty: the runs without events.
-                grouped.setdefault(key, []).append(self._parts[part.source, part.part])
-        joins = []
-        for (source, run_id), parts in sorted(grouped.items()):
-            whole = wholes[source]
-            joins.append(
-                msgspec.structs.replace(
-                    whole,
-                    kind=UnitKind.JOIN,
-                    cost=whole.cost * len(parts),
-                    runs=(run_id,) if run_id else (),
-                    joined=tuple(sorted(parts, key=lambda part: part.number)),
-                )
-            )
-        return joins
+    def _recheck(self, units: Sequence[Unit], again: dict[str, set[str]]) -> Stage:
+        """Check runs again."""
+        chosen = [
+            msgspec.structs.replace(unit, runs=tuple(sorted(again[unit.path])))
+            for unit in units
+            if unit.path in again
+        ]
+        return self._checked(chosen, "recheck")
 
 
 def _run_task(checker: TaskChecker, folder: Place, number: int) -> bytes:

@@ -5,8 +5,6 @@ checks it whole. Tasks have about the same cost, so that no task keeps the other
 of a corpus that cannot be a run becomes a refused unit, and the other units are checked.
 
 Readers of traces need local files: a unit in a store is copied to this machine while it is read.
-For a part of a split unit only the bytes of the part are copied; the other bytes of the copy are
-zeros.
 """
 
 from __future__ import annotations
@@ -18,12 +16,10 @@ from contextlib import contextmanager, suppress
 from enum import Enum
 from hashlib import blake2b
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -37,11 +33,10 @@ from canvass.corpus.storage import (
     entry_of,
     files_below,
     place_of,
-    storage_errors,
 )
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.limits import MAX_LINE_BYTES, MAX_METADATA_BYTES, MAX_RUNS
+from canvass.traces.limits import MAX_RUNS
 from canvass.traces.run import EMPTY, MIXED, NO_RUN_FOLDER, RUN_FILE, RUN_FOLDER, stray_reason
 
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
@@ -70,33 +65,14 @@ class UnitKind(str, Enum):
     """A folder with the event logs of a real cluster; the task that checks it imports it."""
     REFUSED = "REFUSED"
     """An entry of a corpus folder that cannot be a run."""
-    JOIN = "JOIN"
-    """A run of a unit that was split into parts, or the runs of the unit without events."""
 
 
 Partition = tuple[tuple[str, str], ...]
 """Names and values of Hive partitions, outermost folder first."""
 
 
-class Part(Struct, frozen=True):
-    """A part of a unit that is too large for one task."""
-
-    number: int
-    """Counts the parts of the unit from 0, in the order of their events."""
-    first: int
-    """The first row group of a file, or the first byte of a stream. A line that begins at ``first``
-    or later, and before ``end``, is in the part.
-    """
-    end: int
-    """The row group or byte after the part."""
-    last: bool
-    """Whether it is the last part of the file or stream."""
-    member: int = -1
-    """The member of the stream; -1 for a part of a file."""
-
-
 class Unit(Struct, frozen=True):
-    """A unit of a corpus, or a part of one; one task checks it whole."""
+    """A unit of a corpus; one task checks it whole."""
 
     kind: UnitKind
     path: str
@@ -108,13 +84,7 @@ class Unit(Struct, frozen=True):
     reason: str = ""
     """Why it is refused, in words; for ``REFUSED``."""
     runs: tuple[str, ...] = ()
-    """At a recheck: ids of the runs that are checked; empty for all. For ``JOIN``: the id of the
-    split run; empty for the runs without events.
-    """
-    part: Part | None = None
-    """The part, if this is a part of a unit."""
-    joined: tuple[Part, ...] = ()
-    """For ``JOIN``: all parts, in order."""
+    """At a recheck: ids of the runs that are checked; empty for all."""
     partition: Partition = ()
     """Names and values of its Hive partitions."""
     copy: str = ""
@@ -359,114 +329,29 @@ def pack(units: Sequence[Unit], *, tasks: int | None = None, parallelism: int = 
     return [tuple(units[at] for at in sorted(chosen[number])) for _, _, number in order]
 
 
-_MAGIC_BYTES: Final = 8
-"""Bytes after the metadata of a Parquet file: their length and ``PAR1``."""
-_MARGIN: Final = MAX_LINE_BYTES + 2
-"""Bytes around a range in which its reader looks for ends of lines."""
-
-_PIECE: Final = 1 << 22
-
-_Range = tuple[int, int]
-
-
 @contextmanager
-def on_this_machine(units: Sequence[Unit], *, outline: bool = False) -> Iterator[list[Unit]]:
-    """Yield units whose `location` is on this machine; copies are removed at the end.
-
-    Parameters
-    ----------
-    units
-        Any units.
-    outline
-        Copy only ``run.json`` and the metadata of Parquet files; other files get their names and
-        sizes. Always so for a unit that joins parts.
-    """
+def on_this_machine(units: Sequence[Unit]) -> Iterator[list[Unit]]:
+    """Yield units whose `location` is on this machine; copies are removed at the end."""
     if not any(isinstance(unit.place, UrlPath) for unit in units):
         yield list(units)
         return
     with tempfile.TemporaryDirectory(prefix="canvass-units-") as scratch:
-        yield [_copied(unit, Path(scratch, str(at)), outline) for at, unit in enumerate(units)]
+        yield [_copied(unit, Path(scratch, str(at))) for at, unit in enumerate(units)]
 
 
-def _copied(unit: Unit, scratch: Path, outline: bool) -> Unit:
+def _copied(unit: Unit, scratch: Path) -> Unit:
     place = unit.place
     if not isinstance(place, UrlPath) or unit.kind is UnitKind.REFUSED:
         return unit
     copy = scratch / place.name
-    outline = outline or unit.kind is UnitKind.JOIN
     if place.suffix == ".parquet":
         copy.parent.mkdir(parents=True)
-        _copy_parquet(place, copy, unit.part, outline)
-    else:
-        copy.mkdir(parents=True)
-        _copy_folder(unit, place, copy, outline)
-    return replace(unit, copy=str(copy))
-
-
-def _copy_folder(unit: Unit, place: UrlPath, copy: Path, outline: bool) -> None:
-    files = files_below(place) if unit.kind is UnitKind.AERON_LOGS else entries(place)
-    for file in files:
-        target = copy / file.name
-        if file.folder:
-            continue
-        if file.name == RUN_FILE or not (outline or unit.part):
+        download(place, copy)
+        return replace(unit, copy=str(copy))
+    copy.mkdir(parents=True)
+    for file in files_below(place) if unit.kind is UnitKind.AERON_LOGS else entries(place):
+        if not file.folder:
+            target = copy / file.name
             target.parent.mkdir(parents=True, exist_ok=True)
             download(place / file.name, target)
-        else:
-            _copy_ranges(place / file.name, target, file.size, _ranges_of(file, unit.part))
-
-
-def _ranges_of(file: Entry, part: Part | None) -> list[_Range]:
-    """Return the bytes of a stream that a part needs."""
-    if part is None or not file.name.startswith(f"member-{part.member}."):
-        return []
-    if not file.name.endswith(".ndjson"):
-        return [(0, file.size)]
-    return [(max(0, part.first - _MARGIN), min(file.size, part.end + _MARGIN))]
-
-
-def _copy_parquet(place: UrlPath, copy: Path, part: Part | None, outline: bool) -> None:
-    if part is None and not outline:
-        download(place, copy)
-        return
-    entry = place.entry()
-    size = 0 if entry is None else entry.size
-    try:
-        with place.open() as file:
-            metadata = pq.ParquetFile(
-                file,
-                thrift_string_size_limit=MAX_METADATA_BYTES,
-                thrift_container_size_limit=MAX_RUNS,
-            ).metadata
-            file.seek(size - _MAGIC_BYTES)
-            length = int.from_bytes(file.read(4), "little") + _MAGIC_BYTES
-    except (pa.ArrowException, OSError, ValueError):
-        download(place, copy)  # Its reader says what is wrong with it.
-        return
-    ranges = [(0, 4), (size - length, size)]
-    if part is not None:  # The row group before it has the event before its first one.
-        groups = range(max(0, part.first - 1), part.end)
-        ranges += [_bytes_of(metadata.row_group(number)) for number in groups]
-    _copy_ranges(place, copy, size, ranges)
-
-
-def _bytes_of(row_group: Any) -> _Range:
-    columns = [row_group.column(at) for at in range(row_group.num_columns)]
-    starts = [column.dictionary_page_offset or column.data_page_offset for column in columns]
-    ends = [at + column.total_compressed_size for at, column in zip(starts, columns, strict=True)]
-    return min(starts), max(ends)
-
-
-def _copy_ranges(place: UrlPath, target: Path, size: int, ranges: Iterable[_Range]) -> None:
-    """Copy ranges of a file to the same offsets in a new file of the same size."""
-    with target.open("wb") as file:
-        file.truncate(size)
-        wanted = list(ranges)
-        if not wanted:
-            return
-        with storage_errors(place), place.open() as source:
-            for first, end in wanted:
-                source.seek(first)
-                file.seek(first)
-                while first < end:
-                    first += file.write(source.read(min(_PIECE, end - first)))
+    return replace(unit, copy=str(copy))

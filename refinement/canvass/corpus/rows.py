@@ -51,8 +51,6 @@ class RowKind(str, Enum):
     """The oracle's answer for an open step."""
     DISTINCT = "DISTINCT"
     """Number of distinct canonical steps of a task."""
-    PART = "PART"
-    """A part of a unit was read and has some events of a run. Without a run id, of all its runs."""
     EDGES = "EDGES"
     """Edges of a state graph that the events of a task take."""
 
@@ -63,8 +61,6 @@ class Row(Struct, frozen=True, kw_only=True):
     kind: RowKind
     source: str | None = None
     """Path of the run's unit."""
-    part: int | None = None
-    """Number of the part, if the unit was split."""
     run_id: str | None = None
     revision: str | None = None
     member_count: int | None = None
@@ -75,7 +71,7 @@ class Row(Struct, frozen=True, kw_only=True):
     unchecked: int | None = None
     """Number of the run's events without a known state before them."""
     reason: str | None = None
-    """Why a run is malformed or incomplete, how a step differs, or why a part is malformed."""
+    """Why a run is malformed or incomplete, or how a step differs."""
     revision_choice: str | None = None
     """VERDICT: the revision and how it was chosen, the releases that wrote imported logs, notes."""
     divergence_class: str | None = None
@@ -96,7 +92,6 @@ ROW_SCHEMA: Final = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
         pa.field("source", pa.string()),
-        pa.field("part", pa.int32()),
         pa.field("run_id", pa.string()),
         pa.field("revision", pa.string()),
         pa.field("member_count", pa.int32()),
@@ -219,14 +214,12 @@ def verdict_rows(
     unit: Unit, run: Run | None, found: RunVerdict, pending: tuple[bytes, ...] = ()
 ) -> Iterator[Row]:
     """Yield a row for a verdict and for each divergence."""
-    part = None if unit.part is None else unit.part.number
     chosen = ""
     if run is not None and found.verdict is not Verdict.MALFORMED:
         chosen = "; ".join(revision_choice(run.revision, found.releases))
     yield Row(
         kind=RowKind.VERDICT,
         source=unit.path,
-        part=part,
         run_id=None if run is None else run.run_id,
         revision=None if run is None else run.revision,
         member_count=None if run is None else run.member_count,
@@ -241,7 +234,6 @@ def verdict_rows(
         yield Row(
             kind=RowKind.DIVERGENCE,
             source=unit.path,
-            part=part,
             run_id=found.run_id,
             revision=None if run is None else run.revision,
             member_count=None if run is None else run.member_count,
@@ -286,10 +278,8 @@ def malformed_row(unit: Unit, reason: str, run_id: str | None = None) -> Row:
     )
 
 
-def coverage_rows(
-    found: Iterable[tuple[Run, Sequence[int]]], unit: Unit | None = None
-) -> Iterator[Row]:
-    """Yield rows with the number of events by action of some runs, all in ``unit`` if given."""
+def coverage_rows(found: Iterable[tuple[Run, Sequence[int]]]) -> Iterator[Row]:
+    """Yield rows with the number of events by action of some runs."""
     counts: Counter[tuple[str, int, str]] = Counter()
     for run, actions in found:
         for code in np.flatnonzero(actions).tolist():
@@ -297,8 +287,6 @@ def coverage_rows(
     for (revision, member_count, name), count in sorted(counts.items()):
         yield Row(
             kind=RowKind.COVERAGE,
-            source=None if unit is None else unit.path,
-            part=None if unit is None or unit.part is None else unit.part.number,
             revision=revision,
             member_count=member_count,
             name=name,

@@ -31,18 +31,8 @@ from canvass.conformance.step_lookup import (
     default_cache,
     spec_digest,
 )
-from canvass.conformance.verdict import Verdict
 from canvass.corpus.graph_coverage import edges_met
-from canvass.corpus.parts import (
-    join_parts,
-    part_file,
-    part_of_run,
-    runs_without_events,
-    screen_part,
-    store,
-    store_streams,
-)
-from canvass.corpus.plan import Part, Task, Unit, UnitKind, on_this_machine
+from canvass.corpus.plan import Task, Unit, UnitKind, on_this_machine
 from canvass.corpus.rows import (
     Row,
     RowKind,
@@ -72,12 +62,10 @@ from canvass.steps.step import Step
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.alignment.alignment import ImportFault
 from canvass.traces.alignment.importer import ImportSummary, import_logs
-from canvass.traces.errors import TraceError
 from canvass.traces.schema import Run, encode
 
 ANSWERS: Final = "answers"
-PARTS: Final = "parts"
-"""Folders in the shared folder of `TaskChecker`."""
+"""Folders in the shared folder of `TaskChecker` begin with this name."""
 PROGRESS: Final = "progress"
 """The shared folder's subfolder with an empty file for each finished task. The name of the file has
 the number of events and of diverging runs.
@@ -141,8 +129,7 @@ class TaskChecker:
     def prepare(self, folder: Place) -> None:
         """Set the shared folder, and write the known answers to it."""
         self.shared = str(folder)
-        for name in (PARTS, PROGRESS):
-            (folder / name).mkdir(parents=True)
+        (folder / PROGRESS).mkdir(parents=True)
         with self._local_cache() as cache:
             self._share(StepLookup(cache=cache, digest=self.digest))
 
@@ -211,7 +198,7 @@ class TaskChecker:
                 on_this_machine(task) as units,
             ):
                 copies = {unit.path: unit.copy for unit in units if unit.copy}
-                for row in self._rows(units, screening, Path(scratch)):
+                for row in self._check(units, screening, Path(scratch)):
                     yield _in_store(row, copies)
         except BaseException:
             _memo.clear()
@@ -223,15 +210,6 @@ class TaskChecker:
         yield Row(kind=RowKind.DISTINCT, events=len(screening.seen_keys()))
         yield from self._edges(screening)
         self._record_progress(task, screening.events - before, wrong)
-
-    def _rows(self, units: list[Unit], screening: Screening, scratch: Path) -> Iterator[Row]:
-        whole = [unit for unit in units if unit.part is None and unit.kind is not UnitKind.JOIN]
-        yield from self._check(whole, screening, scratch)
-        for unit in units:
-            if unit.part is not None:
-                yield from self._check_part(unit, unit.part, screening)
-            elif unit.kind is UnitKind.JOIN:
-                yield from self._join(unit, screening)
 
     def _screening(self) -> Screening:
         token = (self.shared, self.generation, self.graphs, self.digest)
@@ -304,59 +282,6 @@ class TaskChecker:
             yield from _lost_runs(unit, found)
         first = [state for state in chosen if not units[state.path][0].runs]
         yield from coverage_rows(_sound(first))
-
-    def _check_part(self, unit: Unit, part: Part, screening: Screening) -> Iterator[Row]:
-        """Check a part of a unit; store its events of runs that have events in other parts."""
-        try:
-            found = screen_part(unit, part, screening)
-        except (TraceError, ValueError) as error:
-            reason = str(error) or "?"
-            if unit.runs:
-                yield from (malformed_row(unit, reason, run_id) for run_id in unit.runs)
-            else:
-                yield Row(kind=RowKind.PART, source=unit.path, part=part.number, reason=reason)
-            return
-        if unit.runs:
-            screening.ask()
-        whole = [state for state in found.whole if _is_wanted(state, unit)]
-        keys = yield from _questions([*whole, *found.split], screening)
-        for state in whole:
-            yield from _verdict_rows(unit, None, state, screening, keys)
-        if unit.runs:
-            yield from _lost_runs(unit, found.whole)
-            return
-        yield from coverage_rows(_sound(whole), unit)
-        folder = self._parts
-        for state in found.split:
-            kept, sequence = part_of_run(state, found, keys)
-            store(part_file(folder, unit, part.number, state.run_id), kept, sequence)
-            yield Row(kind=RowKind.PART, source=unit.path, part=part.number, run_id=state.run_id)
-        if unit.kind is UnitKind.FILE:
-            store_streams(folder, unit, part.number, found.streams)
-            yield Row(kind=RowKind.PART, source=unit.path, part=part.number)
-
-    def _join(self, unit: Unit, screening: Screening) -> Iterator[Row]:
-        if not unit.runs:
-            try:
-                empty = runs_without_events(unit, self._parts)
-            except TraceError as error:
-                yield malformed_row(unit, str(error))
-                return
-            for state in empty:
-                yield from verdict_rows(unit, state.run, settle(state, screening))
-            return
-        try:
-            found = join_parts(unit, self._parts, screening.lookup)
-        except TraceError as error:
-            yield malformed_row(unit, str(error), unit.runs[0])
-            return
-        yield from verdict_rows(unit, found.run, found.verdict)
-        if found.verdict.verdict is not Verdict.MALFORMED:
-            yield from coverage_rows([(found.run, found.actions)], unit)
-
-    @property
-    def _parts(self) -> Place:
-        return place_of(self.shared) / PARTS
 
 
 def _note(unit: Unit, stage: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from socket import gethostname
@@ -73,15 +73,6 @@ class LostResults(Exception):
     """A stage has not returned exactly one result of each task; the message is one line."""
 
 
-class PartRow(Struct, frozen=True, array_like=True):
-    """A row of the kind ``PART``."""
-
-    source: str
-    part: int
-    run_id: str | None
-    reason: str | None
-
-
 class TaskResult(Struct, frozen=True, array_like=True):
     """The answer of a task to the driver: counts of the rows that it wrote."""
 
@@ -89,8 +80,6 @@ class TaskResult(Struct, frozen=True, array_like=True):
     """The number of the task in its stage."""
     counts: dict[str, int]
     """Rows by kind."""
-    parts: tuple[PartRow, ...]
-    """The rows of the kind ``PART`` themselves: the driver plans the next stages from them."""
     events: int = 0
     """Events of the runs that have a verdict."""
     distinct: int = 0
@@ -129,11 +118,6 @@ class Stage(Struct, frozen=True):
     def count(self, kind: RowKind) -> int:
         """Count the rows of a kind."""
         return sum(result.counts.get(kind.value, 0) for result in self.results)
-
-    def parts(self) -> Iterator[PartRow]:
-        """Yield the rows about parts of units."""
-        for result in self.results:
-            yield from result.parts
 
     def batches(self, kinds: Sequence[RowKind], columns: Sequence[str]) -> Iterator[Any]:
         """Yield the rows of some kinds as Arrow batches, with ``kind`` and some other columns.
@@ -179,11 +163,10 @@ def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
     """
     counts: Counter[str] = Counter()
     verdicts: Counter[str] = Counter()
-    parts: list[PartRow] = []
     events, distinct, started = 0, 0, monotonic()
     left = iter(rows)
     with (
-        writing(folder / ROWS / TaskResult(number, {}, ()).file) as path,
+        writing(folder / ROWS / TaskResult(number, {}).file) as path,
         pq.ParquetWriter(path, ROW_SCHEMA, compression="lz4") as writer,
     ):
         while some := list(islice(left, _ROWS_AT_ONCE)):
@@ -194,13 +177,11 @@ def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
                     events += row.events or 0
                 elif row.kind is RowKind.DISTINCT:
                     distinct += row.events or 0
-            parts += (_part_row(row) for row in some if row.kind is RowKind.PART)
             writer.write_batch(to_batch(some))
     taken = round(monotonic() - started, 3)
     result = TaskResult(
         number,
         dict(counts),
-        tuple(parts),
         events,
         distinct,
         dict(verdicts),
@@ -265,12 +246,6 @@ def task_lines(stage: str, found: Stage, units: Sequence[int]) -> Iterator[bytes
         yield msgspec.json.encode(entry) + b"\n"
 
 
-def _part_row(row: Row) -> PartRow:
-    assert row.source is not None
-    assert row.part is not None
-    return PartRow(row.source, row.part, row.run_id, row.reason)
-
-
 def stage_of(folder: Place, results: Iterable[bytes], tasks: int) -> Stage:
     """Make the stage of the results of all its tasks, given in any order.
 
@@ -296,33 +271,15 @@ _COVERAGE: Final = ("source", "run_id", "revision", "member_count", "name", "eve
 
 
 @dataclass(frozen=True)
-class Superseded:
-    """The rows of the first stage that a recheck has superseded."""
-
-    runs: frozenset[tuple[str, str | None]] = frozenset()
-    """Runs, each as the path of its unit and its id: all rows of the run."""
-    units: frozenset[str] = frozenset()
-    """Paths of units: all rows of the unit."""
-
-    def has(self, source: str | None, run_id: str | None) -> bool:
-        """Tell whether the rows of a run are superseded."""
-        return source in self.units or (source, run_id) in self.runs
-
-    def without(self, batch: Any) -> Any:
-        """Return the rows of a batch that are not superseded."""
-        if not self.runs and not self.units:
-            return batch
-        ids = zip(batch["source"].to_pylist(), batch["run_id"].to_pylist(), strict=True)
-        return batch.filter(pa.array([not self.has(*each) for each in ids], pa.bool_()))
-
-
-@dataclass(frozen=True)
 class JobRows:
-    """The rows of all stages of a job, and which of them are superseded."""
+    """The rows of all stages of a job, and the runs whose rows of the first stage are superseded.
+
+    A superseded run is the path of its unit and its id.
+    """
 
     first: Stage
     later: Sequence[Stage] = ()
-    superseded: Superseded = field(default_factory=Superseded)
+    superseded: frozenset[tuple[str, str | None]] = frozenset()
 
     def batches(self, kinds: Sequence[RowKind], columns: Sequence[str]) -> Iterator[Any]:
         """Yield the rows of some kinds that are not superseded.
@@ -330,7 +287,12 @@ class JobRows:
         The columns must have ``source`` and ``run_id``.
         """
         for batch in self.first.batches(kinds, columns):
-            yield self.superseded.without(batch)
+            if self.superseded:
+                ids = zip(batch["source"].to_pylist(), batch["run_id"].to_pylist(), strict=True)
+                kept = pa.array([each not in self.superseded for each in ids], pa.bool_())
+                yield batch.filter(kept)
+            else:
+                yield batch
         for stage in self.later:
             yield from stage.batches(kinds, columns)
 

@@ -425,12 +425,6 @@ class DatasetFile:
             return True
         return bool(found.min <= run_id <= found.max)
 
-    def last_run(self, row_group: int) -> str:
-        """Return the id of the run of the last event in a row group."""
-        table = self._guard(lambda: self._file.read_row_group(row_group, columns=["run"]))
-        run_id: str = self._guard(lambda: table["run"][-1].as_py())
-        return run_id
-
     def batches(self, row_groups: Sequence[int] | None = None) -> Iterator[EventColumns]:
         """Yield the events, one batch for each row group, with context rows.
 
@@ -551,13 +545,6 @@ class FactFinder:
             if self._kept[run] < MAX_GAPS:
                 self._kept[run] += 1
                 self.facts.append(Fact(kind, run, member, step))
-
-    def take_over(self, run_id: str, members: Iterable[int], facts: Iterable[Fact]) -> None:
-        """Add the facts of the next part of a run, and the members that have events in it."""
-        self._seen.setdefault(run_id, set()).update(members)
-        taken = list(facts)[: MAX_GAPS - self._kept[run_id]]
-        self._kept[run_id] += len(taken)
-        self.facts += taken
 
     def facts_of(self, entry: RunEntry) -> list[Fact]:
         """Return what is missing from a run after `look` at all its batches.

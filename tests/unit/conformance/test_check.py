@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
+from canvass.conformance import screen
 from canvass.conformance.check import check_corpus, check_run, make_lookup, settle_all
 from canvass.conformance.junit import to_junit
 from canvass.conformance.report import limits
@@ -47,6 +48,19 @@ LOOKUP = core_lookup()
 
 def found_in(verdict: RunVerdict) -> set[tuple[DivergenceClass, str]]:
     return {(each.kind, each.name) for each in verdict.divergences}
+
+
+def test_a_run_that_is_too_long_is_malformed_with_its_size_and_the_limit(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = min(corpus.iterdir())
+    events = check_run(run, core_lookup()).events
+    monkeypatch.setattr(screen, "MAX_RUN_EVENTS", events - 1)
+    found = check_run(run, core_lookup())
+
+    said = f"{run}: TOO_LARGE: {events:,} events in the run {found.run_id}; a run"
+    assert found.verdict is Verdict.MALFORMED
+    assert found.reason == f"{said} that is checked has at most {events - 1:,}"
 
 
 def test_check_good_runs_conform(corpus: Path) -> None:

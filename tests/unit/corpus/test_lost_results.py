@@ -18,7 +18,7 @@ from canvass.corpus.data_source import EventsReader, row_schema
 from canvass.corpus.engine import ProcessEngine, RunTask
 from canvass.corpus.frame import BadEvents, _verify_rows
 from canvass.corpus.job import CorpusJob
-from canvass.corpus.plan import Part, Task, Unit, list_units
+from canvass.corpus.plan import Task, Unit, list_units
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.task_checker import TaskChecker
 from canvass.corpus.task_files import LostResults
@@ -83,14 +83,11 @@ def test_a_run_that_is_gone_at_its_recheck_is_malformed(corpus: Path, tmp_path: 
     assert verdicts(checker, again) == [("run-0", "MALFORMED")]
 
 
-@pytest.mark.parametrize("part", [None, Part(0, 0, 1, last=False)])
-def test_a_damaged_file_at_a_recheck_makes_its_runs_malformed(
-    corpus: Path, tmp_path: Path, part: Part | None
-) -> None:
+def test_a_damaged_file_at_a_recheck_makes_its_runs_malformed(corpus: Path, tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "set", events_per_row_group=50) as writer:
         write_dataset(Corpus(corpus), writer)
     (unit,) = list_units([tmp_path / "set"])
-    again = replace(unit, part=part, runs=("run-0", "run-1"))
+    again = replace(unit, runs=("run-0", "run-1"))
     unit.location.write_bytes(b"PAR1")
     checker = TaskChecker.of(cache=tmp_path / "cache")
 

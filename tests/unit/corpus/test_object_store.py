@@ -64,9 +64,9 @@ def place(store: UrlPath) -> UrlPath:
     return store / f"test-{next(_numbers)}"
 
 
-def results(corpus: Place, out: Place, cache: Place, cost: int) -> dict[str, list[Any]]:
+def results(corpus: Place, out: Place, cache: Place) -> dict[str, list[Any]]:
     """Verify a corpus; give the rows of each table, with sources relative to the corpus."""
-    job = CorpusJob(ProcessEngine(), TaskChecker.of(cache=cache), out, task_cost=cost)
+    job = CorpusJob(ProcessEngine(), TaskChecker.of(cache=cache), out)
     job.run(list_units([corpus]))
     found = {}
     for name in ("verdicts", "divergences", "coverage"):
@@ -75,10 +75,9 @@ def results(corpus: Place, out: Place, cache: Place, cost: int) -> dict[str, lis
     return found
 
 
-@pytest.mark.parametrize("cost", [1 << 29, 40_000], ids=["whole", "split"])
 @pytest.mark.parametrize("form", ["folders", "files"])
 def test_a_corpus_in_a_store_has_the_results_of_one_on_this_machine(
-    corpus: Path, place: UrlPath, tmp_path: Path, form: str, cost: int
+    corpus: Path, place: UrlPath, tmp_path: Path, form: str
 ) -> None:
     cache = corpus.parent / "cache"
     if form == "files":
@@ -88,8 +87,8 @@ def test_a_corpus_in_a_store_has_the_results_of_one_on_this_machine(
             write_dataset(Corpus(sound), writer)
     upload(corpus, place / "corpus")
 
-    here = results(corpus, tmp_path / "out", cache, cost)
-    there = results(place / "corpus", place / "out", cache, cost)
+    here = results(corpus, tmp_path / "out", cache)
+    there = results(place / "corpus", place / "out", cache)
 
     assert there == here
     assert {row["verdict"] for row in here["verdicts"]} >= {"CONFORMS", "DIVERGES"}
@@ -155,9 +154,7 @@ def test_only_work_files_need_be_where_driver_and_workers_reach_them(
     """The report is on the driver's machine alone."""
     upload(corpus, place / "corpus")
     checker = TaskChecker.of(cache=corpus.parent / "cache")
-    job = CorpusJob(
-        ProcessEngine(), checker, tmp_path / "out", work=place / "work", task_cost=40_000
-    )
+    job = CorpusJob(ProcessEngine(), checker, tmp_path / "out", work=place / "work")
 
     job.run(list_units([place / "corpus"]))
 

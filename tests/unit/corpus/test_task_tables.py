@@ -28,7 +28,6 @@ from canvass.corpus.summary import (
 from canvass.corpus.task_files import (
     JobRows,
     Stage,
-    Superseded,
     stage_of,
     write_rows,
     write_tables,
@@ -110,10 +109,10 @@ def test_what_was_reported_again_replaces_what_was_reported_first(tmp_path: Path
     first = stage(
         tmp_path / "first",
         [verdict("f", "a"), verdict("f", "b"), divergence("f", "b", "OnVote", 1)],
-        [verdict("g", None, "MALFORMED"), taken("OnVote", 3, "g"), taken("OnVote", 4)],
+        [verdict("g", "c", "DIVERGES"), taken("OnVote", 4)],
     )
     second = stage(tmp_path / "second", [verdict("f", "b", "DIVERGES"), verdict("g", "c")])
-    superseded = Superseded(frozenset({("f", "b")}), frozenset({"g"}))
+    superseded = frozenset({("f", "b"), ("g", "c")})
 
     write_tables(JobRows(first, [second], superseded), tmp_path)
 
