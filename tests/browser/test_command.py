@@ -224,10 +224,7 @@ def test_the_browser_is_opened_unless_it_is_not_wanted(
     assert found is not None
     assert shown[0].startswith("file:///")
     assert found[2] not in shown[0]
-    key = f"#token={found[2]}"
-    assert address.endswith(key)
-    way = re.compile(rf'content="0;url={address.removesuffix(key)}\?arrival=([\w-]{{22}}){key}"')
-    assert [one != found[2] for one in way.findall(read[0])] == [True]
+    assert f'content="0;url={address}"' in read[0]
     assert not Path(url2pathname(urlsplit(shown[0]).path)).parent.exists()
     assert main.run(["browse", "--no-open", str(good_run)]) == 130
     assert len(shown) == 1

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from canvass.browser import api
-from canvass.browser.access import LOOPBACK, Access, Protocol, listen, make_server, make_token
+from canvass.browser.access import LOOPBACK, Access, listen, make_server, make_token
 from canvass.browser.app import Browser, PageFile
 from canvass.browser.opening import Opener
 from canvass.browser.sources import Store
@@ -57,7 +57,6 @@ class Asked:
     token: str
     store: Store
     ids: list[str] = field(default_factory=list)
-    arrival: str = ""
 
     def ask(self, path: str, /, **query: object) -> Reply:
         """Ask as the page does."""
@@ -133,7 +132,6 @@ def serving(
     paths: Sequence[Path] = (),
     *,
     lookup: StepLookup | None = None,
-    seconds: float | None = None,
     sources: Iterable[Any] = (),
     files: Mapping[str, PageFile] = PAGE,
 ) -> Iterator[Asked]:
@@ -145,8 +143,6 @@ def serving(
         To be opened; nothing else is.
     lookup
         Who decides steps; the core by default, which is quick.
-    seconds
-        Another deadline of requests.
     sources
         To be added as they are.
     files
@@ -158,14 +154,12 @@ def serving(
     ids += [store.add(source) for source in sources]
     opened = listen(0)
     port = opened.getsockname()[1]
-    access = Access(port, make_token(), make_token())
+    access = Access(port, make_token())
     server = make_server(Browser(store, dict(files)).application(access))
-    if seconds is not None:
-        server.config.http = type("Hasty", (Protocol,), {"seconds": seconds})
     thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
     thread.start()
     try:
-        yield Asked(port, access.token, store, ids, access.arrival)
+        yield Asked(port, access.token, store, ids)
     finally:
         server.should_exit = True
         thread.join()

@@ -66,7 +66,7 @@ def test_runs_are_found_by_text_and_by_verdict(open_page: Open, many: Asked) -> 
 def test_the_file_that_a_browser_is_given_leads_to_the_page(new_context: Any, many: Asked) -> None:
     """And the page can be loaded again there."""
     page: Page = new_context().new_page()
-    here = f"http://127.0.0.1:{many.port}/?arrival={many.arrival}"
+    here = f"http://127.0.0.1:{many.port}/"
     with leading_to(f"{here}#token={many.token}") as address:
         page.goto(address)
         expect(page.locator("h1")).to_have_text("night", timeout=20_000)

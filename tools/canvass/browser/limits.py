@@ -6,14 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-HEAD_BYTES: Final = 16 * 1024
-"""Largest head of a request: browsers send less than 2 KiB, a predicate has at most 4 KiB."""
-CONNECTIONS: Final = 32
-"""Most open connections: a browser opens six, and several tabs share them."""
-BACKLOG: Final = 1024
-"""Connections that the system queues: a burst of requests must not be refused."""
-SECONDS: Final = 10.0
-"""Longest time to receive a request, to keep an idle connection, and to send an answer."""
 WORKERS: Final = 4
 """Requests answered in parallel: more would only compete for the same cores."""
 

@@ -45,8 +45,7 @@ class Refusal(Exception):
         """Give the HTTP response."""
         column = msgspec.UNSET if self.column is None else self.column
         body = Failure(error=Problem(code=self.code, message=self.message, column=column))
-        headers = {"allow": "GET"} if self.status == 405 else None
-        return Response(encoded(body), self.status, headers, media_type="application/json")
+        return Response(encoded(body), self.status, media_type="application/json")
 
 
 def not_found(what: str) -> Refusal:

@@ -111,17 +111,15 @@ def _serve(
             for source in sources:
                 store.add(source)
         with listen(port) as opened:
-            access = Access(opened.getsockname()[1], make_token(), make_token() if opens else "")
+            access = Access(opened.getsockname()[1], make_token())
             server = make_server(Browser(store, files).application(access))
-            server_at, key = f"http://{LOOPBACK}:{access.port}/", f"#token={access.token}"
-            address = f"{server_at}{key}"
+            address = f"http://{LOOPBACK}:{access.port}/#token={access.token}"
             emit(output, {"url": address}, partial(print, address, flush=True))
             prepare(store)
             if opens:
                 import webbrowser
 
-                way = leading_to(f"{server_at}?arrival={access.arrival}{key}")
-                webbrowser.open(ending.enter_context(way))
+                webbrowser.open(ending.enter_context(leading_to(address)))
             server.run(sockets=[opened])
     raise typer.Exit(EXIT_INTERRUPTED)  # Only an interrupt ends the server.
 
