@@ -19,10 +19,8 @@ from support.corpora import record_runs
 from support.spoilt_runs import corrupt
 
 MOMENTS = {
-    "checking": "_staging/report-*/*/progress/*",
-    "writing": "_staging/report-*/verdicts/*.parquet",
-    "staging": "_staging/*/verdicts/date=*/*.parquet",
-    "staged": "_staging/*/inputs/date=*/*.parquet",
+    "checking": "_work/*/*/progress/*",
+    "writing": "_work/*/verdicts/*.parquet",
     "in place": "verdicts/date=*/*.parquet",
 }
 
@@ -61,4 +59,4 @@ def test_a_driver_that_is_killed_leaves_each_run_in_the_tables_once(
         for name in TABLES:
             table = ds.dataset(tables / name, partitioning="hive").to_table()
             assert len(set(table["verification_id"].to_pylist())) == 1
-    assert killed >= 3
+    assert killed >= 2

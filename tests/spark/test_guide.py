@@ -47,8 +47,8 @@ def test_commands_and_python_of_the_guide_print_what_it_says(
     steps = [step for block in PLAIN.findall(text) for step in STEP.split(block)]
     assert sum(step.startswith("canvass batch ") for step in steps) == 6
     with object_store() as store:
-        upload(ROOT / "samples" / "aeron", store / "runs")
-        (store / "runs" / "README.md").unlink()
+        for name in ("a-clean-startup", "b-leader-killed"):
+            upload(ROOT / "samples" / "aeron" / name, store / "runs" / name)
         for step in filter(None, steps):
             command, _, expected = step.partition("\n")
             program, *words = shlex.split(command)

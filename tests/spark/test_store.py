@@ -21,7 +21,6 @@ from support.spoilt_runs import corrupt
 MOMENTS = {
     "checking": "/progress/",
     "writing": "/verdicts/part-00000.parquet",
-    "staged": "/inputs/date=",
     "in place": "/tables/verdicts/",
 }
 
@@ -93,4 +92,4 @@ def test_a_driver_that_is_killed_leaves_each_run_in_the_tables_of_a_store_once(
             assert verdicts(place) == sorted(expected.items())
             for name in TABLES:
                 assert len(files_below(place / "tables" / name)) == 1
-    assert killed >= 3
+    assert killed >= 2

@@ -1,13 +1,12 @@
 """Tables that grow with each verification, and the units of a growing corpus that are due.
 
 The tables record what was verified, when, and against which spec. A verification adds one Parquet
-file to each table, in the partition of its day. ``inputs`` has a row for each unit; the next
-verification compares the units with these rows. Files are staged first, and an empty file `_COMMIT`
-beside them commits them. Then they are moved into the tables. If the driver dies, the next start
-moves committed files and removes others. So each verification is in the tables exactly once.
+file to each table, in the partition of its day. ``inputs`` has a row for each unit and is written
+last: a verification counts if its id is there. The next verification leaves out the units that have
+a row with the same digests of contents, spec and canvass.
 
 Tables: ``verdicts``, ``divergences``, ``coverage``, ``quarantine`` (malformed units with the
-reason) and ``inputs``, which is moved last. Beside them, ``tasks`` has a line of JSON for each
+reason) and ``inputs``. Beside them, ``tasks`` has a line of JSON for each
 task.
 
 ``canvass batch watch`` verifies a unit when its files have not changed for a while; longer if the
@@ -16,7 +15,6 @@ unit lacks streams. A watch that is started again goes on from the times of the 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import tempfile
 import time
@@ -57,10 +55,8 @@ from canvass.version import VERSION
 
 _TASKS: Final = "tasks"
 TABLES: Final = ("verdicts", "divergences", "coverage", "quarantine", "inputs")
-"""Tables in the order in which their files are put in place, after the files of the tasks."""
-_STAGING: Final = "_staging"
-_COMMIT: Final = "_COMMIT"
-_LOCK: Final = "_lock"
+"""Tables in the order in which their files are written."""
+_WORK: Final = "_work"
 _HASH_THREADS: Final = 2
 _PIECE: Final = 1 << 20
 _QUIET_S: Final = 2.0
@@ -153,10 +149,6 @@ class Inputs(Struct, frozen=True):
         ]
 
 
-class HistoryInUse(Exception):
-    """Another verification is adding to the tables."""
-
-
 class History:
     """Tables of verifications in a folder.
 
@@ -168,54 +160,11 @@ class History:
 
     def __init__(self, folder: Place) -> None:
         self._folder = folder
-        self._staging = folder / _STAGING
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """Lock the tables on this machine, and finish the work of a killed driver.
-
-        Raises
-        ------
-        HistoryInUse
-            If another verification is adding to the tables.
-        """
-        folder = self._folder
-        if isinstance(folder, UrlPath):  # Stores have no locks; the guide says so.
-            self._recover()
-            yield
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / _LOCK).open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                reason = "another verification is adding to these tables"
-                raise HistoryInUse(f"{folder}: {reason}") from None
-            self._recover()
-            yield
-
-    def _recover(self) -> None:
-        """Move committed files into the tables; remove other staged files."""
-        names = [file.name for file in files_below(self._staging)]
-        committed = {name.split("/")[0] for name in names if name.endswith(f"/{_COMMIT}")}
-        for identity in sorted(committed):
-            self._put_in_place(identity)
-        if names:
-            remove_folder(self._staging)
-
-    def _put_in_place(self, identity: str) -> None:
-        folder = self._staging / identity
-        staged = [file.name for file in files_below(folder)]
-        for table in (_TASKS, *TABLES):
-            for name in staged:
-                if name.startswith(f"{table}/"):
-                    _move(folder / name, self._folder / name)
-        (folder / _COMMIT).unlink()
 
     @contextmanager
     def report_folder(self) -> Iterator[Place]:
         """Yield a folder for a report beside the tables, which workers reach; then remove it."""
-        folder = self._staging / f"report-{uuid4().hex}"
+        folder = self._folder / _WORK / uuid4().hex
         yield folder
         remove_folder(folder)
 
@@ -267,8 +216,9 @@ class History:
     def _batches(self, table: str, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the rows of a table; a missing table has none."""
         folder = self._folder / table
+        whole = {file.name for file in files_below(self._folder / TABLES[-1])}
         for file in files_below(folder):
-            if file.name.endswith(".parquet"):
+            if file.name.endswith(".parquet") and file.name in whole:
                 place = folder / file.name
                 with storage_errors(place), place.open("rb") as opened:
                     yield from pq.ParquetFile(opened).iter_batches(columns=list(columns))
@@ -276,7 +226,7 @@ class History:
     # --- what was found ---------------------------------------------------------------------------
 
     def append(self, report: Place, inputs: Sequence[Input], stamp: Stamp) -> None:
-        """Add the tables of a report: all of them or, if the driver dies, none.
+        """Add the tables of a report, ``inputs`` last.
 
         Parameters
         ----------
@@ -287,13 +237,10 @@ class History:
         stamp
             The stamp of the verification. Rows with the same id are replaced.
         """
-        staged = self._staging / stamp.verification_id
+        _write_tasks(self._folder / _TASKS / stamp.day, report / TASK_LOG, stamp)
         for name, table in _tables(report, inputs):
-            _write(staged / name / stamp.day, f"{stamp.verification_id}.parquet", table, stamp)
-        _write_tasks(staged / _TASKS / stamp.day, report / TASK_LOG, stamp)
-        (staged / _COMMIT).touch()
-        self._put_in_place(stamp.verification_id)
-        remove_folder(self._staging)
+            name_of_file = f"{stamp.verification_id}.parquet"
+            _write(self._folder / name / stamp.day, name_of_file, table, stamp)
 
 
 def _write(folder: Place, name: str, table: Any, stamp: Stamp) -> None:
@@ -309,14 +256,6 @@ def _write_tasks(folder: Place, log: Place, stamp: Stamp) -> None:
     lines = (msgspec.json.decode(line) for line in log.read_bytes().splitlines())
     data = encoder.encode_lines({**named, **line} for line in lines)
     (folder / f"{stamp.verification_id}.ndjson").write_bytes(data)
-
-
-def _move(source: Place, target: Place) -> None:
-    if isinstance(source, UrlPath) and isinstance(target, UrlPath):
-        source.replace(target)
-    elif isinstance(source, Path) and isinstance(target, Path):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        source.replace(target)
 
 
 DECIDING: Final = ("cluster", "traces", "graph", "steps", "conformance", "corpus", "spec", "tlc")

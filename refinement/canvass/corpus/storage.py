@@ -127,16 +127,6 @@ class UrlPath:
         """Tell whether it is a file."""
         return bool(self._info().type == fs.FileType.File)
 
-    def replace(self, target: UrlPath) -> None:
-        """Move a file; a file at the target is replaced."""
-        with storage_errors(target):
-            self._fs.move(self._path, target._path)
-
-    def unlink(self) -> None:
-        """Remove a file."""
-        with storage_errors(self):
-            self._fs.delete_file(self._path)
-
     def remove(self) -> None:
         """Remove a folder and its contents, if it exists."""
         with storage_errors(self):

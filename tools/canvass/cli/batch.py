@@ -262,7 +262,7 @@ def _watch(
 ) -> int:
     """Look for new units repeatedly, or once; return the exit code of the last look."""
     from canvass.cli.output import Stages
-    from canvass.corpus.history import History, HistoryInUse
+    from canvass.corpus.history import History
     from canvass.corpus.summary import empty_summary, exit_code
 
     history = History(tables)
@@ -272,15 +272,11 @@ def _watch(
             due = arrivals.due(listed)
             summary = empty_summary("", [])
             if due:
-                try:
-                    with Stages(each=True) as progress, history.opened():
-                        summary, identity = verify_due(request, due, history, engines, progress)
-                except HistoryInUse as error:
-                    complain(f"{error}; trying again")
-                else:
-                    arrivals.seen(due)
-                    if identity:
-                        _show_new(summary, identity, output)
+                with Stages(each=True) as progress:
+                    summary, identity = verify_due(request, due, history, engines, progress)
+                arrivals.seen(due)
+                if identity:
+                    _show_new(summary, identity, output)
             if every is None:
                 waiting = len(listed) - len(due)
                 if waiting:

@@ -106,7 +106,7 @@ def verify_new(
 
     history = History(tables)
     units = _list_units(request)
-    with Engines(request.master) as engines, Stages(each=True) as progress, history.opened():
+    with Engines(request.master) as engines, Stages(each=True) as progress:
         progress.stage(f"{counted(len(units), 'unit')} listed; comparing them with {tables}")
         known = history.divergences()
         summary, _ = verify_due(request, units, history, engines, progress, report, again=again)
