@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/canvass.stamp
+PAGE_STAMP := $(VENV)/canvass-page.stamp
+TEST_STAMP := $(VENV)/canvass-test.stamp
 
 # The first of these that runs and is new enough; `make PYTHON=/path/to/python setup` chooses another.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
@@ -17,7 +19,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 # How many tests run at once: many of them wait. Each takes up to 3 GiB when it starts Java.
 JOBS ?= 3
 
-.PHONY: help help-all setup demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps lock clean java
+.PHONY: help help-all setup setup-test demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps lock clean java
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -26,16 +28,19 @@ help: ## this list
 help-all: help
 	@tools/help-all
 
-setup: $(STAMP) ## make .venv with the locked versions (nothing else is touched)
+setup: $(STAMP) ## make .venv with the locked versions of what canvass needs
+	@:
+
+setup-test: $(TEST_STAMP) ## add what the tests need
 	@:
 
 demo: java setup ## see it work: models checked, a captured run verified, then on Spark
 	@$(BIN)/python tools/demo.py
 
-page: setup ## build the page of `canvass browse`
+page: $(PAGE_STAMP) ## build the page of `canvass browse`
 	@$(BIN)/python tools/page.py build
 
-page-if-possible: setup
+page-if-possible: $(TEST_STAMP)
 	@$(BIN)/python tools/page.py build --if-possible
 
 browse: page ## look at the sample run in a browser
@@ -45,14 +50,15 @@ browser: ## install Debian's Chromium for the tests of the page (apt-get; root o
 	@tools/need-browser install
 
 test: java lint types page-if-possible ## lint, types, and all tests but the nightly ones
+	@echo 'canvass: pytest collects the tests first, which takes a quarter of a minute' >&2
 # The order of the folders is kept: else the files with few, long tests come last, and one worker waits.
 	@$(BIN)/pytest -n $(JOBS) --no-loadscope-reorder
 
-lint: setup ## ruff: rules and format
+lint: $(TEST_STAMP) ## ruff: rules and format
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 
-types: setup ## mypy --strict, and tsc for the page
+types: $(TEST_STAMP) ## mypy --strict, and tsc for the page
 	@$(BIN)/mypy
 	@$(BIN)/python tools/page.py types --if-possible
 
@@ -67,13 +73,13 @@ bench: java page-if-possible ## measure what is in benchmarks/
 		echo "# $$each"; $(BIN)/python "$$each" || failed+=" $$each"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
-wheel-test: java page ## build the wheel and run it in an empty environment
+wheel-test: java page-if-possible ## build the wheel and run it in an empty environment
 	@$(BIN)/pytest -m wheel
 
 known-steps: java setup ## let TLC make the table of steps that ships with canvass anew
 	@$(BIN)/python tools/known_steps.py
 
-lock: $(STAMP) ## resolve pyproject.toml again into requirements.lock
+lock: $(TEST_STAMP) ## resolve pyproject.toml again into the lock files
 	@tools/lock "$(BIN)"
 
 clean: ## remove .venv, caches and what was built
@@ -85,5 +91,13 @@ java:
 	@tools/need-java
 
 $(STAMP): pyproject.toml requirements.lock
-	@tools/setup "$(PYTHON)" "$(VENV)"
+	@tools/setup "$(PYTHON)" "$(VENV)" demo
 	@touch $@
+
+$(PAGE_STAMP): $(STAMP) requirements-dev.lock
+	@tools/setup "$(PYTHON)" "$(VENV)" page
+	@touch $@
+
+$(TEST_STAMP): $(STAMP) requirements-dev.lock
+	@tools/setup "$(PYTHON)" "$(VENV)" test
+	@touch $@ $(PAGE_STAMP)

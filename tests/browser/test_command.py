@@ -198,7 +198,7 @@ def test_an_extra_that_is_not_installed_is_named(
     code, line = said(capsys, [str(good_run)])
 
     assert code == 2
-    assert line == "canvass: uvicorn is not installed: pip install 'aeron-canvass[browse]'\n"
+    assert line == "canvass: uvicorn is not installed: make setup-test\n"
 
 
 @pytest.mark.usefixtures("built")

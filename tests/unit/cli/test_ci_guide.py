@@ -21,12 +21,35 @@ def commands(service: str) -> list[str]:
     marked = [line.strip().removeprefix("- ") for line in text.splitlines()]
     start = next(k for k, line in enumerate(marked) if line.startswith("pip install"))
     found = marked[start + 1 :]
-    return found[: next(k for k, line in enumerate(found) if not line.startswith("canvass "))]
+    ours = ("canvass ", "pytest ")
+    return found[: next(k for k, line in enumerate(found) if not line.startswith(ours))]
 
 
 def test_both_jobs_run_the_same_commands() -> None:
     assert commands("GitHub Actions") == commands("GitLab")
     assert len(commands("GitLab")) == 2
+
+
+def test_the_job_of_the_plugin_reports_a_run_that_does_not_conform(tmp_path: Path) -> None:
+    record = (
+        "def test_nothing(canvass_recorder):\n    canvass_recorder(members=3, revision='1.50')\n"
+    )
+    (tmp_path / "test_nothing.py").write_text(record)
+    (tmp_path / "pytest.ini").touch()
+    (command,) = commands("The pytest plugin")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "HOME": str(tmp_path)},
+        check=False,
+        capture_output=True,
+    )
+
+    assert done.returncode == 1, done.stderr
+    suite = ElementTree.parse(tmp_path / "canvass-junit.xml").getroot()
+    assert "MALFORMED" in "".join(one.text or "" for one in suite.iter("error"))
 
 
 @pytest.mark.parametrize(("logs", "code"), [("aeron/b-leader-killed", 0), ("aeron-hz6", 1)])

@@ -45,7 +45,7 @@ def test_the_lanes_of_the_guide_are_those_of_the_sample(
     words[words.index("my-run")] = str(sample_run)
     capsys.readouterr()
 
-    assert run(words) == 0
+    assert run([*words, "--width", "120"]) == 0
 
     printed = capsys.readouterr().out.splitlines()
     example = block("traces.md", "member 0 ")
@@ -82,6 +82,21 @@ def test_the_finding_of_the_guide_is_found(capsys: pytest.CaptureFixture[str]) -
     assert run(shlex.split(command)[2:]) == 0
 
     assert list(absent(example, capsys.readouterr().out.splitlines())) == []
+
+
+@pytest.mark.tlc
+def test_the_graph_of_the_guide_shows_where_two_members_lead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    example = block("graph.md", "$ canvass graph build MUT_VoteTwice")
+    for line in example:
+        if line.startswith("$ canvass"):
+            assert run(shlex.split(line)[2:]) == 0
+
+    printed = capsys.readouterr().out.splitlines()
+    shown = [line for line in example if not line.startswith("$")]
+    assert list(absent(shown, printed)) == []
 
 
 def test_the_disks_of_the_guide_are_those_of_the_capture(

@@ -141,9 +141,7 @@ def test_a_module_of_an_extra_that_is_not_installed_is_one_line(
     monkeypatch.setattr(main, "build_app", without)
 
     assert main.run(["graph"]) == 2
-    assert capsys.readouterr().err == (
-        "canvass: scipy is not installed: pip install 'aeron-canvass[graph]'\n"
-    )
+    assert capsys.readouterr().err == ("canvass: scipy is not installed: make setup-test\n")
 
 
 def test_a_near_miss_is_answered_with_the_whole_command(

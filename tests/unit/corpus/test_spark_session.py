@@ -337,7 +337,7 @@ def test_without_what_connect_needs_it_is_said_what_to_install(
     builder = Nowhere(error)
     monkeypatch.setattr(spark_session, "_builder", lambda: builder)
 
-    needed = r"pip install 'aeron-canvass\[connect\]'"
+    needed = r"make setup-test"
     with pytest.raises(SparkUnavailable, match=needed) as raised, open_session("sc://host"):
         pass
 

@@ -165,6 +165,7 @@ def check(
             "forms.",
         ),
     ] = None,
+    jar: Annotated[Path | None, typer.Option(help="Use this tla2tools.jar.")] = None,
     spec: Annotated[
         Path | None, typer.Option(help="Use the modules and manifest.json of this folder.")
     ] = None,
@@ -198,7 +199,7 @@ def check(
         return
 
     settings = Settings(
-        jar=find_jar(),
+        jar=find_jar(jar),
         java=find_java(),
         workers=workers,
         heap_mib=None if heap is None else heap_mib(heap),

@@ -16,6 +16,7 @@ import typer
 
 from canvass.cli.options import Output
 from canvass.cli.output import EXIT_UNEXPECTED, CommandError, Format, Stages, emit, say
+from canvass.version import install_command
 
 if TYPE_CHECKING:
     from canvass.proof.prove import Counterexample, Proof
@@ -75,7 +76,7 @@ def prove(
     canvass prove Ballots
     """
     if find_spec("z3") is None:
-        raise CommandError("canvass prove needs Z3: pip install 'aeron-canvass[prove]'")
+        raise CommandError(f"canvass prove needs Z3: {install_command('prove')}")
     from canvass.proof.sany import ModuleError
 
     try:
