@@ -16,8 +16,8 @@ from canvass.cluster import messages
 from canvass.cluster.core import step as core_step
 from canvass.traces.aeron_log.event_types import NEWEST
 from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, LogVocabulary
-from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
-from canvass.traces.aeron_log.member_log import MemberLog, members_named
+from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import AppendPosition, LogRecord
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.driven_member import LOST, DrivenMember

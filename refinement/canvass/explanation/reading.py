@@ -29,8 +29,8 @@ from canvass.explanation.timeline import MemberTimeline, Timeline, UnreadLines, 
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
-from canvass.traces.aeron_log.member_log import MemberLog
+from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.aeron_log.source import parse_log_name
 from canvass.traces.alignment.alignment import ImportFault, align

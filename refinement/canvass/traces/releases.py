@@ -13,11 +13,12 @@ from typing import Annotated, Final, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log.event_types import NEWEST, OLDEST, Release, parse_release, release_of
 from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
-from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.member_log import ClusterLogs
 from canvass.traces.counts import member_names
 from canvass.traces.schema import MemberId, Run
 
@@ -42,7 +43,9 @@ class RevisionChoice(str, Enum):
     """The user chose it (``--revision``)."""
 
 
-class NotedReleases(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
+class NotedReleases(
+    Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name, omit_defaults=True
+):
     """The releases of Aeron that wrote the logs of a cluster, as ``run.json`` has them.
 
     Parameters
@@ -52,13 +55,19 @@ class NotedReleases(Struct, frozen=True, forbid_unknown_fields=True, rename=wire
         empty if the log names none.
     choice
         How the revision was chosen.
+    forms
+        The forms in which the lines were delivered, other than as Aeron writes them.
+    real_ids
+        The ids in the logs of the members that have other numbers in the run.
     """
 
     members: dict[MemberId, Annotated[tuple[ReleaseText, ...], Meta(max_length=MAX_NAMED)]]
     choice: RevisionChoice
+    forms: tuple[str, ...] = ()
+    real_ids: dict[MemberId, int] = {}
 
 
-class LogReleases(NotedReleases, frozen=True):
+class LogReleases(NotedReleases, frozen=True, kw_only=True):
     """The releases of Aeron that wrote the logs of a cluster, and the revision of the spec.
 
     Parameters
@@ -76,7 +85,7 @@ class LogReleases(NotedReleases, frozen=True):
     def of(cls, noted: NotedReleases, revision: str) -> LogReleases:
         """Add the revision, and the limits of its choice."""
         remarks = tuple(_remarks(noted.members, revision))
-        return cls(noted.members, noted.choice, revision, remarks)
+        return cls(**asdict(noted), revision=revision, remarks=remarks)
 
     def __str__(self) -> str:
         """Say which release wrote the logs, which revision is used, and why."""
@@ -102,7 +111,9 @@ class LogReleases(NotedReleases, frozen=True):
 
     def lines(self) -> list[str]:
         """Give what a command prints: the text, and a note for each remark."""
-        return [str(self), *(f"note: {remark}" for remark in self.remarks)]
+        several = [f"lines were unwrapped: {form}" for form in self.forms]
+        several += [f"member {k} is {i} in the logs" for k, i in self.real_ids.items()]
+        return [str(self), *several, *(f"note: {remark}" for remark in self.remarks)]
 
 
 def _remarks(members: Mapping[int, tuple[str, ...]], revision: str) -> Iterator[str]:
@@ -162,7 +173,9 @@ def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
     else:
         revision = (newest or log_vocabulary(logs).release).revision
     members = {i: tuple(map(str, several)) for i, several in named.items()}
-    return LogReleases.of(NotedReleases(members, choice), revision)
+    forms = set().union(*(log.counts.framings for log in logs.members.values()))
+    noted = NotedReleases(members, choice, tuple(sorted(forms)), dict(logs.real_ids))
+    return LogReleases.of(noted, revision)
 
 
 def releases_of_run(run: Run) -> LogReleases | None:
@@ -179,4 +192,5 @@ def releases_of_run(run: Run) -> LogReleases | None:
 
 def noted_releases(releases: LogReleases) -> NotedReleases:
     """Return releases as ``run.json`` has them: it has the revision itself."""
-    return NotedReleases(releases.members, releases.choice)
+    several = (getattr(releases, name) for name in NotedReleases.__struct_fields__)
+    return NotedReleases(*several)

@@ -19,8 +19,8 @@ from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.reading import infer_states
 from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
-from canvass.traces.aeron_log.member_log import MemberLog
+from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
 from canvass.traces.timeouts import DEFAULTS, STARTUP_CANVASS, beside
 from support.aeron_runs import MORE_RELEASES, captures, more_captures, truth_of

@@ -23,6 +23,7 @@ from canvass.cli.output import (
     names_not_read,
     result_console,
 )
+from canvass.cluster.member import MAX_MEMBERS
 from canvass.cluster.rules import REVISIONS
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ Events = Annotated[
         " those in the logs.",
     ),
 ]
+MemberCount = Annotated[
+    int,
+    typer.Option("--members", min=0, max=MAX_MEMBERS, help="Members of the cluster; 0: by lines."),
+]
 ChosenRevision = Annotated[
     str,
     typer.Option(
@@ -91,6 +96,7 @@ def aeron(
     ] = 1,
     events: Events = "",
     revision: ChosenRevision = "",
+    members: MemberCount = 0,
     setting: NotedSettings = None,
     output: Output = Format.HUMAN,
 ) -> None:
@@ -118,7 +124,13 @@ def aeron(
     timeouts = beside(logs[0] if logs[0].is_dir() else logs[0].parent) | read_settings(setting)
     with Stages() as stages:
         found = importer.import_clusters(
-            logs, out, effort=effort, events=enabled, revision=revision, say=stages.stage
+            logs,
+            out,
+            effort=effort,
+            events=enabled,
+            revision=revision,
+            members=members,
+            say=stages.stage,
         )
     for run in found if timeouts else ():
         note_timeouts(run / "run.json", timeouts)

@@ -67,6 +67,8 @@ class LineCounts:
         Headers of processes that start, and of rolled files.
     overlap
         File and line that show two members with the same id at the same time.
+    framings
+        The framings of its files (`framing.FRAMINGS`).
     """
 
     members: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -78,6 +80,7 @@ class LineCounts:
     foreign: int = 0
     headers: int = 0
     overlap: tuple[int, int] | None = None
+    framings: set[str] = field(default_factory=set)
 
     @property
     def lines(self) -> int:

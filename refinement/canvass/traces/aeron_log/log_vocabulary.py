@@ -26,7 +26,7 @@ from canvass.traces.aeron_log.event_types import (
     Release,
     release_of,
 )
-from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.member_log import ClusterLogs
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
     ProcessStart,

@@ -18,7 +18,8 @@ from typing import Final, TypeAlias
 from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_log.clusters import split_clusters
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode, joined
-from canvass.traces.aeron_log.member_log import MemberLog, members_named
+from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog, members_named
+from canvass.traces.aeron_log.membership import noted_count, with_numbers
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -37,7 +38,6 @@ from canvass.traces.aeron_log.source import (
     is_similar_name,
     parse_log_name,
 )
-from canvass.traces.limits import MAX_MEMBERS
 
 _KEY_KINDS: Final = frozenset(
     {
@@ -50,39 +50,6 @@ _KEY_KINDS: Final = frozenset(
     }
 )
 """The records that are kept in memory of each log, as they show elections, leaders and terms."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterLogs:
-    """The logs of one cluster.
-
-    Parameters
-    ----------
-    members
-        The logs by member id.
-    missing
-        The members that other logs name, and that have no log.
-    ignored
-        Names of files that resemble names of logs. These files are not read.
-    """
-
-    members: dict[int, MemberLog]
-    missing: tuple[int, ...]
-    ignored: tuple[str, ...]
-
-    def need_lines(self) -> None:
-        """Check that the logs have a line.
-
-        Raises
-        ------
-        AeronLogError
-            If all files are empty.
-        """
-        if not any(log.counts.lines for log in self.members.values()):
-            first = next(iter(self.members.values())).files[0]
-            more = " and all others" if len(self.members) > 1 else ""
-            reason = f"the log is empty{more}"
-            raise AeronLogError(str(first), 0, 0, LogCode.NO_LOG, reason)
 
 
 def read_records(files: Iterable[Path], parser: LogParser) -> Iterator[list[LogRecord]]:
@@ -213,6 +180,7 @@ def read_cluster(
     paths: Sequence[Path],
     say: Callable[[str], object] = lambda _: None,
     kept: int = sys.maxsize,
+    count: int = 0,
 ) -> ClusterLogs:
     """Read the logs of one cluster; parameters and errors as for `read_clusters`.
 
@@ -221,7 +189,7 @@ def read_cluster(
     AeronLogError
         Also if the log has several clusters.
     """
-    first, *others = read_clusters(paths, say, kept)
+    first, *others = read_clusters(paths, say, kept, count)
     if others:
         reason = f"{len(others) + 1} clusters run one after the other in this log"
         raise AeronLogError(str(paths[0]), 0, 0, LogCode.SEVERAL_CLUSTERS, reason)
@@ -232,6 +200,7 @@ def read_clusters(
     paths: Sequence[Path],
     say: Callable[[str], object] = lambda _: None,
     kept: int = sys.maxsize,
+    count: int = 0,
 ) -> list[ClusterLogs]:
     """Read the logs of a cluster's members, or of several clusters that ran one after the other.
 
@@ -246,6 +215,8 @@ def read_clusters(
         Called with a short description of each stage when it begins.
     kept
         As for `read_log`.
+    count
+        The number of members; 0 if ``config.json`` beside the logs, or the lines, say it.
 
     Raises
     ------
@@ -270,7 +241,6 @@ def read_clusters(
     by_member: dict[int, list[Path]] = {}
     for group in groups:
         member_id = _member_of(group, firsts)
-        _check_member(member_id, group[0])
         by_member.setdefault(member_id, []).extend(group)
     several: list[dict[int, MemberLog]] = []
     for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
@@ -283,7 +253,9 @@ def read_clusters(
     logs = dict(sorted(chain.from_iterable(one.items() for one in several)))
     is_shared = len(several) == 1 and parse_log_name(groups[0][0].name) is None
     clusters = split_clusters(logs) if is_shared else [logs]
-    return [_cluster_of(one, ignored) for one in clusters]
+    if not count and len(clusters) == 1:
+        count = noted_count(groups[0][0].parent)
+    return [with_numbers(_cluster_of(one, ignored), count, is_shared=is_shared) for one in clusters]
 
 
 def _cluster_of(logs: Mapping[int, MemberLog], ignored: tuple[str, ...]) -> ClusterLogs:
@@ -328,7 +300,6 @@ def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
             if is_similar_name(path.name):
                 ignored.append(path.name)
             continue
-        _check_member(name.member_id, path)
         if name in taken:
             reason = "the same log is there plain and compressed"
             raise AeronLogError(str(path), 0, 0, LogCode.DUPLICATE_LOG, reason)
@@ -338,12 +309,6 @@ def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
     if not groups and len(others) == 1:  # The log of all members.
         return [others], ()
     return list(groups.values()), tuple(ignored)
-
-
-def _check_member(member_id: int, path: Path) -> None:
-    if member_id >= MAX_MEMBERS:
-        reason = f"a log of member {member_id}; members are numbered from 0 to {MAX_MEMBERS - 1}"
-        raise AeronLogError(str(path), 0, 0, LogCode.TOO_MANY_MEMBERS, reason)
 
 
 _First: TypeAlias = tuple[ProcessStart | None, ClusterEvent | None]

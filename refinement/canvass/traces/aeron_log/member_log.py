@@ -1,12 +1,13 @@
-"""The log of one member, read."""
+"""The log of one member, and the logs of a cluster, as records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.incarnations import LineCounts
 from canvass.traces.aeron_log.records import (
     SENDER_FIELDS,
@@ -57,6 +58,45 @@ class MemberLog:
     def every_record(self) -> Iterable[LogRecord]:
         """All records in the order of the lines; records that are not in memory are read again."""
         return self.records if self.reread is None else self.reread()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLogs:
+    """The logs of one cluster.
+
+    Parameters
+    ----------
+    members
+        The logs by member id.
+    missing
+        The members that other logs name, and that have no log.
+    ignored
+        Names of files that resemble names of logs. These files are not read.
+    member_count
+        The number of members; 0 if only the lines say it.
+    real_ids
+        The ids in the logs of the members that have other numbers here.
+    """
+
+    members: dict[int, MemberLog]
+    missing: tuple[int, ...]
+    ignored: tuple[str, ...]
+    member_count: int = 0
+    real_ids: Mapping[int, int] = field(default_factory=dict)
+
+    def need_lines(self) -> None:
+        """Check that the logs have a line.
+
+        Raises
+        ------
+        AeronLogError
+            If all files are empty.
+        """
+        if not any(log.counts.lines for log in self.members.values()):
+            first = next(iter(self.members.values())).files[0]
+            more = " and all others" if len(self.members) > 1 else ""
+            reason = f"the log is empty{more}"
+            raise AeronLogError(str(first), 0, 0, LogCode.NO_LOG, reason)
 
 
 def members_named(records: Iterable[LogRecord]) -> set[int]:

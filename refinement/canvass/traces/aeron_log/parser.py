@@ -10,11 +10,11 @@ import re
 from codecs import BOM_UTF8
 from typing import Final
 
-from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode, shown
+from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode
 from canvass.traces.aeron_log.event_types import OLDEST, release_of
+from canvass.traces.aeron_log.framing import COLOURS, Framing, framing_of, without_colours
 from canvass.traces.aeron_log.incarnations import Broken, IncarnationStream, LineCounts
 from canvass.traces.aeron_log.line import (
-    STAMP,
     cluster_line_parsers,
     find_header,
     parse_header,
@@ -46,6 +46,7 @@ _WHOLE: Final = re.compile(
     r"|(?:leader|followerMember|voter|senderMember|service)Id=[0-9]"
     r"|protocolVersion=(?:[0-9]+\.[0-9]+\.[0-9]+|65536))$"
 )
+_OLD_LINE: Final = re.compile(r" ELECTION_STATE_CHANGE \[.*\]: memberId=\S+ [A-Z_]+ -> [A-Z_]+$")
 _WHOLE_HEADER: Final = re.compile(r"\}$|\.[0-9]{3}[+-][0-9]{4}$")
 
 
@@ -74,6 +75,8 @@ class LogParser:
         self._tail = bytearray()
         self._is_log, self._probed, self._joined = False, 0, 0
         self._hint = ""
+        self._framing: Framing | None = None
+        self._too_old: list[tuple[str, int]] = []
 
     @property
     def counts(self) -> LineCounts:
@@ -100,6 +103,7 @@ class LogParser:
         self._name, self._file, self._line = name, self._file + 1, 0
         self._tail.clear()
         self._is_log, self._probed, self._hint = False, 0, ""
+        self._framing = None
 
     def feed(self, data: bytes) -> list[LogRecord]:
         """Read the next piece of the file, of any length.
@@ -135,6 +139,9 @@ class LogParser:
         tail = bytes(self._tail)
         self._tail.clear()
         text = decoded(tail.removeprefix(BOM_UTF8) if self._line == 0 else tail)
+        if self._framing is not None:
+            text = self._framing.text(text)
+            text, self._framing.part = text or self._framing.part, ""
         if tail and not cut and (not text or shows_its_end(text)):
             self._read(tail)
         elif tail or cut:
@@ -153,8 +160,21 @@ class LogParser:
         return self._stream.take()
 
     def close(self) -> list[LogRecord]:
-        """End the log, after all files."""
+        """End the log, after all files.
+
+        Raises
+        ------
+        AeronLogError
+            If the log is that of a release that is too old.
+        """
         self._stream.close()
+        # One such line may have been cut there.
+        if len(self._too_old) > 1 and "ELECTION_STATE_CHANGE" not in self.counts.events:
+            reason = (
+                f"a line of a release before {OLDEST.major}.{OLDEST.minor}, the oldest one whose"
+                " lines are read: ELECTION_STATE_CHANGE has no leaderId and positions there"
+            )
+            raise AeronLogError(*self._too_old[0], 0, LogCode.OLD_RELEASE, reason)
         return self._stream.take()
 
     def _read(self, block: bytes) -> None:
@@ -170,6 +190,8 @@ class LogParser:
         event, own = self._stream.event, self._member
         for line in lines[: self._lines_left]:
             number += 1
+            if self._framing is not None:
+                line = self._framing.text(line)
             head = line.split(" ", 3)
             if len(head) > 3 and head[1] == "CLUSTER:":
                 parser = parsers.get(head[2])
@@ -197,6 +219,14 @@ class LogParser:
 
     def _other(self, line: str) -> None:
         """Read a line that is not exactly a cluster event as 1.52 or 1.53 prints it."""
+        if not (self._is_log or self._framing is not None or stamp_of(line)):
+            self._framing = framing_of(line)
+            if self._framing is not None:
+                self.counts.framings.add(self._framing.name)
+                line = self._framing.text(line)
+        if (uncoloured := without_colours(line)) is not line:
+            self.counts.framings.add(COLOURS)
+            line = uncoloured
         at = find_header(line)
         if at >= 0:
             self._header(line, at)
@@ -249,6 +279,8 @@ class LogParser:
         try:
             record = parser.scan(self._file, self._line, line, self._release)
         except LineProblem as problem:
+            if len(self._too_old) < 2 and _OLD_LINE.search(line):
+                self._too_old.append((self._name, self._line))
             self._break(line, problem)
         else:
             self._stream.event(event, record, line)
@@ -317,11 +349,7 @@ class LogParser:
 
 
 def _hint(line: str) -> str:
-    """Advice on a line that would be of an event log, but for its encoding or a prefix."""
-    found = STAMP.search(line)
-    if found is not None and found.start():
-        prefix = shown(line[: found.start()])
-        return f"; remove {prefix}, which is before the stamp"
+    """Advice on a line that would be of an event log, but for its encoding."""
     if "\0" in line and stamp_of(line.replace("\0", "").lstrip(_UTF_16_MARKS)) is not None:
         return "; the file is UTF-16: convert it to UTF-8"
     return ""

@@ -15,8 +15,7 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, log_vocabulary
-from canvass.traces.aeron_log.logs import ClusterLogs
-from canvass.traces.aeron_log.member_log import MemberLog, members_named
+from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
 from canvass.traces.alignment.completeness import (
     missing_causes,
@@ -343,6 +342,8 @@ def _highest_member(logs: ClusterLogs) -> int:
     if not any(isinstance(one, ClusterEvent) for one in records):
         file = next(iter(logs.members.values())).files[0]
         raise ImportFault(f"{file}: no line of the logs is an event of a cluster's member")
+    if logs.member_count:
+        return logs.member_count - 1
     named = {*known, *logs.missing}
     absent = next(i for i in range(MAX_MEMBERS + 1) if i not in named)
     wrong = next((i for i in sorted(named) if not 0 <= i < min(absent, MAX_MEMBERS)), None)
@@ -357,8 +358,8 @@ def _highest_member(logs: ClusterLogs) -> int:
     reason = f"member {wrong} is named; members are numbered from 0 to {MAX_MEMBERS - 1}"
     if absent < wrong < MAX_MEMBERS:
         reason = (
-            f"member {wrong} is named, and no line names member {absent}: members are numbered "
-            f"from 0. If member {absent} exists and never ran, add an empty member-{absent}.log"
+            f"member {wrong} is named, and no line names member {absent}: how many members there"
+            " are is not known, --members says it"
         )
     # If no line names the member, the name of its file does.
     place = next(places, "") or logs.members[wrong].files[0]

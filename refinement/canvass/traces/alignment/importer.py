@@ -18,8 +18,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from canvass.cluster.names import wire_name
-from canvass.traces.aeron_log.logs import ClusterLogs, read_clusters
-from canvass.traces.aeron_log.member_log import MemberLog
+from canvass.traces.aeron_log.logs import read_clusters
+from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.records import TruncatedLine
 from canvass.traces.alignment.alignment import Alignment, ImportFault, Place, align
 from canvass.traces.alignment.driven_member import DrivenMember
@@ -55,6 +55,7 @@ def import_clusters(
     effort: int = 1,
     events: Collection[str] | None = None,
     revision: str = "",
+    members: int = 0,
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[Path, ImportSummary]:
     """Import logs into a new folder. It appears when it is complete.
@@ -70,6 +71,8 @@ def import_clusters(
         Factor of the limits of the search.
     events, revision
         As for `align`.
+    members
+        The number of members; by default that in the lines.
     say
         Called with a short description of each stage when it begins, and with the lines that are
         met whenever steps of a member are written. A log that is read in segments has its steps
@@ -95,7 +98,7 @@ def import_clusters(
     # The import makes no reference cycles, and looking for them takes a third of the time.
     gc.disable()
     try:
-        clusters = read_clusters(paths, say=say, kept=KEPT_LINES)
+        clusters = read_clusters(paths, say=say, kept=KEPT_LINES, count=members)
         several = len(clusters) > 1
         names = [f"{out.name}~{k}" if several else "" for k in range(1, len(clusters) + 1)]
         with written_aside(out) as folder:

@@ -1,0 +1,115 @@
+"""The members of a cluster: how many there are, and their numbers in a run.
+
+A run numbers its members from 0. The ids in the logs are these numbers, unless a cluster has other
+ids: then its members are numbered in the order of their ids. A cluster of one shows by its first
+step that it is one: it leads without a canvass. The number of larger clusters is that of the
+members in the lines, if the user or `config.json` does not say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.incarnations import LineCounts
+from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
+from canvass.traces.limits import MAX_MEMBERS
+
+CONFIG: Final = "config.json"
+"""The file beside logs that says what they do not print."""
+
+_Record = TypeVar("_Record", bound=LogRecord)
+
+
+class _Config(msgspec.Struct):
+    members: int = 0
+
+
+def noted_count(folder: Path) -> int:
+    """The number of members in `CONFIG`; 0 if it does not say one."""
+    try:
+        count = msgspec.json.decode((folder / CONFIG).read_bytes(), type=_Config).members
+    except (OSError, msgspec.MsgspecError):
+        return 0
+    return count if 0 < count <= MAX_MEMBERS else 0
+
+
+def with_numbers(logs: ClusterLogs, count: int, *, is_shared: bool) -> ClusterLogs:
+    """Number the members of a cluster.
+
+    Parameters
+    ----------
+    logs
+        The logs, by the ids in them.
+    count
+        The number of members; 0 if it is unknown.
+    is_shared
+        Whether there is one log for all members, so that a member without a line never ran.
+
+    Raises
+    ------
+    AeronLogError
+        If more members are named than there are.
+    """
+    named = sorted({i for i in logs.members if i >= 0} | set(logs.missing))
+    count = count or int(len(named) == 1 and _leads_at_once(logs.members.get(named[0])))
+    if not count or not named:
+        return logs
+    if len(named) > count:
+        path = next(iter(logs.members.values())).files[0]
+        several = ", ".join(map(str, named))
+        reason = f"lines name the members {several}; the cluster is said to have {count}"
+        raise AeronLogError(str(path), 0, 0, LogCode.TOO_MANY_MEMBERS, reason)
+    ids = {i: i if named[-1] < count else k for k, i in enumerate(named)}
+    members = {ids.get(i, i): _renumbered(log, ids) for i, log in logs.members.items()}
+    others = sorted(set(range(count)) - set(ids.values()))
+    missing = [ids[i] for i in logs.missing]
+    if is_shared:
+        files = next(iter(members.values())).files
+        members |= {i: MemberLog(i, files, [], LineCounts()) for i in others}
+    else:
+        missing += others
+    real = {k: i for i, k in ids.items() if i != k}
+    return replace(
+        logs,
+        members=dict(sorted(members.items())),
+        missing=tuple(sorted(missing)),
+        member_count=count,
+        real_ids=real,
+    )
+
+
+def _leads_at_once(log: MemberLog | None) -> bool:
+    changes = (r for r in (log.records if log else ()) if isinstance(r, ElectionStateChange))
+    first = next(changes, None)
+    return first is not None and first.old_state == "INIT" and first.new_state.startswith("LEADER")
+
+
+def _renumbered(log: MemberLog, ids: Mapping[int, int]) -> MemberLog:
+    if all(i == k for i, k in ids.items()):
+        return log
+
+    def reread() -> Iterator[LogRecord]:
+        return (_with_ids(record, ids) for record in log.every_record())
+
+    counts = log.counts
+    return replace(
+        log,
+        member_id=ids.get(log.member_id, log.member_id),
+        records=[_with_ids(record, ids) for record in log.records],
+        counts=replace(counts, members={ids.get(i, i): at for i, at in counts.members.items()}),
+        named={ids.get(i, i) for i in log.named},
+        reread=None if log.reread is None else reread,
+    )
+
+
+def _with_ids(record: _Record, ids: Mapping[int, int]) -> _Record:
+    names = [name for name in record.__struct_fields__ if name.endswith("member_id")]
+    values = {name: getattr(record, name) for name in names}
+    return msgspec.structs.replace(record, **{n: ids.get(i, i) for n, i in values.items()})
