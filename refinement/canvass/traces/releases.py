@@ -111,9 +111,9 @@ class LogReleases(NotedReleases, frozen=True, kw_only=True):
 
     def lines(self) -> list[str]:
         """Give what a command prints: the text, and a note for each remark."""
-        several = [f"lines were unwrapped: {form}" for form in self.forms]
-        several += [f"member {k} is {i} in the logs" for k, i in self.real_ids.items()]
-        return [str(self), *several, *(f"note: {remark}" for remark in self.remarks)]
+        forms = (f"lines are unwrapped: {form}" for form in self.forms)
+        ids = (f"member {k} has id {i} in the logs" for k, i in self.real_ids.items())
+        return [str(self), *forms, *ids, *(f"note: {remark}" for remark in self.remarks)]
 
 
 def _remarks(members: Mapping[int, tuple[str, ...]], revision: str) -> Iterator[str]:
@@ -161,17 +161,15 @@ def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
     revision
         The revision that the user chose; empty if the releases decide.
     """
-    named = {}
-    for i, log in sorted(logs.members.items()):
-        releases = dict.fromkeys(filter(None, map(release_of, log.records)))
-        if i >= 0:
-            named[i] = list(releases)[:MAX_NAMED]
+    named = {
+        i: list(dict.fromkeys(filter(None, map(release_of, log.records))))[:MAX_NAMED]
+        for i, log in sorted(logs.members.items())
+        if i >= 0 and log.records
+    }
     newest = max(chain.from_iterable(named.values()), default=None)
-    choice = RevisionChoice.RELEASE if newest is not None else RevisionChoice.LINES
-    if revision:
-        choice = RevisionChoice.OPTION
-    else:
-        revision = (newest or log_vocabulary(logs).release).revision
+    choice = RevisionChoice.RELEASE if newest else RevisionChoice.LINES
+    choice = RevisionChoice.OPTION if revision else choice
+    revision = revision or (newest or log_vocabulary(logs).release).revision
     members = {i: tuple(map(str, several)) for i, several in named.items()}
     forms = set().union(*(log.counts.framings for log in logs.members.values()))
     noted = NotedReleases(members, choice, tuple(sorted(forms)), dict(logs.real_ids))
@@ -192,5 +190,4 @@ def releases_of_run(run: Run) -> LogReleases | None:
 
 def noted_releases(releases: LogReleases) -> NotedReleases:
     """Return releases as ``run.json`` has them: it has the revision itself."""
-    several = (getattr(releases, name) for name in NotedReleases.__struct_fields__)
-    return NotedReleases(*several)
+    return msgspec.convert(releases, NotedReleases, from_attributes=True)

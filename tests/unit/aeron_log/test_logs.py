@@ -16,6 +16,7 @@ from canvass.traces.aeron_log.errors import MAX_FILES, AeronLogError, LogCode
 from canvass.traces.aeron_log.logs import read_cluster, read_log
 from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import CommitPosition, ProcessStart, TruncatedLine
+from canvass.traces.limits import MAX_MEMBERS
 from support.aeron_lines import HEADER, STARTED, commit, text
 
 LOG = text(HEADER, STARTED, *(commit(64 * n, 102 + n) for n in range(500)))
@@ -189,22 +190,12 @@ def test_a_log_that_is_a_pipe_or_a_link_to_none_is_refused_and_not_missing(tmp_p
     assert "member-1.log: not a regular file" in str(pipe)
 
 
-@pytest.mark.parametrize("name", ["member-9.log", "member-99999999999.log.gz"])
-def test_a_log_of_a_member_that_no_cluster_has_is_refused_unread(tmp_path: Path, name: str) -> None:
-    for member_id in range(3):
-        (tmp_path / f"member-{member_id}.log").write_bytes(b"\x00" * 2000)
-    (tmp_path / name).write_bytes(b"\x00" * 2000)
+def test_more_members_than_a_cluster_can_have_are_refused(tmp_path: Path) -> None:
+    """A log is read once for each of its members."""
+    lines = (STARTED.replace("memberId=0", f"memberId={i}") for i in range(MAX_MEMBERS + 1))
+    error = refused(write(tmp_path, "all.log", text(HEADER, *lines)))
 
-    error = refused(tmp_path)
-
-    assert error.code is LogCode.TOO_MANY_MEMBERS
-    assert "members are numbered from 0 to 8" in str(error)
-
-
-def test_a_file_whose_lines_are_of_a_member_that_no_cluster_has_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, "any.log", LOG.replace(b"memberId=0", b"memberId=12"))
-
-    assert refused(path).code is LogCode.TOO_MANY_MEMBERS
+    assert (error.code, error.line) == (LogCode.TOO_MANY_MEMBERS, MAX_MEMBERS + 2)
 
 
 def test_files_named_one_by_one_say_themselves_whose_they_are(tmp_path: Path) -> None:

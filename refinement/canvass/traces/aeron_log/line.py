@@ -1,8 +1,7 @@
 """Reading one line of the cluster component into a record.
 
-A pattern of the whole line is tried first. Where it does not match, the line is scanned by the
-names of its fields. Both take time linear in the line's length: each part of a pattern ends at a
-character that it cannot contain, and the scan never goes back.
+A line is scanned by the names of its fields, in time linear in its length: the scan never goes
+back.
 
 A `ClusterLineParser` is made from one row of `event_types`. It reads the lines of all releases.
 """
@@ -32,8 +31,6 @@ from canvass.traces.limits import MAX_INT, MIN_INT
 NS_PER_S: Final = 1_000_000_000
 TRUNCATED_SUFFIX: Final = " (truncated)"
 
-_INT: Final = r"-?(?:[1-8][0-9]{18}|[0-9]{1,18})"
-_NAME: Final = r"[A-Z][A-Z0-9_]*|null"
 STAMP: Final = re.compile(r"\[(-?[0-9]{1,10})\.(-?[0-9]{1,9})\] ")
 """The monotonic stamp at the beginning of a line."""
 _LENGTHS: Final = re.compile(r"(?: \[[0-9]{1,10}/[0-9]{1,10}\])?:?(?= |$)")
@@ -114,67 +111,6 @@ _READ: Final[dict[Notation, Callable[[str, int], object]]] = {
     Notation.REASON: _text,
 }
 
-_G1: Final = {
-    Notation.INT: rf"({_INT})",
-    Notation.BOOL: r"(true|false)",
-    Notation.FLAGS: r"0b([01]{8})",
-    Notation.VERSION: r"([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|[0-9]{1,9})",
-    Notation.NAME: rf"({_NAME})",
-    Notation.TEXT: r'([^" ]*)',
-    Notation.REASON: r'"(.*)"',
-}
-_G2: Final = {**_G1, Notation.FLAGS: r"([0-9]{1,3})", Notation.TEXT: r'"([^"]*)"'}
-
-
-def _version_fast(text: str) -> int:
-    return _version(text, 0)
-
-
-_CONVERT: Final[dict[Notation, Callable[[str], object]]] = {
-    Notation.INT: int,
-    Notation.BOOL: "true".__eq__,
-    Notation.VERSION: _version_fast,
-    Notation.NAME: str,
-    Notation.TEXT: str,
-    Notation.REASON: str,
-}
-
-
-def _binary(text: str) -> int:
-    return int(text, 2)
-
-
-def _pattern(row: EventType, parts: dict[Notation, str], built_in: bool) -> re.Pattern[str]:
-    """The pattern of a whole line, as the agent or the built-in logger prints it.
-
-    The first two groups are the seconds and the nanoseconds of the stamp.
-    """
-    body = rf" memberId=({_INT})"
-    for field in row.fields:
-        if field.kind in PAIRS:
-            names = "|".join(sorted(CONSTANTS.get(field.kind, ()), key=len, reverse=True)) or _NAME
-            body += (
-                rf" oldState=({names}) newState=({names})"
-                if built_in
-                else rf" ({names}) -> ({names})"
-            )
-        else:
-            body += f" {field.log_name}={parts[field.kind]}"
-    lengths = "" if built_in else r" \[[0-9]{1,10}/[0-9]{1,10}\]:"
-    return re.compile(
-        rf"\[([0-9]{{1,9}})\.([0-9]{{9}})\] CLUSTER: {row.name}{lengths}{body}", re.DOTALL
-    )
-
-
-def _converters(row: EventType, flags: Callable[[str], object]) -> list[Callable[[str], object]]:
-    found: list[Callable[[str], object]] = [int]
-    for field in row.fields:
-        if field.kind in PAIRS:
-            found += [str, str]
-        else:
-            found.append(flags if field.kind is Notation.FLAGS else _CONVERT[field.kind])
-    return found
-
 
 class ClusterLineParser:
     """Reads the lines of one event.
@@ -192,27 +128,6 @@ class ClusterLineParser:
         self._record: Callable[..., ClusterEvent] = row.record
         self.fields = row.fields
         self.unknown_fields: dict[str, int] = {}
-        self._agent = _pattern(row, _G1, built_in=False).fullmatch
-        self._agent_converters = _converters(row, _binary)
-        self._built_in = _pattern(row, _G2, built_in=True).fullmatch
-        self._built_in_converters = _converters(row, int)
-
-    def match(self, file: int, number: int, line: str) -> ClusterEvent | None:
-        """The record of a line that is exactly as 1.52 or 1.53 prints it, else None."""
-        match = self._agent(line)
-        converters = self._agent_converters
-        if match is None:
-            match = self._built_in(line)
-            converters = self._built_in_converters
-            if match is None:
-                return None
-        seconds, nanos, *values = match.groups()
-        return self._record(
-            file,
-            number,
-            int(seconds + nanos),
-            *[convert(value) for convert, value in zip(converters, values, strict=True)],
-        )
 
     def scan(self, file: int, number: int, line: str, release: Release = OLDEST) -> ClusterEvent:
         """The record of a line of any release, read by the names of its fields.

@@ -38,6 +38,7 @@ from canvass.traces.aeron_log.source import (
     is_similar_name,
     parse_log_name,
 )
+from canvass.traces.limits import MAX_MEMBERS
 
 _KEY_KINDS: Final = frozenset(
     {
@@ -135,6 +136,10 @@ def read_log(files: Sequence[Path], kept: int = sys.maxsize) -> dict[int, Member
     members = sorted(i for i in only.counts.members if i != NULL_VALUE)
     if len(members) < 2:
         found = {only.member_id: only}
+    elif len(members) > MAX_MEMBERS:
+        file, line = sorted(only.counts.members.values())[MAX_MEMBERS]
+        reason = f"lines of more than {MAX_MEMBERS} members"
+        raise AeronLogError(str(files[file]), line, 0, LogCode.TOO_MANY_MEMBERS, reason)
     else:
         found = {i: _read_lines(files, kept, i) for i in members}
         for i in members[1:]:  # What no member has written counts once.

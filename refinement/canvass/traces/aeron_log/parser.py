@@ -186,23 +186,11 @@ class LogParser:
             sizes = enumerate(map(len, block.split(b"\n")))
             too_long = next((n for n, size in sizes if size > MAX_LINE_BYTES), -1)
         lines = decoded_lines(block)[: too_long if too_long >= 0 else None]
-        parsers, file, number = self._parsers, self._file, self._line
-        event, own = self._stream.event, self._member
+        number = self._line
         for line in lines[: self._lines_left]:
             number += 1
             if self._framing is not None:
                 line = self._framing.text(line)
-            head = line.split(" ", 3)
-            if len(head) > 3 and head[1] == "CLUSTER:":
-                parser = parsers.get(head[2])
-                record = parser.match(file, number, line) if parser else None
-                if record is not None:
-                    self._is_log = True
-                    if own is None or record.member_id == own:
-                        event(head[2], record, line)
-                    else:
-                        self._stream.other_member()
-                    continue
             self._line = number
             self._other(line)
         self._line = number
