@@ -26,7 +26,7 @@ from canvass.explanation.timeline import (
     Timeline,
 )
 from canvass.explanation.timeouts import Timeout
-from canvass.traces.aeron_log.records import CanvassPosition, NewElection, ProcessStart
+from canvass.traces.aeron_log import records
 from canvass.traces.counts import counted, member_names
 from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
@@ -152,7 +152,7 @@ def _places(timeline: Timeline, member_id: int) -> Iterator[_Place]:
 
 def _is_silent(one: MemberTimeline, end: int) -> bool:
     """Whether the process ended without a line, so that only the last line before shows its end."""
-    return end < len(one.records) and isinstance(one.records[end], ProcessStart)
+    return end < len(one.records) and isinstance(one.records[end], records.ProcessStart)
 
 
 def _seeking(places: list[_Place], before_ns: int, at_ns: int) -> tuple[int, int] | None:
@@ -246,23 +246,11 @@ def _won(
     else:
         text += "; it never opened the term."
     return ElectionReport(
-        number,
-        winner,
-        term,
-        start_ns,
-        win.end_ns,
-        round((win.end_ns - start_ns) / 1e6, 3),
-        win.opened,
-        None if detection is None else round(detection / 1e6, 3),
-        tuple(_causes(timeline, chosen, start_ns)),
-        tuple(_waits(timeline, win)),
-        phases,
-        ballots,
-        slowest,
-        setting,
-        left_out,
-        Sentence(text, (won_at, closed_at)),
-    )
+        number, winner, term, start_ns, win.end_ns, round((win.end_ns - start_ns) / 1e6, 3),
+        win.opened, None if detection is None else round(detection / 1e6, 3),
+        tuple(_causes(timeline, chosen, start_ns)), tuple(_waits(timeline, win)), phases, ballots,
+        slowest, setting, left_out, Sentence(text, (won_at, closed_at)),
+    )  # fmt: skip
 
 
 def _leader_before(spans: list[Span], win: _Win) -> Span | None:
@@ -320,7 +308,7 @@ def _causes(
                 continue
             seen.add(attempt.begin)
             record = one.records[attempt.begin]
-            if isinstance(record, NewElection) and len(seen) <= 4:
+            if isinstance(record, records.NewElection) and len(seen) <= 4:
                 text = (
                     f"Member {member_id} began an election: {record.reason or 'no reason logged'}."
                 )
@@ -335,13 +323,13 @@ def _waits(timeline: Timeline, win: _Win) -> Iterator[Sentence]:
         for phase in win.attempt.phases
         if phase.state == "CANVASS" and phase.begin < win.phase.begin
     ]
-    if not canvasses or not any(isinstance(r, CanvassPosition) for r in one.records):
+    if not canvasses or not any(isinstance(r, records.CanvassPosition) for r in one.records):
         return
     phase = canvasses[-1]
     heard = {
         record.follower_member_id
         for record in one.records[phase.begin : phase.end]
-        if isinstance(record, CanvassPosition)
+        if isinstance(record, records.CanvassPosition)
     }
     silent = sorted({*timeline.ids} - heard - {one.member_id})
     if silent and phase.end < len(one.records):
@@ -407,14 +395,16 @@ def _value_of(timeouts: dict[str, Timeout], setting: str) -> str:
     return f" ({timeout.source}: {shown_ns(timeout.value_ns)})"
 
 
-def _first_election(timeline: Timeline, start_ns: int) -> tuple[Evidence, NewElection] | None:
-    found = timeline.merged(NewElection)
+def _first_election(
+    timeline: Timeline, start_ns: int
+) -> tuple[Evidence, records.NewElection] | None:
+    found = timeline.merged(records.NewElection)
     place = bisect_left(found, start_ns - 1_000_000, key=lambda row: row[0])
     if place == len(found):
         return None
     _, member_id, index = found[place]
     record = timeline.record(member_id, index)
-    assert isinstance(record, NewElection)
+    assert isinstance(record, records.NewElection)
     return timeline.members[member_id].evidence(index), record
 
 
@@ -442,20 +432,8 @@ def _unwon(
     slowest = f"Longest phase: {longest.phase.state} of member {member_id} for at least {took}."
     report = report_phase(timeline, longest.attempt, longest.phase)
     return ElectionReport(
-        number,
-        None,
-        None,
-        start_ns,
-        timeline.end_ns,
-        round(lasted / 1e6, 3),
-        False,
-        None,
-        tuple(_causes(timeline, chosen, start_ns)),
-        (),
-        phases,
-        tuple(_ballots(timeline, chosen)),
-        Sentence(slowest, report.sentence.evidence),
-        report.setting,
-        left_out,
+        number, None, None, start_ns, timeline.end_ns, round(lasted / 1e6, 3), False, None,
+        tuple(_causes(timeline, chosen, start_ns)), (), phases, tuple(_ballots(timeline, chosen)),
+        Sentence(slowest, report.sentence.evidence), report.setting, left_out,
         Sentence(text, (one.evidence(place.begin), timeline.last_line())),
-    )
+    )  # fmt: skip

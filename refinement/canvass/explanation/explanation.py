@@ -6,13 +6,14 @@ verification.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.html import page, table, text
+from canvass.explanation.between import find_between
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.evidence import Evidence, Sentence, States, seconds_of, shown_ns
 from canvass.explanation.leaderships import (
@@ -20,7 +21,6 @@ from canvass.explanation.leaderships import (
     Leadership,
     Span,
     find_gaps,
-    find_interruptions,
     find_leaderships,
 )
 from canvass.explanation.risks import RiskReport, find_risks
@@ -28,12 +28,6 @@ from canvass.explanation.stuck import StuckReport, find_stuck
 from canvass.explanation.timeline import MemberTimeline, Timeline
 from canvass.explanation.timeouts import Timeout, find_timeouts
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import (
-    AppendSessionClose,
-    AppendSessionOpen,
-    Line,
-    TruncatedLine,
-)
 from canvass.traces.counts import counted
 from canvass.traces.releases import LogReleases
 
@@ -52,7 +46,7 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     without_leader_ns
         Sum of the gaps whose beginning is known.
     interruptions
-        Times in which a leader's module was suspended, took a snapshot or terminated.
+        Events between elections, as `find_between` lists them.
     positions
         The last known position of each member; none if the logs have no reports of followers.
     releases
@@ -100,25 +94,16 @@ def explain(
     gaps = find_gaps(timeline, spans)
     elections = find_elections(timeline, spans, timeouts)
     ballots = [ballot for election in elections for ballot in election.ballots]
+    without_ns = sum(gap.until_ns - gap.from_ns for gap in gaps if gap.from_ns is not None)
     return Explanation(
-        timeline.member_count,
-        tuple(timeline.members),
-        timeline.begin_ns,
-        timeline.end_ns,
+        timeline.member_count, tuple(timeline.members), timeline.begin_ns, timeline.end_ns,
         {member_id: one.offset_ns for member_id, one in timeline.members.items()},
-        tuple(timeouts.values()),
-        tuple(span.row for span in spans),
-        tuple(gaps),
-        sum(gap.until_ns - gap.from_ns for gap in gaps if gap.from_ns is not None),
-        tuple(find_interruptions(timeline, spans)),
-        tuple(elections),
-        tuple(find_stuck(timeline, timeouts, states)),
-        tuple(find_positions(timeline)),
-        tuple(find_risks(timeline, spans, ballots)),
-        find_sessions(timeline),
-        (*find_missing(timeline), *_unseen(spans)),
-        timeline.releases,
-    )
+        tuple(timeouts.values()), tuple(span.row for span in spans), tuple(gaps), without_ns,
+        tuple(find_between(timeline, spans, elections)), tuple(elections),
+        tuple(find_stuck(timeline, timeouts, states)), tuple(find_positions(timeline)),
+        tuple(find_risks(timeline, spans, ballots)), find_sessions(timeline),
+        (*find_missing(timeline), *_unseen(spans)), timeline.releases,
+    )  # fmt: skip
 
 
 def _unseen(spans: list[Span]) -> Iterator[Sentence]:
@@ -180,10 +165,12 @@ class SessionsReport(msgspec.Struct, frozen=True, rename="camel"):
 def find_sessions(timeline: Timeline) -> SessionsReport:
     """Count the sessions that leaders opened and closed, by leader and term."""
     lines: dict[tuple[bool, int, int, str], list[Evidence]] = defaultdict(list)
-    for _, member_id, index in timeline.merged(AppendSessionOpen, AppendSessionClose):
+    for _, member_id, index in timeline.merged(
+        records.AppendSessionOpen, records.AppendSessionClose
+    ):
         one = timeline.members[member_id]
         record, closes, reason = one.records[index], False, ""
-        if isinstance(record, AppendSessionClose):
+        if isinstance(record, records.AppendSessionClose):
             closes, reason = True, record.close_reason
         term = getattr(record, "leadership_term_id", NULL_VALUE)
         lines[closes, term, member_id, reason].append(one.evidence(index))
@@ -201,7 +188,7 @@ def _ends(lines: list[Evidence]) -> tuple[Evidence, ...]:
     return (lines[0],) if len(lines) == 1 else (lines[0], lines[-1])
 
 
-_NEEDED: Final[dict[str, tuple[type[Line], str]]] = {
+_NEEDED: Final[dict[str, tuple[type[records.Line], str]]] = {
     "ELECTION_STATE_CHANGE": (records.ElectionStateChange, "elections and leaderships"),
     "NEW_ELECTION": (records.NewElection, "why elections begin"),
     "CANVASS_POSITION": (records.CanvassPosition, "what a candidate waited for"),
@@ -262,7 +249,9 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
     if one.lacks_start:
         text = f"The log of member {one.member_id} begins within a process."
         yield Sentence(text, (one.evidence(0),))
-    damaged = {k: line for k, line in enumerate(one.records) if isinstance(line, TruncatedLine)}
+    damaged = {
+        k: line for k, line in enumerate(one.records) if isinstance(line, records.TruncatedLine)
+    }
     if damaged:
         places = list(damaged) if len(damaged) < 4 else [min(damaged), max(damaged)]
         first = "; the first one" if len(damaged) > 1 else ""
@@ -340,26 +329,8 @@ def to_html(found: Explanation, source: str) -> str:
 
 
 def sections(found: Explanation) -> Iterator[str]:
-    """Give the parts of a page, the tables first."""
-    yield "<section><h2>Who led when</h2>"
-    yield from _leaderships(found)
-    yield "</section><section><h2>Elections</h2>"
-    yield from _elections(found)
-    yield "</section>"
-    stuck = [sentence for one in found.stuck for sentence in one.sentences]
-    risks = [
-        sentence for one in found.risks if one.severity != "note" for sentence in one.sentences
-    ]
-    yield from _listed("Interruptions", found.interruptions)
-    yield from _listed("Stuck", stuck)
-    yield from _listed("Positions", found.positions)
-    yield from _listed("At risk", risks)
-    yield from _listed("Sessions", found.sessions.sentences)
-    yield from _listed("Missing", found.missing)
-
-
-def _leaderships(found: Explanation) -> Iterator[str]:
-    rows = [
+    """Give the parts of a page: tables, the lines of evidence in the last column."""
+    led = [
         (
             str(row.leadership_term_id),
             "?" if row.leader_member_id is None else str(row.leader_member_id),
@@ -368,42 +339,43 @@ def _leaderships(found: Explanation) -> Iterator[str]:
             text(row.reason or row.ended_by),
             _places(row.evidence),
         )
-        for row in found.leaderships[-MAX_ROWS:]
+        for row in found.leaderships
     ]
-    head = ("term", "leader", "from, s", "until, s", "ended by", "lines")
-    yield table(head, rows, numbers=frozenset({0, 1, 2, 3}))
-    yield from _left_out(len(found.leaderships))
-
-
-def _elections(found: Explanation) -> Iterator[str]:
-    rows = [
+    held = [
         (
             str(one.number),
             "?" if one.leadership_term_id is None else str(one.leadership_term_id),
             "none" if one.leader_member_id is None else str(one.leader_member_id),
             f"{one.duration_ms:,.0f}",
             str(sum(ballot.outcome == "failed" for ballot in one.ballots)),
-            f"{text(one.slowest.text)} {_places(one.slowest.evidence)}",
+            text(one.slowest.text),
+            _places(one.slowest.evidence),
         )
-        for one in found.elections[-MAX_ROWS:]
+        for one in found.elections
     ]
+    yield from _table("Who led when", ("term", "leader", "from, s", "until, s", "ended by"), led)
     head = ("election", "term", "winner", "ms", "failed ballots", "slowest part")
-    yield table(head, rows, numbers=frozenset({0, 1, 2, 3, 4}))
-    yield from _left_out(len(found.elections))
+    yield from _table("Elections", head, held)
+    risks = (one for one in found.risks if one.severity != "note")
+    for title, sentences in {
+        "Between elections": found.interruptions,
+        "Stuck": [sentence for one in found.stuck for sentence in one.said],
+        "Positions": found.positions,
+        "At risk": [sentence for one in risks for sentence in one.sentences],
+        "Sessions": found.sessions.sentences,
+        "Missing": found.missing,
+    }.items():
+        if sentences:
+            rows = [(text(one.text), _places(one.evidence)) for one in sentences]
+            yield from _table(title, ("",), rows)
 
 
-def _left_out(count: int) -> Iterator[str]:
-    if count > MAX_ROWS:
-        yield f'<p class="note">{count - MAX_ROWS:,} earlier ones are not listed.</p>'
-
-
-def _listed(title: str, sentences: Iterable[Sentence]) -> Iterator[str]:
-    shown = list(sentences)
-    if shown:
-        yield f"<section><h2>{title}</h2><ul>"
-        for one in shown[-MAX_ROWS:]:
-            yield f"<li>{text(one.text)} {_places(one.evidence)}</li>"
-        yield "</ul></section>"
+def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    yield f"<section><h2>{title}</h2>"
+    yield table((*head, "lines"), rows[-MAX_ROWS:], numbers=frozenset(range(len(head) - 1)))
+    if len(rows) > MAX_ROWS:
+        yield f'<p class="note">{len(rows) - MAX_ROWS:,} earlier ones are not listed.</p>'
+    yield "</section>"
 
 
 def _places(evidence: Iterable[Evidence]) -> str:

@@ -15,10 +15,9 @@ from canvass.cluster.names import wire_name
 from canvass.explanation.evidence import Evidence, Sentence, States
 from canvass.explanation.timeline import POSITIONS, MemberTimeline, Phase, Timeline
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import ElectionStateChange, Line
 from canvass.traces.counts import counted, member_names
 
-_Record = TypeVar("_Record", bound=Line)
+_Record = TypeVar("_Record", bound=records.Line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +46,12 @@ class _Stay:
     phase: Phase
 
     @property
-    def own(self) -> ElectionStateChange | None:
+    def own(self) -> records.ElectionStateChange | None:
         """The line that began the phase, with the election's variables; none if it is missing."""
         by = self.phase.entered_by
-        return by if isinstance(by, ElectionStateChange) else None
+        return by if isinstance(by, records.ElectionStateChange) else None
 
-    def records(self, begin: int | None = None) -> Iterator[tuple[int, Line]]:
+    def records(self, begin: int | None = None) -> Iterator[tuple[int, records.Line]]:
         """The records from ``begin``, by default the phase's begin, to its end, with indexes."""
         first = self.phase.begin if begin is None else begin
         return enumerate(self.one.records[first : self.phase.end], first)
@@ -67,8 +66,7 @@ class _Stay:
 
     def say(self, text: str, *places: int) -> Sentence:
         """A sentence that the lines at ``places`` show, by default the phase's first line."""
-        shown = places or (self.phase.begin,)
-        return Sentence(text, tuple(self.one.evidence(place) for place in shown))
+        return self.one.say(text, *(places or (self.phase.begin,)))
 
 
 def unmet_guard(
@@ -109,7 +107,7 @@ def _page(stay: _Stay) -> str:
     return "L-C" if own.log_leadership_term_id > term else ""
 
 
-def _commit_of(record: Line) -> int:
+def _commit_of(record: records.Line) -> int:
     if isinstance(record, records.NewLeadershipTerm):
         return -1 if record.commit_position is None else record.commit_position
     return record.log_position if isinstance(record, records.CommitPosition) else -1

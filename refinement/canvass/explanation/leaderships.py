@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Final
 
 import msgspec
@@ -23,18 +22,7 @@ from canvass.explanation.timeline import (
     UnreadLines,
     is_heartbeat,
 )
-from canvass.traces.aeron_log.records import (
-    AppendSessionClose,
-    AppendSessionOpen,
-    ClusterEvent,
-    ElectionStateChange,
-    Line,
-    NewElection,
-    NewLeadershipTerm,
-    ProcessStart,
-    ReplayNewLeadershipTerm,
-    StateChange,
-)
+from canvass.traces.aeron_log import records
 
 ALIVE_NS: Final = 1_000_000_000
 """A leader whose log has heartbeats is paused or cut off if it writes no line for so long."""
@@ -131,7 +119,7 @@ def find_leaderships(timeline: Timeline) -> list[Span]:
 
 def _of_leader(one: MemberTimeline) -> Iterator[Span]:
     for index, record in enumerate(one.records):
-        if not isinstance(record, ElectionStateChange) or record.new_state != CLOSED:
+        if not isinstance(record, records.ElectionStateChange) or record.new_state != CLOSED:
             continue
         if record.leader_member_id != one.member_id:
             continue
@@ -142,13 +130,16 @@ def _of_leader(one: MemberTimeline) -> Iterator[Span]:
         yield _span(one, index, end, record)
 
 
-def _ends(record: Line) -> bool:
-    if isinstance(record, StateChange):
+def _ends(record: records.Line) -> bool:
+    if isinstance(record, records.StateChange):
         return record.new_state == CLOSED
-    return isinstance(record, NewElection | ElectionStateChange | ProcessStart | UnreadLines)
+    return isinstance(
+        record,
+        records.NewElection | records.ElectionStateChange | records.ProcessStart | UnreadLines,
+    )
 
 
-def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange) -> Span:
+def _span(one: MemberTimeline, index: int, end: int, record: records.ElectionStateChange) -> Span:
     evidence = [one.evidence(index)]
     until: int | None = None
     common: int | None = None
@@ -158,7 +149,7 @@ def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange
     if end < len(one.records):
         closing = one.records[end]
         evidence.append(one.evidence(end))
-        if isinstance(closing, ProcessStart):
+        if isinstance(closing, records.ProcessStart):
             ended_by, reason = "process ended", ""
             last = one.last_before(end)
             evidence.insert(1, one.evidence(last))
@@ -169,25 +160,18 @@ def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange
             ended_by, earliest = "unknown", closing.time_ns
         else:
             until, common = closing.time_ns, one.times[end]
-            ended_by = "process closed" if isinstance(closing, StateChange) else "new election"
+            ended_by = (
+                "process closed" if isinstance(closing, records.StateChange) else "new election"
+            )
             reason = _why(one, index, end)
     else:
         last = one.last_before(end)
         evidence.append(one.evidence(last))
         earliest = one.records[last].time_ns
     row = Leadership(
-        record.leadership_term_id,
-        one.member_id,
-        record.time_ns,
-        until,
-        earliest,
-        latest,
-        record.log_position,
-        ended_by,
-        reason,
-        True,
-        tuple(evidence),
-    )
+        record.leadership_term_id, one.member_id, record.time_ns, until, earliest, latest,
+        record.log_position, ended_by, reason, True, tuple(evidence),
+    )  # fmt: skip
     return Span(row, one.member_id, index, end, one.times[index], common, None, None)
 
 
@@ -197,10 +181,11 @@ def _why(one: MemberTimeline, begin: int, end: int) -> str:
     A module that closes was in other states before: the reason is that of leaving ACTIVE.
     """
     closing = one.records[end]
-    if isinstance(closing, StateChange):
+    if isinstance(closing, records.StateChange):
         changes = (one.records[k] for k in range(end, begin, -1))
         closing = next(
-            (r for r in changes if isinstance(r, StateChange) and r.old_state == ACTIVE), closing
+            (r for r in changes if isinstance(r, records.StateChange) and r.old_state == ACTIVE),
+            closing,
         )
     return getattr(closing, "reason", "") or ""
 
@@ -220,41 +205,38 @@ def _by_others(timeline: Timeline, known: set[int]) -> Iterator[Span]:
     """
     first: dict[int, tuple[int, int, int]] = {}
     leaders: dict[int, tuple[int, int, int]] = {}
-    kinds: tuple[type[Line], ...] = (ReplayNewLeadershipTerm, AppendSessionOpen, AppendSessionClose)
-    for time_ns, member_id, index in timeline.merged(ClusterEvent):
+    kinds: tuple[type[records.Line], ...] = (
+        records.ReplayNewLeadershipTerm,
+        records.AppendSessionOpen,
+        records.AppendSessionClose,
+    )
+    for time_ns, member_id, index in timeline.merged(records.ClusterEvent):
         record = timeline.record(member_id, index)
-        if isinstance(record, NewLeadershipTerm | ElectionStateChange):
+        if isinstance(record, records.NewLeadershipTerm | records.ElectionStateChange):
             if record.leader_member_id != NULL_VALUE:
                 leaders[record.leadership_term_id] = (record.leader_member_id, member_id, index)
         elif isinstance(record, kinds):
             term = getattr(record, "leadership_term_id", NULL_VALUE)
-            if isinstance(record, AppendSessionOpen | AppendSessionClose):
+            if isinstance(record, records.AppendSessionOpen | records.AppendSessionClose):
                 leaders[term] = (member_id, member_id, index)
             if term not in known and term >= 0:
                 first.setdefault(term, (time_ns, member_id, index))
     for term, (time_ns, member_id, index) in sorted(first.items()):
         one = timeline.members[member_id]
         record = one.records[index]
-        live = isinstance(record, ReplayNewLeadershipTerm) and not record.is_in_election
+        live = isinstance(record, records.ReplayNewLeadershipTerm) and not record.is_in_election
         base = (
-            record.term_base_log_position if isinstance(record, ReplayNewLeadershipTerm) else None
+            record.term_base_log_position
+            if isinstance(record, records.ReplayNewLeadershipTerm)
+            else None
         )
         evidence = [one.evidence(index)]
         if term in leaders:
             evidence.append(timeline.members[leaders[term][1]].evidence(leaders[term][2]))
         row = Leadership(
-            term,
-            leaders[term][0] if term in leaders else None,
-            record.time_ns if live else None,
-            None,
-            None,
-            None,
-            base,
-            "unknown",
-            "",
-            False,
-            tuple(evidence),
-        )
+            term, leaders[term][0] if term in leaders else None, record.time_ns if live else None,
+            None, None, None, base, "unknown", "", False, tuple(evidence),
+        )  # fmt: skip
         yield Span(row, member_id, index, index, time_ns, None, None, None)
 
 
@@ -278,7 +260,7 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
         while place > span.begin and not is_heartbeat(one.records[place]):
             place -= 1
         by_line = span.end < len(one.records) and not isinstance(
-            one.records[span.end], ProcessStart
+            one.records[span.end], records.ProcessStart
         )
         # A leader that wakes from a pause writes its end at once, and maybe some lines before it.
         awake = place
@@ -292,36 +274,18 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
         span.working_ns, span.working_by = one.times[place], one.evidence(place)
 
 
-def find_interruptions(timeline: Timeline, spans: list[Span]) -> Iterator[Sentence]:
-    """Say when a leader's module was in another state than ACTIVE, and why."""
-    for span in spans:
-        one, term = timeline.members[span.member_id], span.row.leadership_term_id
-        places = [k for k in range(span.begin, span.end) if isinstance(one.records[k], StateChange)]
-        for place, following in zip_longest(places, places[1:], fillvalue=span.end):
-            record = one.records[place]
-            if not isinstance(record, StateChange) or record.new_state == ACTIVE:
-                continue
-            text = f"Term {term}: leader {span.member_id} was in {record.new_state}"
-            evidence = [one.evidence(place)]
-            if following < len(one.records) and isinstance(one.records[following], StateChange):
-                text += f" for {shown_ns(one.times[following] - one.times[place])}"
-                evidence.append(one.evidence(following))
-            text += f" ({record.reason})." if record.reason else "."
-            yield Sentence(text, tuple(evidence))
-
-
 def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:
     """List the times without a working leader, the one before the first leadership included.
 
     There are none if no line shows a leader or an election: the events may be off.
     """
-    if not spans and not timeline.merged(ElectionStateChange):
+    if not spans and not timeline.merged(records.ElectionStateChange):
         return []
     gaps: list[Gap] = []
-    first_member = min(timeline.members.values(), key=lambda one: one.times[0], default=None)
-    before: tuple[int | None, Evidence | None, int | None] = (None, None, None)
-    if first_member is not None:
-        before = (first_member.times[0], first_member.evidence(0), None)
+    # A process may run for long before its module does.
+    begin_ns, first, index = timeline.merged(records.ClusterEvent)[0]
+    before: tuple[int | None, Evidence | None, int | None]
+    before = (begin_ns, timeline.members[first].evidence(index), None)
     for span in [one for one in spans if one.row.from_ns is not None]:
         row = span.row
         gaps.append(_gap(before, span.from_ns, row.leadership_term_id, row.evidence[0]))
@@ -341,7 +305,9 @@ def _gap(
     by: Evidence,
 ) -> Gap:
     from_ns, from_by, old = before
-    what = "from the logs' first line" if old is None else f"after the leader of term {old}"
+    what = (
+        "from the first line of the cluster" if old is None else f"after the leader of term {old}"
+    )
     if from_ns is None:
         text = f"No line shows when the leader of term {old} stopped before term {term} began."
     else:

@@ -23,13 +23,6 @@ from canvass.explanation.timeline import (
     Timeline,
 )
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import (
-    ElectionStateChange,
-    Line,
-    ProcessStart,
-    RequestVote,
-    Vote,
-)
 from canvass.traces.counts import member_names
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
@@ -78,18 +71,18 @@ class _End:
     one: MemberTimeline
     attempt: Attempt
     phase: Phase
-    by: ElectionStateChange
+    by: records.ElectionStateChange
 
     @property
     def lasted_ns(self) -> int:
         """How long the phase lasted."""
         return self.one.times[self.phase.end] - self.one.times[self.phase.begin]
 
-    def records(self) -> Iterator[tuple[int, Line]]:
+    def within(self) -> Iterator[tuple[int, records.Line]]:
         """The records of the phase, with their indexes."""
         return enumerate(self.one.records[self.phase.begin : self.phase.end], self.phase.begin)
 
-    def after(self, kind: type[Line], what: str, setting: str | None = None) -> _Governed:
+    def after(self, kind: type[records.Line], what: str, setting: str | None = None) -> _Governed:
         """The message directly before the change, if it is one that can be its cause."""
         place = self.one.cause(self.phase.end)
         if place <= self.phase.begin or not isinstance(self.one.records[place], kind):
@@ -103,7 +96,7 @@ def report_phase(timeline: Timeline, attempt: Attempt, phase: Phase) -> PhaseRep
     evidence = [one.evidence(phase.begin)]
     # The start of the next process does not show when a killed process ended.
     last = one.records[phase.end] if phase.end < len(one.records) else None
-    ended = last is not None and not isinstance(last, ProcessStart)
+    ended = last is not None and not isinstance(last, records.ProcessStart)
     lasted = one.times[phase.end] - one.times[phase.begin] if ended else None
     next_state = "INIT" if isinstance(last, records.NewElection) else None
     if by is None:
@@ -117,17 +110,12 @@ def report_phase(timeline: Timeline, attempt: Attempt, phase: Phase) -> PhaseRep
         evidence.append(one.evidence(phase.end))
     took = "" if lasted is None else f" for {shown_ns(lasted)}"
     text = f"Member {phase.member_id} was in {phase.state}{took}: {what}."
+    until_ns = last.time_ns if ended and last is not None else None
     return PhaseReport(
-        member_id=phase.member_id,
-        state=phase.state,
-        from_ns=one.records[phase.begin].time_ns,
-        until_ns=last.time_ns if ended and last is not None else None,
-        duration_ms=None if lasted is None else round(lasted / 1e6, 3),
-        next_state=next_state,
-        governed_by=kind,
-        setting=setting,
-        sentence=Sentence(text, tuple(evidence)),
-    )
+        phase.member_id, phase.state, one.records[phase.begin].time_ns, until_ns,
+        None if lasted is None else round(lasted / 1e6, 3), next_state, kind, setting,
+        Sentence(text, tuple(evidence)),
+    )  # fmt: skip
 
 
 def _open_end(one: MemberTimeline, attempt: Attempt, phase: Phase) -> str:
@@ -174,7 +162,7 @@ def _copied(end: _End) -> _Governed:
     """The last message of those that a copy of the leader's log needs."""
     kinds = (records.ReplicationEnded, records.CommitPosition, records.NewLeadershipTerm)
     what = "it copied its leader's log and needed a commit position that covers it"
-    places = [index for index, record in end.records() if isinstance(record, kinds)]
+    places = [index for index, record in end.within() if isinstance(record, kinds)]
     if not places:
         return "message", None, f"{what}; the message's line is not in the log", None
     last = end.one.records[places[-1]]
@@ -197,10 +185,10 @@ def _leader_waits(end: _End) -> _Governed:
     begin = max((place for place in earlier if place < phase.begin), default=phase.begin)
     for index in range(begin, phase.end):
         record = one.records[index]
-        if not isinstance(own, ElectionStateChange) or not isinstance(record, POSITIONS):
+        if not isinstance(own, records.ElectionStateChange) or not isinstance(record, POSITIONS):
             continue
         in_ballot = index <= phase.begin
-        if isinstance(record, Vote) and not (
+        if isinstance(record, records.Vote) and not (
             in_ballot and _names(record, one.member_id, own.candidate_term_id)
         ):
             continue
@@ -232,7 +220,7 @@ def _canvassed(end: _End) -> _Governed:
     )
     setting = STARTUP_CANVASS if first else HEARTBEAT_TIMEOUT
     answers: dict[int, int] = {}
-    for index, record in end.records():
+    for index, record in end.within():
         if isinstance(record, records.CanvassPosition | records.AppendPosition):
             # A member may send its position more than once: its first one counts.
             answers.setdefault(record.follower_member_id, index)
@@ -257,7 +245,7 @@ def _canvassed(end: _End) -> _Governed:
 
 def _voted(end: _End) -> _Governed:
     bound = ELECTION if end.phase.state == "CANDIDATE_BALLOT" else None
-    return end.after(RequestVote, f"it voted in term {end.by.candidate_term_id}", bound)
+    return end.after(records.RequestVote, f"it voted in term {end.by.candidate_term_id}", bound)
 
 
 def _followed(end: _End) -> _Governed:
@@ -284,7 +272,7 @@ def _won(end: _End) -> _Governed:
     if not by_all:
         what = "not all members voted for it, so a majority won only after the election timeout"
         return "timeout", ELECTION, what, None
-    return "message", ELECTION, "all members voted for it", end.after(Vote, "")[3]
+    return "message", ELECTION, "all members voted for it", end.after(records.Vote, "")[3]
 
 
 def _lost(_: _End) -> _Governed:
@@ -325,7 +313,7 @@ the timeout is found.
 """
 
 
-def term_of(record: records.AppendPosition | records.CanvassPosition | Vote) -> int:
+def term_of(record: records.AppendPosition | records.CanvassPosition | records.Vote) -> int:
     """The term of the position that a member reports."""
     if isinstance(record, records.AppendPosition):
         return record.leadership_term_id
@@ -345,13 +333,14 @@ def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
     cast = [
         record
         for record in timeline.members[phase.member_id].records[phase.begin : phase.end]
-        if isinstance(record, Vote) and _names(record, phase.member_id, by.candidate_term_id)
+        if isinstance(record, records.Vote)
+        and _names(record, phase.member_id, by.candidate_term_id)
     ]
     voters = {record.follower_member_id for record in cast if record.vote}
     return len(voters) == timeline.member_count - 1 if cast else None
 
 
-_NAMED: Final[dict[type[Line], str]] = {
+_NAMED: Final[dict[type[records.Line], str]] = {
     records.CanvassPosition: (
         "the canvass position ({0.log_leadership_term_id}, {0.log_position}) of member"
         " {0.follower_member_id}"
@@ -360,8 +349,8 @@ _NAMED: Final[dict[type[Line], str]] = {
         "the append position {0.log_position} in term {0.leadership_term_id} of member"
         " {0.follower_member_id}"
     ),
-    Vote: "the vote of member {0.follower_member_id}",
-    RequestVote: (
+    records.Vote: "the vote of member {0.follower_member_id}",
+    records.RequestVote: (
         "the vote request of member {0.candidate_member_id} in term {0.candidate_term_id}"
     ),
     records.NewLeadershipTerm: (
@@ -372,7 +361,7 @@ _NAMED: Final[dict[type[Line], str]] = {
 }
 
 
-def _named(record: Line) -> str:
+def _named(record: records.Line) -> str:
     """Name a message, with the values of its line."""
     return _NAMED.get(type(record), "a message").format(record)
 
@@ -416,7 +405,7 @@ class BallotReport(msgspec.Struct, frozen=True, rename="camel"):
 def report_ballot(timeline: Timeline, phase: Phase) -> BallotReport | None:
     """Report a candidate's ballot; none if the line that begins the ballot is missing."""
     one, opened = timeline.members[phase.member_id], phase.entered_by
-    if not isinstance(opened, ElectionStateChange):
+    if not isinstance(opened, records.ElectionStateChange):
         return None
     votes = tuple(_votes(timeline, one, phase, opened))
     outcome = _outcome(phase)
@@ -441,13 +430,9 @@ def report_ballot(timeline: Timeline, phase: Phase) -> BallotReport | None:
     else:
         text += "; no line shows how the ballot ended."
     return BallotReport(
-        phase.member_id,
-        opened.candidate_term_id,
-        opened.time_ns,
-        outcome,
-        votes,
+        phase.member_id, opened.candidate_term_id, opened.time_ns, outcome, votes,
         Sentence(text, tuple(evidence)),
-    )
+    )  # fmt: skip
 
 
 def _outcome(phase: Phase) -> str:
@@ -459,12 +444,14 @@ def _outcome(phase: Phase) -> str:
 
 
 def _votes(
-    timeline: Timeline, one: MemberTimeline, phase: Phase, opened: ElectionStateChange
+    timeline: Timeline, one: MemberTimeline, phase: Phase, opened: records.ElectionStateChange
 ) -> Iterator[VoteReport]:
     received: dict[int, int] = {}
     for index in range(phase.begin, min(phase.end + 1, len(one.records))):
         record = one.records[index]
-        if isinstance(record, Vote) and _names(record, phase.member_id, opened.candidate_term_id):
+        if isinstance(record, records.Vote) and _names(
+            record, phase.member_id, opened.candidate_term_id
+        ):
             received[record.follower_member_id] = index
     for voter in timeline.ids:
         if voter == phase.member_id:
@@ -474,7 +461,7 @@ def _votes(
             yield _unanswered(timeline, one, phase, opened, voter)
             continue
         vote = one.records[index]
-        assert isinstance(vote, Vote)
+        assert isinstance(vote, records.Vote)
         line = one.evidence(index)
         if vote.vote:
             yield VoteReport(voter, True, "", Sentence(f"Member {voter} voted for it.", (line,)))
@@ -485,13 +472,13 @@ def _votes(
         yield VoteReport(voter, False, decided, Sentence(text, (line, *extra)))
 
 
-def _names(record: Vote | RequestVote, candidate: int, term: int) -> bool:
+def _names(record: records.Vote | records.RequestVote, candidate: int, term: int) -> bool:
     return record.candidate_member_id == candidate and record.candidate_term_id == term
 
 
 def _why_refused(
     timeline: Timeline,
-    opened: ElectionStateChange,
+    opened: records.ElectionStateChange,
     candidate: int,
     voter: int,
     voters_log: tuple[int, int] | None,
@@ -530,7 +517,7 @@ def _request(timeline: Timeline, candidate: int, term: int, voter: int) -> int |
     """Index of the candidate's request in the voter's log."""
     one = timeline.members.get(voter)
     for index, record in enumerate(one.records if one else ()):
-        if isinstance(record, RequestVote) and _names(record, candidate, term):
+        if isinstance(record, records.RequestVote) and _names(record, candidate, term):
             return index
     return None
 
@@ -539,17 +526,21 @@ def _vote_used(one: MemberTimeline, asked: int, term: int) -> tuple[int, Evidenc
     """The line that shows the voter's candidate term at or above the request's, before it."""
     for index in range(asked - 1, -1, -1):
         record = one.records[index]
-        if isinstance(record, ElectionStateChange):
+        if isinstance(record, records.ElectionStateChange):
             if record.candidate_term_id >= term:
                 return record.candidate_term_id, one.evidence(index)
             return None
-        if isinstance(record, ProcessStart):
+        if isinstance(record, records.ProcessStart):
             return None
     return None
 
 
 def _unanswered(
-    timeline: Timeline, one: MemberTimeline, phase: Phase, opened: ElectionStateChange, voter: int
+    timeline: Timeline,
+    one: MemberTimeline,
+    phase: Phase,
+    opened: records.ElectionStateChange,
+    voter: int,
 ) -> VoteReport:
     """Report a vote without a line in the candidate's log, from the voter's own log."""
     line, term = one.evidence(phase.begin), opened.candidate_term_id
@@ -567,7 +558,7 @@ def _unanswered(
     request = other.evidence(asked)
     after = other.records[asked + 1] if asked + 1 < len(other.records) else None
     granted = (
-        isinstance(after, ElectionStateChange)
+        isinstance(after, records.ElectionStateChange)
         and after.new_state == "FOLLOWER_BALLOT"
         and after.candidate_term_id == term
     )
@@ -578,7 +569,8 @@ def _unanswered(
     current = [p.state for p in state.phases if p.begin <= asked < p.end] if state else []
     where = current[-1] if current else "no election"
     known = next(
-        (r for r in reversed(other.records[:asked]) if isinstance(r, ElectionStateChange)), None
+        (r for r in reversed(other.records[:asked]) if isinstance(r, records.ElectionStateChange)),
+        None,
     )
     log = (known.log_leadership_term_id, known.append_position) if known and current else None
     decided, why, extra = _why_refused(timeline, opened, phase.member_id, voter, log)

@@ -1,6 +1,8 @@
 """Reads a timeline from a folder of event logs, or from a recorded run.
 
-An import of the logs adds states. If the import fails, the answers come from the lines alone.
+Answers about logs come from their lines alone. A run has the states of its steps, too; an import of
+logs makes one.
+
 A recorded run becomes records of starts, elections, received messages, truncations, entries of new
 terms, and ends; explanations read no other records. The line number of a record is that of its
 event in the member's stream.
@@ -25,18 +27,14 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.explanation.evidence import MemberStates, States
 from canvass.explanation.risks import INCOMPLETE
-from canvass.explanation.timeline import MemberTimeline, Timeline, UnreadLines, make_timeline
+from canvass.explanation.timeline import Timeline, UnreadLines, make_timeline
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
-from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.aeron_log.source import parse_log_name
-from canvass.traces.alignment.alignment import ImportFault, align
-from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.printing import printed_lines
-from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.releases import releases_of, releases_of_run
 from canvass.traces.run import RUN_FILE, LoadedRun, RunFolder
@@ -44,20 +42,18 @@ from canvass.traces.schema import Closing, Event
 from canvass.traces.timeouts import SettingFault, beside, timeouts_of
 
 
-def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, str]:
+def read(path: Path) -> tuple[Timeline, States | None]:
     """Read logs or a run.
 
     Parameters
     ----------
     path
         A folder of event logs, one event log, or a run folder.
-    infer
-        Whether to import the logs for the states between the lines.
 
     Returns
     -------
     tuple
-        The timeline, the states if there are any, and why there are none or what they lack.
+        The timeline, and the states of a run.
 
     Raises
     ------
@@ -68,26 +64,22 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
     SettingFault
         If ``config.json`` beside the logs has an invalid timeout.
     """
-    if (path / RUN_FILE).is_file():
-        folder = RunFolder(path)
-        run = folder.load()
-        names = {member_id: stream.name for member_id, stream in folder.streams.items()}
-        absent = tuple(k for k in range(run.run.member_count) if k not in names)
-        try:
-            timeouts, closings = timeouts_of(run.run), run.run.closings()
-        except (SettingFault, ValidationError) as fault:
-            raise TraceError(Code.BAD_VALUE, str(path / RUN_FILE), 0, 0, str(fault)) from None
-        timeline = make_timeline(logs_of_run(run, names, closings), absent, timeouts)
-        timeline.releases = releases_of_run(run.run)
-        offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
-        return timeline, states_of_run(run, offsets), _lacking(run.run.missing)
-    logs = read_cluster([path])
-    logs.need_lines()
-    timeline = _timeline_of(logs, path)
-    if not infer:
-        return timeline, None, "the logs were not imported"
-    states, why = infer_states(logs, timeline)
-    return timeline, states, why
+    if not (path / RUN_FILE).is_file():
+        logs = read_cluster([path])
+        logs.need_lines()
+        return _timeline_of(logs, path), None
+    folder = RunFolder(path)
+    run = folder.load()
+    names = {member_id: stream.name for member_id, stream in folder.streams.items()}
+    absent = tuple(k for k in range(run.run.member_count) if k not in names)
+    try:
+        timeouts, closings = timeouts_of(run.run), run.run.closings()
+    except (SettingFault, ValidationError) as fault:
+        raise TraceError(Code.BAD_VALUE, str(path / RUN_FILE), 0, 0, str(fault)) from None
+    timeline = make_timeline(logs_of_run(run, names, closings), absent, timeouts)
+    timeline.releases = releases_of_run(run.run)
+    offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
+    return timeline, states_of_run(run, offsets)
 
 
 def _timeline_of(logs: ClusterLogs, path: Path) -> Timeline:
@@ -137,64 +129,13 @@ def read_growing(path: Path) -> tuple[Timeline, list[AeronLogError]]:
         log = members.get(-1 if name is None else name.member_id)
         if log is None and name is not None:
             missing.add(name.member_id)
-        elif log is not None and log.records and _is_newest(bad, log.files):
+        elif log is not None and name is not None and name.part is None and log.records:
             last = log.records[-1]
             place = (len(log.files) - 1, last.line, last.time_ns, 0)
             end = UnreadLines(*place, fault.code.value, fault.reason, "")
             members[log.member_id] = with_fields(log, records=[*log.records, end])
-    found = ClusterLogs(members, tuple(sorted(missing)), logs.ignored)
+    found = with_fields(logs, members=members, missing=tuple(sorted(missing)))
     return _timeline_of(found, path), list(left_out.values())
-
-
-def _is_newest(path: Path, others: Sequence[Path]) -> bool:
-    def changed(one: Path) -> int:
-        return one.stat().st_mtime_ns if one.exists() else 0
-
-    return all(changed(path) >= changed(one) for one in others)
-
-
-def infer_states(logs: ClusterLogs, timeline: Timeline) -> tuple[States | None, str]:
-    """Import logs, and return the states of the steps; none if the import fails."""
-    members: dict[int, MemberStates] = {}
-
-    def keep(live: DrivenMember) -> MemberCounts:
-        if live.member_id in timeline.members and live.emitted:
-            members[live.member_id] = _states_of(live, timeline.members[live.member_id])
-        return MemberCounts(live.windows.trajectory.lines.files)
-
-    try:
-        found = align(logs, keep)
-    except ImportFault as fault:
-        return None, str(fault)
-    why = ""
-    if found.false_lines or found.stopped:
-        why = "the import does not explain every line; the states end before the first such line"
-    else:
-        why = _lacking(found.gaps)
-    return States(members, inferred=True), why
-
-
-def _lacking(gaps: Sequence[str]) -> str:
-    """Name the first thing that an import lacks, and the number of the others."""
-    more = f" ({len(gaps) - 1} more)" if len(gaps) > 1 else ""
-    return f"the import is not complete: {gaps[0]}{more}" if gaps else ""
-
-
-def _states_of(live: DrivenMember, timeline: MemberTimeline) -> MemberStates:
-    """The states of a member's steps. A step that no line shows has the time of the next line."""
-    times = {
-        (record.file, record.line): time
-        for record, time in zip(timeline.records, timeline.times, strict=True)
-    }
-    records = live.windows.trajectory.lines.records
-    found: list[int] = []
-    latest = timeline.times[-1]
-    for step in reversed(live.emitted):
-        if step.lines:
-            record = records[step.lines.stop - 1]
-            latest = min(latest, times[record.file, record.line])
-        found.append(latest)
-    return MemberStates(found[::-1], [step.state for step in live.emitted])
 
 
 _UNRECORDED: Final[dict[str, object]] = {
@@ -258,7 +199,7 @@ def states_of_run(run: LoadedRun, offsets: dict[int, int]) -> States:
     return States(members, inferred)
 
 
-def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[LogRecord]:
+def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[records.LogRecord]:
     before: Member | None = None
     for number, event in enumerate(events, 1):
         place = (0, number, event.time_ns)
@@ -281,7 +222,7 @@ def _received(
 
 def _changes(
     place: tuple[int, int, int], member_id: int, event: Event, before: Member | None
-) -> Iterator[LogRecord]:
+) -> Iterator[records.LogRecord]:
     """The lines that a step prints after the receipt of its message."""
     after, action = event.state, event.action
     # A stream that begins late shows the election that it begins in.

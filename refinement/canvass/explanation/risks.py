@@ -141,15 +141,16 @@ def find_risks(
     }
     found = [*_disks(timeline, bases, untermed), *_leaders(timeline, spans)]
     said = {sentence for risk in found for sentence in risk.sentences}
-    found += [
-        RiskReport(NEAR_MISS, "warning", i, copy.at_ns, None, "HZ2", (copy.sentence,))
-        for i, copies in untermed.items()
-        for copy in copies
-        if copy.sentence not in said
-    ]
+    for member_id, copies in untermed.items():
+        left = (copy for copy in copies if copy.sentence not in said)
+        found += (_miss(member_id, copy.at_ns, "HZ2", copy.sentence) for copy in left)
     found += _near_misses(timeline, bases)
     found += _vetoes(timeline, ballots)
     return sorted(found, key=lambda risk: risk.from_ns)
+
+
+def _miss(member_id: int, at_ns: int, page: str, sentence: Sentence) -> RiskReport:
+    return RiskReport(NEAR_MISS, "warning", member_id, at_ns, None, page, (sentence,))
 
 
 def shown_hazards(found: Iterable[RiskReport]) -> list[RiskReport]:
@@ -465,7 +466,7 @@ def _untermed(one: MemberTimeline, bases: Mapping[int, int]) -> Iterator[_Unterm
                 getattr(one.records[k], "new_state", "") for k in range(index, len(one.records))
             ]
             until = index + (states.index(CLOSED) if CLOSED in states else len(states))
-            sentence = Sentence(text, (one.evidence(place), one.evidence(index)))
+            sentence = one.say(text, place, index)
             term, at_ns = first.leadership_term_id, one.times[index]
             yield _Untermed(index, until, at_ns, term, end, sentence)
         elif record.new_state != "INIT":
@@ -483,11 +484,7 @@ def _near_misses(timeline: Timeline, bases: Mapping[int, int]) -> Iterator[RiskR
                 continue
             miss = _near_miss(one, index, record, before, before_index)
             if miss is not None:
-                page, sentence = miss
-                sentences = (sentence,)
-                yield RiskReport(
-                    NEAR_MISS, "warning", one.member_id, one.times[index], None, page, sentences
-                )
+                yield _miss(one.member_id, one.times[index], *miss)
             before, before_index = record, index
         yield from _foreign_votes(one, bases)
 
@@ -499,14 +496,13 @@ def _near_miss(
     before: records.ElectionStateChange | None,
     before_index: int,
 ) -> tuple[str, Sentence] | None:
-    line = one.evidence(index)
     lowered = before is not None and record.log_leadership_term_id < before.log_leadership_term_id
     if lowered and (record.reason or "").startswith(INCOMPLETE):
         text = (
             f"The replay of member {one.member_id} ended early: the member canvasses with log term"
             f" {record.log_leadership_term_id} although its log reaches {record.append_position}."
         )
-        return "HZ6", Sentence(text, (line,))
+        return "HZ6", one.say(text, index)
     follows = record.new_state in ("FOLLOWER_REPLAY", "FOLLOWER_LOG_REPLICATION")
     if not follows or before is None or before.new_state != "CANVASS":
         return None
@@ -515,7 +511,7 @@ def _near_miss(
             f"Member {one.member_id} knew term {before.leadership_term_id} and then followed the"
             f" leader of the older term {record.leadership_term_id}."
         )
-        return "HZ3", Sentence(text, (one.evidence(before_index), line))
+        return "HZ3", one.say(text, before_index, index)
     return None
 
 
@@ -558,10 +554,7 @@ def _foreign_votes(one: MemberTimeline, bases: Mapping[int, int]) -> Iterator[Ri
                     f" two logs are the same up to {base} only. The candidate counts the voter's"
                     " position as a full copy of its log."
                 )
-                sentence = Sentence(text, (one.evidence(index),))
-                yield RiskReport(
-                    NEAR_MISS, "warning", one.member_id, one.times[index], None, "HZ1", (sentence,)
-                )
+                yield _miss(one.member_id, one.times[index], "HZ1", one.say(text, index))
 
 
 def _vetoes(timeline: Timeline, ballots: list[BallotReport]) -> Iterator[RiskReport]:
@@ -578,7 +571,4 @@ def _vetoes(timeline: Timeline, ballots: list[BallotReport]) -> Iterator[RiskRep
             text += " was not below the candidate's."
             first = next(iter(refused))
             offset = timeline.members[first.member_id].offset_ns
-            sentence = Sentence(text, tuple(refused))
-            yield RiskReport(
-                NEAR_MISS, "warning", voter, first.time_ns + offset, None, "L-E", (sentence,)
-            )
+            yield _miss(voter, first.time_ns + offset, "L-E", Sentence(text, tuple(refused)))

@@ -12,7 +12,15 @@ from typing import Final
 import msgspec
 
 from canvass.cluster.member import ElectionState
-from canvass.explanation.evidence import Evidence, Sentence, States, in_findings, shown_ns
+from canvass.cluster.messages import NULL_VALUE
+from canvass.explanation.evidence import (
+    Evidence,
+    Sentence,
+    States,
+    in_findings,
+    seconds_of,
+    shown_ns,
+)
 from canvass.explanation.guards import UnmetGuard, unmet_guard
 from canvass.explanation.timeline import (
     CLOSED,
@@ -25,7 +33,7 @@ from canvass.explanation.timeline import (
     UnreadLines,
 )
 from canvass.explanation.timeouts import Timeout
-from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, ProcessStart
+from canvass.traces.aeron_log import records
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _LOOPS: Final = 3
@@ -45,7 +53,8 @@ class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
     ----------
     kind
         ``phase`` (one state for longer than its timeout), ``loop`` (the same states again and
-        again), ``start`` (the process ends before it takes part) or ``silent`` (no line in an
+        again), ``start`` (the process ends before it takes part), ``standstill`` (a follower
+        records nothing while the log grows) or ``silent`` (no line in an
         election for longer than the timeout: the member receives no message, or its process has
         ended).
     state
@@ -98,13 +107,18 @@ def find_stuck(
         for attempt in one.attempts
         for report in _within(known, one, attempt)
     ]
-    if timeline.merged(ClusterEvent):  # Else the logs may lack the lines that a start leads to.
+    if timeline.merged(
+        records.ClusterEvent
+    ):  # Else the logs may lack the lines that a start leads to.
         found += [report for one in timeline.members.values() for report in _starts(one)]
+    found += _standstills(timeline, timeouts[HEARTBEAT_TIMEOUT].value_ns)
 
-    def time_of(report: StuckReport) -> int:
-        return report.from_ns + timeline.members[report.member_id].offset_ns
+    return sorted(found, key=lambda report: report.from_ns + _offset(timeline, report.member_id))
 
-    return sorted(found, key=time_of)
+
+def _offset(timeline: Timeline, member_id: int) -> int:
+    one = timeline.members.get(member_id)
+    return 0 if one is None else one.offset_ns
 
 
 def _within(known: _Known, one: MemberTimeline, attempt: Attempt) -> Iterator[StuckReport]:
@@ -133,16 +147,9 @@ def _report(
 ) -> StuckReport:
     """Make a report: the sentences about the events, then the sentences about the guard."""
     return StuckReport(
-        one.member_id,
-        kind,
-        state,
-        one.records[begin].time_ns,
-        until_ns,
-        round(lasted_ns / 1e6, 3),
-        guard.condition,
-        guard.page,
-        (*sentences, *guard.sentences),
-    )
+        one.member_id, kind, state, one.records[begin].time_ns, until_ns, round(lasted_ns / 1e6, 3),
+        guard.condition, guard.page, (*sentences, *guard.sentences),
+    )  # fmt: skip
 
 
 def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tuple[int, str]:
@@ -180,7 +187,7 @@ def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
     is_unread = index == count - 1 and isinstance(one.records[index], UnreadLines)
     if index >= count or is_unread:
         return None, one.evidence(count - 1), one.times[-1]
-    last = one.last_before(index) if isinstance(one.records[index], ProcessStart) else index
+    last = one.last_before(index) if isinstance(one.records[index], records.ProcessStart) else index
     return one.records[last].time_ns, one.evidence(last), one.times[last]
 
 
@@ -189,10 +196,10 @@ def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckRe
     and the index at which the loop ends; none if there is no loop.
     """
     fails: Counter[tuple[str, str]] = Counter()
-    last: dict[tuple[str, str], tuple[Phase, ElectionStateChange]] = {}
+    last: dict[tuple[str, str], tuple[Phase, records.ElectionStateChange]] = {}
     for phase in attempt.phases:
         by = phase.left_by
-        if by is None or not _goes_back(by):
+        if by is None or not goes_back(by):
             continue
         key = (phase.state, _kind_of(by.reason or ""))
         fails[key] += 1
@@ -250,7 +257,8 @@ def _is_further(state: str, looped: str) -> bool:
     return _ORDER[state] > _ORDER[looped] or (state in LEADING and looped not in LEADING)
 
 
-def _goes_back(by: ElectionStateChange) -> bool:
+def goes_back(by: records.ElectionStateChange) -> bool:
+    """Whether a change of state undoes progress."""
     if by.new_state == "INIT":
         return True
     if by.new_state != "CANVASS":
@@ -325,7 +333,7 @@ def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport
         how = f"up to the last line of member {other.member_id}"
         then = other.evidence(len(other.records) - 1)
         until, end_ns = None, other.times[-1]
-    elif isinstance(one.records[phase.end], ProcessStart):
+    elif isinstance(one.records[phase.end], records.ProcessStart):
         then, how = one.evidence(phase.end), "until its next process started"
         until, end_ns = then.time_ns, one.times[phase.end]
     else:
@@ -358,9 +366,9 @@ def _starts(one: MemberTimeline) -> Iterator[StuckReport]:
     """Consecutive starts of the process without a line of the cluster between them."""
     failing: list[int] = []
     for index, record in enumerate([*one.records, None]):
-        if isinstance(record, ProcessStart):
+        if isinstance(record, records.ProcessStart):
             failing.append(index)
-        elif isinstance(record, ClusterEvent | UnreadLines) or record is None:
+        elif isinstance(record, records.ClusterEvent | UnreadLines) or record is None:
             starts = failing if record is None else failing[:-1]
             if len(starts) >= _STARTS:
                 yield _failing(one, starts, None if record is None else failing[-1])
@@ -377,3 +385,81 @@ def _failing(one: MemberTimeline, starts: list[int], then: int | None) -> StuckR
     sentence = Sentence(text, (one.evidence(starts[0]), one.evidence(last)))
     until = None if then is None else one.records[then].time_ns
     return _report(one, "start", "", starts[0], until, lasted, (sentence,))
+
+
+@dataclass(slots=True)
+class _Standing:
+    """Reports of one follower to one leader that name the same position.
+
+    Parameters
+    ----------
+    lines
+        The last report while nobody had the log beyond it, the first position beyond it, the last
+        report, and the highest position; fewer while it has not fallen behind.
+    since_ns, last_ns
+        Of the first and the third of these.
+    """
+
+    key: tuple[int, int]
+    lines: list[Evidence]
+    since_ns: int
+    last_ns: int
+    highest: int = 0
+
+
+def _standstills(timeline: Timeline, limit_ns: int) -> Iterator[StuckReport]:
+    """Followers that report one position for long while the log grows beyond it."""
+    standing: dict[int, _Standing] = {}
+    for time_ns, member_id, index in timeline.merged(
+        records.AppendPosition, records.CommitPosition
+    ):
+        record = timeline.record(member_id, index)
+        assert isinstance(record, records.AppendPosition | records.CommitPosition)
+        line, position = timeline.members[member_id].evidence(index), record.log_position
+        follower = getattr(record, "follower_member_id", NULL_VALUE)
+        for other, each in standing.items():
+            if other != follower and position > max(each.key[1], each.highest):
+                each.highest = position
+                each.lines[1:] = [*(each.lines[1:2] or [line]), each.lines[-2:][0], line]
+        if follower == NULL_VALUE:
+            continue
+        known = standing.get(follower)
+        if known is None or known.key != (member_id, position):
+            if known is not None:
+                yield from _standstill(timeline, follower, known, line, limit_ns)
+            standing[follower] = _Standing((member_id, position), [line], time_ns, time_ns)
+            continue
+        known.last_ns = time_ns
+        known.lines[2 if known.highest else 0] = line
+        known.since_ns = known.since_ns if known.highest else time_ns
+    for follower, known in standing.items():
+        yield from _standstill(timeline, follower, known, None, limit_ns)
+
+
+def _standstill(
+    timeline: Timeline, member_id: int, known: _Standing, then: Evidence | None, limit_ns: int
+) -> Iterator[StuckReport]:
+    """Report a standstill, unless it was short, or the member was in an election."""
+    lasted, one = known.last_ns - known.since_ns, timeline.members.get(member_id)
+    if not known.highest or not _is_over(lasted, limit_ns) or _elects(one, known):
+        return
+    since_ns = known.since_ns - _offset(timeline, member_id)
+    text = (
+        f"Member {member_id} has recorded nothing since {seconds_of(since_ns)}: for"
+        f" {shown_ns(lasted)} it reported {known.key[1]} while others had the log up to"
+        f" {known.highest}."
+    )
+    said = [Sentence(text, tuple(known.lines))]
+    if then is not None:
+        said.append(Sentence("Its next report names another position.", (then,)))
+    until, ms = None if then is None else then.time_ns, round(lasted / 1e6, 3)
+    yield StuckReport(member_id, "standstill", "", since_ns, until, ms, "", "", tuple(said))
+
+
+def _elects(one: MemberTimeline | None, known: _Standing) -> bool:
+    """Whether a member was in an election while it stood still."""
+    return one is not None and any(
+        one.times[attempt.begin] <= known.last_ns
+        and one.times[min(attempt.end, len(one.times) - 1)] >= known.since_ns
+        for attempt in one.attempts
+    )

@@ -9,25 +9,10 @@ from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.quorum import quorum_size
-from canvass.explanation.evidence import Evidence
+from canvass.explanation.evidence import Evidence, Sentence
+from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.member_log import MemberLog
-from canvass.traces.aeron_log.records import (
-    AppendPosition,
-    CanvassPosition,
-    ClusterEvent,
-    CommitPosition,
-    DamagedLine,
-    ElectionStateChange,
-    Line,
-    NewElection,
-    ProcessStart,
-    RoleChange,
-    StateChange,
-    TruncatedLine,
-    TruncateLogEntry,
-    Vote,
-)
 from canvass.traces.releases import LogReleases
 
 ACTIVE: Final = "ACTIVE"
@@ -37,13 +22,13 @@ SEEKING: Final = frozenset({"INIT", "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "
 LEADING: Final = frozenset(
     {"LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
 )
-POSITIONS: Final = (AppendPosition, Vote, CanvassPosition)
+POSITIONS: Final = (records.AppendPosition, records.Vote, records.CanvassPosition)
 """Messages that say how far a member's log reaches."""
-_BESIDE: Final = (RoleChange, TruncateLogEntry)
+_BESIDE: Final = (records.RoleChange, records.TruncateLogEntry)
 """Records that a change of the election state writes before its own line."""
 
 
-class UnreadLines(DamagedLine, frozen=True, gc=False):
+class UnreadLines(records.DamagedLine, frozen=True, gc=False):
     """The place from which on a growing log could not be read.
 
     No line shows how its last phase and its leadership ended. ``file`` and ``line`` are those of
@@ -69,8 +54,8 @@ class Phase:
     state: str
     begin: int
     end: int
-    entered_by: ElectionStateChange | NewElection | None
-    left_by: ElectionStateChange | None
+    entered_by: records.ElectionStateChange | records.NewElection | None
+    left_by: records.ElectionStateChange | None
 
 
 @dataclass(slots=True)
@@ -115,7 +100,7 @@ class MemberTimeline:
 
     member_id: int
     files: tuple[str, ...]
-    records: Sequence[Line]
+    records: Sequence[records.Line]
     times: list[int]
     offset_ns: int
     lacks_start: bool
@@ -126,6 +111,10 @@ class MemberTimeline:
         record = self.records[index]
         name = self.files[record.file] if record.file < len(self.files) else "?"
         return Evidence(name, record.line, self.member_id, record.time_ns)
+
+    def say(self, text: str, *places: int) -> Sentence:
+        """A sentence that the records at some indexes show."""
+        return Sentence(text, tuple(self.evidence(place) for place in places))
 
     def last_before(self, index: int) -> int:
         """Index of the last record with a stamp before another one; the first if there is none."""
@@ -141,7 +130,11 @@ class MemberTimeline:
         place = index - 1
         while place >= 0 and isinstance(self.records[place], _BESIDE):
             place -= 1
-        return place if place >= 0 and isinstance(self.records[place], ClusterEvent) else NULL_VALUE
+        return (
+            place
+            if place >= 0 and isinstance(self.records[place], records.ClusterEvent)
+            else NULL_VALUE
+        )
 
     def index_at(self, time_ns: int) -> int:
         """Index of the first record later than a time of the common clock."""
@@ -176,7 +169,7 @@ class Timeline:
     timeouts: Mapping[str, int] = field(default_factory=dict)
     releases: LogReleases | None = None
     ignored: tuple[str, ...] = ()
-    _merged: dict[tuple[type[Line], ...], list[tuple[int, int, int]]] = field(
+    _merged: dict[tuple[type[records.Line], ...], list[tuple[int, int, int]]] = field(
         default_factory=dict, repr=False
     )
 
@@ -205,7 +198,7 @@ class Timeline:
         """The last stamp, on the common clock."""
         return max((one.times[-1] for one in self.members.values() if one.times), default=0)
 
-    def merged(self, *kinds: type[Line]) -> list[tuple[int, int, int]]:
+    def merged(self, *kinds: type[records.Line]) -> list[tuple[int, int, int]]:
         """Records of some kinds, in the order of the common clock: time, member, index."""
         if kinds not in self._merged:
             self._merged[kinds] = sorted(
@@ -216,7 +209,7 @@ class Timeline:
             )
         return self._merged[kinds]
 
-    def record(self, member_id: int, index: int) -> Line:
+    def record(self, member_id: int, index: int) -> records.Line:
         """The record at a place."""
         return self.members[member_id].records[index]
 
@@ -253,7 +246,7 @@ def make_timeline(
         lines = log.records
         files = tuple(path.name for path in logs[member_id].files)
         times = [time_ns + offsets[member_id] for time_ns in log.times]
-        lacks_start = not isinstance(lines[0], ProcessStart)
+        lacks_start = not isinstance(lines[0], records.ProcessStart)
         timeline = MemberTimeline(member_id, files, lines, times, offsets[member_id], lacks_start)
         timeline.attempts = list(_attempts(timeline))
         members[member_id] = timeline
@@ -263,11 +256,11 @@ def make_timeline(
     return Timeline(members, ids, absent, timeouts or {})
 
 
-def is_stamped(record: Line) -> bool:
+def is_stamped(record: records.Line) -> bool:
     """Whether the stamp of a record says when it was written."""
-    if not isinstance(record, TruncatedLine):
+    if not isinstance(record, records.TruncatedLine):
         return True
-    return not isinstance(record, DamagedLine) and record.time_ns != 0
+    return not isinstance(record, records.DamagedLine) and record.time_ns != 0
 
 
 class HostClock:
@@ -282,18 +275,18 @@ class HostClock:
         self._shift_ns = 0
         self._latest: int | None = None
 
-    def times(self, records: Sequence[Line]) -> list[int]:
+    def times(self, records: Sequence[records.Line]) -> list[int]:
         """Give the times of the next lines; they never fall."""
         if self._latest is None:
             # Lines without a stamp may come first: they are as old as the first line that has one.
             self._latest = next((one.time_ns for one in records if is_stamped(one)), None)
         return [self._time_of(record) for record in records]
 
-    def _time_of(self, record: Line) -> int:
+    def _time_of(self, record: records.Line) -> int:
         latest = self._latest or 0
         if is_stamped(record):
             time_ns = record.time_ns + self._shift_ns
-            if isinstance(record, ProcessStart):
+            if isinstance(record, records.ProcessStart):
                 if self._header is not None and time_ns < latest:
                     passed_ns = (record.wall_time_ms - self._header[1]) * 1_000_000
                     due_ns = max(latest, self._header[0] + passed_ns)
@@ -318,18 +311,20 @@ class _Parts:
         self.found.append(self.open)
         return self.open
 
-    def phase(self, index: int, state: str, by: ElectionStateChange | NewElection | None) -> None:
+    def phase(
+        self, index: int, state: str, by: records.ElectionStateChange | records.NewElection | None
+    ) -> None:
         assert self.open is not None
-        self._leave(index, by if isinstance(by, ElectionStateChange) else None)
+        self._leave(index, by if isinstance(by, records.ElectionStateChange) else None)
         count = len(self.timeline.records)
         self.open.phases.append(Phase(self.timeline.member_id, state, index, count, by, None))
 
-    def _leave(self, index: int, by: ElectionStateChange | None) -> None:
+    def _leave(self, index: int, by: records.ElectionStateChange | None) -> None:
         phases = self.open.phases if self.open else []
         if phases and phases[-1].left_by is None:
             phases[-1].end, phases[-1].left_by = index, by
 
-    def end(self, index: int, outcome: str, by: ElectionStateChange | None = None) -> None:
+    def end(self, index: int, outcome: str, by: records.ElectionStateChange | None = None) -> None:
         if self.open is not None:
             self._leave(index, by)
             self.open.end, self.open.outcome = index, outcome
@@ -339,10 +334,10 @@ class _Parts:
 def _attempts(timeline: MemberTimeline) -> Iterator[Attempt]:
     parts = _Parts(timeline)
     for index, record in enumerate(timeline.records):
-        if isinstance(record, NewElection):
+        if isinstance(record, records.NewElection):
             parts.begin(index, record.reason)
             parts.phase(index, "INIT", record)
-        elif isinstance(record, ElectionStateChange):
+        elif isinstance(record, records.ElectionStateChange):
             if parts.open is None:
                 # Before 1.44 there is no NEW_ELECTION line, and elsewhere it may be missing.
                 parts.begin(index, "")
@@ -358,15 +353,15 @@ def _attempts(timeline: MemberTimeline) -> Iterator[Attempt]:
     yield from parts.found
 
 
-def _ends_process(record: Line) -> bool:
-    if isinstance(record, StateChange):
+def _ends_process(record: records.Line) -> bool:
+    if isinstance(record, records.StateChange):
         return record.new_state == CLOSED
-    return isinstance(record, ProcessStart)
+    return isinstance(record, records.ProcessStart)
 
 
-def is_heartbeat(record: Line) -> bool:
+def is_heartbeat(record: records.Line) -> bool:
     """Whether a record is of a kind that a working member writes all the time."""
-    return isinstance(record, AppendPosition | CommitPosition)
+    return isinstance(record, records.AppendPosition | records.CommitPosition)
 
 
 def answered(one: MemberTimeline, begin: int, end: int) -> set[int]:

@@ -13,7 +13,7 @@ import msgspec
 from canvass.explanation.evidence import Evidence
 from canvass.explanation.phases import all_voted
 from canvass.explanation.timeline import Phase, Timeline, answered
-from canvass.traces.aeron_log.records import CommitPosition, NewElection, NewLeadershipTerm
+from canvass.traces.aeron_log import records
 from canvass.traces.timeouts import (
     DEFAULTS,
     ELECTION,
@@ -125,9 +125,9 @@ def _silences(timeline: Timeline) -> Iterator[_Sample]:
     for one in timeline.members.values():
         last: int | None = None
         for index, record in enumerate(one.records):
-            if isinstance(record, CommitPosition | NewLeadershipTerm):
+            if isinstance(record, records.CommitPosition | records.NewLeadershipTerm):
                 last = index
-            elif isinstance(record, NewElection):
+            elif isinstance(record, records.NewElection):
                 if record.reason == "leader heartbeat timeout" and last is not None:
                     lasted = one.times[index] - one.times[last]
                     yield lasted, (one.evidence(last), one.evidence(index))

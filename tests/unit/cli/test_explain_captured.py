@@ -20,7 +20,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 def test_the_leader_that_waits_for_ever_is_stuck(command: Command) -> None:
-    code, out, _ = command("explain", SAMPLE, "--no-infer", "--format", "json")
+    code, out, _ = command("explain", SAMPLE, "--format", "json")
     stuck = json.loads(out)["stuck"]
     waits = [one for one in stuck if one["state"] == "LEADER_LOG_REPLICATION"]
 
@@ -32,8 +32,8 @@ def test_the_leader_that_waits_for_ever_is_stuck(command: Command) -> None:
 
 def test_the_screen_leaves_nothing_out_without_saying_so(command: Command) -> None:
     folder = ROOT / "samples" / "aeron-hz3"
-    _, screen, _ = command("explain", folder, "--no-infer")
-    _, data, _ = command("explain", folder, "--no-infer", "--format", "json")
+    _, screen, _ = command("explain", folder)
+    _, data, _ = command("explain", folder, "--format", "json")
     listed = [line for line in screen.splitlines() if " without a leader " in line]
 
     assert len(json.loads(data)["gaps"]) == 5
@@ -51,7 +51,7 @@ def test_a_truncation_in_a_release_before_1_50_begins_at_the_end_of_the_log(
     command: Command,
 ) -> None:
     """The line has the leader's position as well, and the next change still shows the old end."""
-    _, screen, _ = command("explain", ROOT / "samples" / "aeron-hz3-acknowledged", "--no-infer")
+    _, screen, _ = command("explain", ROOT / "samples" / "aeron-hz3-acknowledged")
 
     assert "Member 1 truncated its log from 6496 to 2560." in screen
     assert "After that no line shows another member that holds the log up to 6496." in screen
@@ -59,7 +59,7 @@ def test_a_truncation_in_a_release_before_1_50_begins_at_the_end_of_the_log(
 
 
 def test_the_member_that_is_behind_is_named(command: Command) -> None:
-    _, screen, _ = command("explain", SAMPLE, "--no-infer")
+    _, screen, _ = command("explain", SAMPLE)
     behind = [line for line in screen.splitlines() if "behind member" in line]
 
     assert behind == [
@@ -72,13 +72,13 @@ def test_no_position_is_named_without_reports(command: Command, tmp_path: Path) 
         with gzip.open(SAMPLE / f"member-{member}.log.gz", "rt") as log:
             lines = [line for line in log if " APPEND_POSITION " not in line]
         (tmp_path / f"member-{member}.log").write_text("".join(lines))
-    _, data, _ = command("explain", tmp_path, "--no-infer", "--format", "json")
+    _, data, _ = command("explain", tmp_path, "--format", "json")
 
     assert json.loads(data)["positions"] == []
 
 
 def test_a_voter_that_waits_is_explained_in_words(command: Command) -> None:
-    _, screen, _ = command("explain", ROOT / "samples" / "aeron-hz3", "--no-infer")
+    _, screen, _ = command("explain", ROOT / "samples" / "aeron-hz3")
 
     assert "waits for a leader to announce term 13." in screen
     assert "after the election timeout a majority is enough." in screen
@@ -105,8 +105,8 @@ def test_the_page_quotes_lines_that_are_there() -> None:
 def test_clocks_that_differ_are_named(command: Command, words: tuple[object, ...]) -> None:
     """The clock of member 2 was 75,033.903 s ahead; the other two had the same one."""
     (folder,) = HOSTS
-    _, apart, _ = command("explain", folder, "--no-infer", *words)
-    _, one_host, _ = command("explain", SAMPLE, "--no-infer", *words)
+    _, apart, _ = command("explain", folder, *words)
+    _, one_host, _ = command("explain", SAMPLE, *words)
 
     assert [line for line in apart.splitlines() if line.startswith("Clocks")] == [
         "Clocks: member 2 is 75,033.9 s ahead of member 0; times are each member's own."
@@ -116,7 +116,7 @@ def test_clocks_that_differ_are_named(command: Command, words: tuple[object, ...
 
 def test_a_page_names_clocks_that_differ(command: Command, tmp_path: Path) -> None:
     (folder,) = HOSTS
-    command("explain", folder, "--no-infer", "--html", tmp_path / "page.html")
+    command("explain", folder, "--html", tmp_path / "page.html")
 
     assert "member 2 is 75,033.9 s ahead of member 0" in (tmp_path / "page.html").read_text()
 
@@ -125,9 +125,7 @@ def test_a_member_that_truncates_what_it_has_copied_and_reported_is_hazard_hz2(
     command: Command,
 ) -> None:
     """The commit position is of a newer term than that with which the member canvasses."""
-    _, data, _ = command(
-        "explain", ROOT / "samples" / "aeron-hz2", "--no-infer", "--format", "json"
-    )
+    _, data, _ = command("explain", ROOT / "samples" / "aeron-hz2", "--format", "json")
     [risk] = [one for one in json.loads(data)["risks"] if one["severity"] != "note"]
     at = {line["line"] for one in risk["sentences"] for line in one["evidence"]}
 

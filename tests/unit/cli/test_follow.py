@@ -97,7 +97,7 @@ def test_what_is_said_of_logs_that_grow_is_what_is_said_of_the_whole(
         said += one.look()[1]
         if how != "grow" and seconds % 40 == 0:
             writing.roll(how)
-    found = list(Changes().of(explain(read(tmp_path / "logs", infer=False)[0])))
+    found = list(Changes().of(explain(read(tmp_path / "logs")[0])))
     words = " ".join(said)
 
     for change in found:
@@ -152,7 +152,7 @@ def test_a_divergence_ends_the_command_where_the_log_diverges(tmp_path: Path) ->
 def test_one_look_can_fail_a_script(
     command: Command, exit_on: str, capture: Path, code: int
 ) -> None:
-    found, out, err = command("explain", capture, "--no-infer", "--exit-on", exit_on)
+    found, out, err = command("explain", capture, "--exit-on", exit_on)
 
     assert (found, "Who led when" in out, err != "") == (code, True, code == 1)
 
@@ -170,9 +170,7 @@ def _member_that_loops(folder: Path) -> Path:
 
 
 def test_a_stuck_member_ends_the_command(command: Command, tmp_path: Path) -> None:
-    code, _, err = command(
-        "explain", _member_that_loops(tmp_path / "logs"), "--no-infer", "--exit-on", "stuck"
-    )
+    code, _, err = command("explain", _member_that_loops(tmp_path / "logs"), "--exit-on", "stuck")
 
     assert code == 1
     assert "stuck: Member 2 loops: 10 times from FOLLOWER_REPLAY back to CANVASS" in err

@@ -233,13 +233,13 @@ def test_an_interrupt_while_modules_are_imported_is_one_line(module: str) -> Non
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        (["explain", str(SAMPLES[0]), "--no-infer"], "standard output"),
-        (["explain", str(SAMPLES[0]), "--no-infer", "--format", "json"], "standard output"),
+        (["explain", str(SAMPLES[0])], "standard output"),
+        (["explain", str(SAMPLES[0]), "--format", "json"], "standard output"),
         (["check", "--list"], "standard output"),
         (["--version"], "standard output"),
         (["trace", "schema"], "standard output"),
         (["trace", "schema", "arrow"], "standard output"),
-        (["explain", str(SAMPLES[0]), "--no-infer", "--html", "/dev/full"], "/dev/full"),
+        (["explain", str(SAMPLES[0]), "--html", "/dev/full"], "/dev/full"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_named(words: list[str], name: str) -> None:

@@ -16,7 +16,6 @@ import pytest
 
 from canvass.explanation.evidence import Evidence, Sentence
 from canvass.explanation.explanation import Explanation, explain
-from canvass.explanation.reading import infer_states
 from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
@@ -243,18 +242,6 @@ def _closes_own(record: LogRecord, member_id: int) -> bool:
     if not isinstance(record, ElectionStateChange) or record.new_state != "CLOSED":
         return False
     return record.leader_member_id == member_id
-
-
-def test_states_of_an_import_add_values_and_change_no_leadership() -> None:
-    path = captures()[1]
-    logs = logs_of(path)
-    timeline = make_timeline(logs.members, logs.missing)
-    states, _ = infer_states(logs, timeline)
-    found = explain(timeline, states)
-
-    assert states is not None
-    assert states.inferred
-    assert found.leaderships == explained(path).leaderships
 
 
 KNOWN = {

@@ -19,7 +19,7 @@ LOG = (0, 96)
 
 
 def answer(folder: Path, *logs: StoryLog) -> Explanation:
-    timeline, states, _ = read(write_story(folder, logs), infer=False)
+    timeline, states = read(write_story(folder, logs))
     return explain(timeline, states)
 
 

@@ -16,7 +16,7 @@ TWO_SECONDS = '{"properties": {"aeron.cluster.leader.heartbeat.timeout": "2s"}}'
 
 
 def explained(folder: Path, *logs: StoryLog) -> Explanation:
-    timeline, states, _ = read(write_story(folder, logs), infer=False)
+    timeline, states = read(write_story(folder, logs))
     return explain(timeline, states)
 
 
@@ -290,3 +290,60 @@ def test_a_stuck_member_has_the_reason_of_the_line_with_which_it_entered_its_sta
     [_, entered] = stuck.sentences
     assert entered.text == f"It entered INIT with the reason: {reason}."
     assert [line.line for line in entered.evidence] == [7]
+
+
+def _followed(until: float) -> tuple[StoryLog, StoryLog, StoryLog]:
+    """A leader with two followers; the leader's log grows by 96 each second from 104 s on."""
+    logs = StoryLog(0), StoryLog(1), StoryLog(2)
+    lead(logs[0], logs[1:], 100.0, 103.0)
+    for second in range(104, int(until)):
+        logs[0].appended(second, 1, 0, 96 * (second - 102))
+        logs[1].committed(second + 0.1, 0, 0, 96 * (second - 102))
+    return logs
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_follower_that_records_nothing_while_others_do_stands_still(
+    tmp_path: Path, goes_on: bool
+) -> None:
+    leader, one, two = _followed(160.0)
+    for second in range(104, 160):
+        stands = second < 140 or not goes_on
+        leader.appended(second + 0.5, 2, 0, 96 if stands else 96 * (second - 102))
+    leader.lines.sort(key=lambda line: line[:15])
+    [report] = explained(tmp_path, leader, one, two).stuck
+
+    assert (report.kind, report.member_id, report.state) == ("standstill", 2, "")
+    assert 102.0 <= report.from_ns / 1e9 <= 104.0
+    assert (report.until_ns is not None) == goes_on
+    assert "it reported 96 while others had the log up to" in report.sentences[0].text
+
+
+def test_a_follower_that_lags_but_records_does_not_stand_still(tmp_path: Path) -> None:
+    leader, one, two = _followed(160.0)
+    for second in range(104, 160):
+        leader.appended(second + 0.5, 2, 0, 96 + 96 * ((second - 102) // 8))
+    leader.lines.sort(key=lambda line: line[:15])
+
+    assert explained(tmp_path, leader, one, two).stuck == ()
+
+
+def test_a_follower_that_is_stopped_while_the_log_grows_does_not_stand_still(
+    tmp_path: Path,
+) -> None:
+    """It reports nothing: its process has ended, which other lines show."""
+    assert explained(tmp_path, *_followed(160.0)).stuck == ()
+
+
+def test_the_line_since_when_it_stands_is_named(tmp_path: Path) -> None:
+    leader, one, two = _followed(160.0)
+    for second in range(104, 160):
+        leader.appended(second + 0.5, 2, 0, 96)
+    leader.lines.sort(key=lambda line: line[:15])
+    [report] = explained(tmp_path, leader, one, two).stuck
+    first = report.sentences[0].evidence[0]
+
+    line = leader.lines[first.line - 1]
+    assert (first.member_id, "followerMemberId=2" in line, "logPosition=96 " in line) == (
+        0, True, True,
+    )  # fmt: skip

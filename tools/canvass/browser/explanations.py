@@ -144,7 +144,7 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
     TraceError
         If it is not a trace.
     """
-    timeline, states, _ = read(opened.path)
+    timeline, states = read(opened.path)
     return view_of(explain(timeline, states), opened)
 
 

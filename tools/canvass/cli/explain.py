@@ -63,9 +63,6 @@ def explain(
         int | None, typer.Option(min=0, help="Show member M: phases, why it is stuck, risks.")
     ] = None,
     setting: Settings = None,
-    no_infer: Annotated[
-        bool, typer.Option("--no-infer", help="Infer no states between the lines of the logs.")
-    ] = False,
     follow: Annotated[
         bool,
         typer.Option("--follow", help="Explain the logs again when they grow; print what is new."),
@@ -101,9 +98,7 @@ def explain(
             options = "--format, --html, --election and --member"
             raise CommandError(f"--follow prints what is new, line by line: leave out {options}")
         raise typer.Exit(_follow(source, settings, exit_on))
-    timeline, states, why = read_timeline(source, infer=not no_infer)
-    if why and not no_infer:
-        complain(why if states is not None else f"no states are inferred: {why}")
+    timeline, states = read_timeline(source)
     found = explain_timeline(timeline, states, settings)
     if member is not None and member not in found.members:
         raise CommandError(f"--member {member}: there is no log of that member")
@@ -136,7 +131,7 @@ def _is_reason(source: Path, found: Explanation, exit_on: ExitOn) -> bool:
     return list(map(complain, reasons_to_exit(news, verdict_of([source]), exit_on))) != []
 
 
-def read_timeline(source: Path, *, infer: bool) -> tuple[Timeline, States | None, str]:
+def read_timeline(source: Path) -> tuple[Timeline, States | None]:
     """Read logs or a run as `canvass.explanation.reading.read` does, and say what is left out.
 
     Raises
@@ -146,12 +141,12 @@ def read_timeline(source: Path, *, infer: bool) -> tuple[Timeline, States | None
     """
     from canvass.explanation.reading import read
 
-    timeline, states, why = read(source, infer=infer)
+    timeline, states = read(source)
     if timeline.ignored:
         complain(names_not_read(timeline.ignored))
     if not timeline.members:
         raise CommandError(f"{source}: {_NO_LINE}")
-    return timeline, states, why
+    return timeline, states
 
 
 def _show_part(found: Explanation, election: int | None, member: int | None, source: Path) -> None:
@@ -196,9 +191,9 @@ def show(console: Console, found: Explanation) -> None:
     if others := len(found.gaps) - len(shown):
         console.print(f"  and {counted(others, 'more time')} without a leader (--format json)")
     if found.interruptions:
-        _title(console, "Interruptions")
+        _title(console, "Between elections")
         _sentences(console, found.interruptions[-_ROWS:])
-        _more(console, len(found.interruptions) - _ROWS, "earlier interruption", " (--format json)")
+        _more(console, len(found.interruptions) - _ROWS, "earlier event", " (--format json)")
     _title(console, "Elections")
     for one in found.elections[-_ROWS:]:
         console.print(f"  {one.sentence}")

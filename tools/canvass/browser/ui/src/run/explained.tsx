@@ -47,7 +47,7 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
               />
             ))}
           </section>
-          <Further title="Interruptions" lines={view.interruptions} show={show} />
+          <Further title="Between elections" lines={view.interruptions} show={show} />
           <Further title="Sessions" lines={view.sessions} show={show} />
           <Further title="Missing" lines={view.missing} show={show} />
           {view.leftOut > 0
