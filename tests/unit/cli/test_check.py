@@ -311,7 +311,6 @@ def test_a_time_limit_ends_a_search_as_not_checked(command: Command, tiny: Path)
     [
         (("TinyOK",), "there is no model 'TinyOK'; did you mean TinyOk?"),
         (("Nothing",), "there is no model 'Nothing'"),
-        (("TinyOk", "--jar", "absent.jar"), "absent.jar (argument) cannot be read"),
         (("TinyOk", "--heap", "much"), "--heap 'much' is not a size"),
         (("TinyOk", "--heap", "1m"), "--heap '1m' is less than 64m"),
         (("TinyOk", "TinyLoss", "--print-config"), "--print-config is for one MODEL"),

@@ -115,12 +115,15 @@ def test_a_broken_jar_is_said_with_its_source(
 
 
 @pytest.mark.tlc
-def test_a_jar_that_is_not_known_may_be_used_and_is_said(command: Command, tmp_path: Path) -> None:
+def test_a_jar_that_is_not_known_may_be_used_and_is_said(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jar = tmp_path / "tla2tools.jar"
     shutil.copyfile(find_jar().path, jar)
     with zipfile.ZipFile(jar, "a") as archive:
         archive.writestr("note.txt", "another checksum")
-    code, out, _ = command("doctor", "--jar", jar, "--format", "json")
+    monkeypatch.setenv("CANVASS_TLA2TOOLS", str(jar))
+    code, out, _ = command("doctor", "--format", "json")
 
     assert code == 0
     assert finding(out, "tla2tools.jar")["facts"]["known"] is None
@@ -140,11 +143,14 @@ def test_what_a_newer_jar_adds_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.tlc
-def test_a_jar_that_does_not_run_is_a_problem(command: Command, tmp_path: Path) -> None:
+def test_a_jar_that_does_not_run_is_a_problem(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jar = tmp_path / "tla2tools.jar"
     with zipfile.ZipFile(jar, "w") as archive:
         archive.writestr("tlc2/TLC.class", b"no class file")
-    code, out, _ = command("doctor", "--jar", jar, "--format", "json")
+    monkeypatch.setenv("CANVASS_TLA2TOOLS", str(jar))
+    code, out, _ = command("doctor", "--format", "json")
     found = finding(out, "TLC")
 
     assert (code, found["status"]) == (2, "problem")

@@ -45,7 +45,7 @@ def test_the_lanes_of_the_guide_are_those_of_the_sample(
     words[words.index("my-run")] = str(sample_run)
     capsys.readouterr()
 
-    assert run([*words, "--width", "120"]) == 0
+    assert run(words) == 0
 
     printed = capsys.readouterr().out.splitlines()
     example = block("traces.md", "member 0 ")

@@ -165,7 +165,6 @@ def check(
             "forms.",
         ),
     ] = None,
-    jar: Annotated[Path | None, typer.Option(help="Use this tla2tools.jar.")] = None,
     spec: Annotated[
         Path | None, typer.Option(help="Use the modules and manifest.json of this folder.")
     ] = None,
@@ -199,7 +198,7 @@ def check(
         return
 
     settings = Settings(
-        jar=find_jar(jar),
+        jar=find_jar(),
         java=find_java(),
         workers=workers,
         heap_mib=None if heap is None else heap_mib(heap),

@@ -13,7 +13,7 @@ from contextlib import suppress
 from enum import Enum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 import typer
@@ -70,20 +70,15 @@ class Report(msgspec.Struct, frozen=True):
     findings: tuple[Prerequisite, ...]
 
 
-def examine(jar: Path | None = None) -> Report:
+def examine() -> Report:
     """Check everything that canvass needs.
-
-    Parameters
-    ----------
-    jar
-        The ``tla2tools.jar`` to check; None for the one that canvass would use.
 
     Returns
     -------
     Report
         The findings in order of dependence: a problem can be the cause of later ones.
     """
-    findings = (_canvass(), _python(), *_java_and_tlc(jar), _spec(), _known_steps(), *_extras())
+    findings = (_canvass(), _python(), *_java_and_tlc(), _spec(), _known_steps(), *_extras())
     return Report(all(finding.status is not Status.PROBLEM for finding in findings), findings)
 
 
@@ -104,7 +99,7 @@ def _python() -> Prerequisite:
     return Prerequisite("Python", Status.OK, version, facts={"version": version})
 
 
-def _java_and_tlc(jar: Path | None) -> Iterator[Prerequisite]:
+def _java_and_tlc() -> Iterator[Prerequisite]:
     from canvass.tlc import TlcError, find_jar, find_java
 
     java = found = None
@@ -117,7 +112,7 @@ def _java_and_tlc(jar: Path | None) -> Iterator[Prerequisite]:
         yield Prerequisite("Java", Status.OK, f"{java.version} at {java.path}", facts=facts)
 
     try:
-        found = find_jar(jar)
+        found = find_jar()
     except TlcError as error:
         yield _problem("tla2tools.jar", error)
     else:
@@ -253,16 +248,11 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(doctor)
 
 
-def doctor(
-    jar: Annotated[
-        Path | None, typer.Option(help="Check this tla2tools.jar.", show_default=False)
-    ] = None,
-    output: Output = Format.HUMAN,
-) -> None:
+def doctor(output: Output = Format.HUMAN) -> None:
     """Check that all that canvass needs is installed, and print a fix for each problem.
 
     Exit code 0: canvass can work here. 2: it cannot. A missing extra is no problem.
     """
-    report = examine(jar)
+    report = examine()
     emit(output, report, lambda: show(report))
     raise typer.Exit(EXIT_OK if report.ok else EXIT_ERROR)

@@ -72,10 +72,6 @@ def drive(
         int | None,
         typer.Option(metavar="SEED", help="Also vary Aeron's hidden state, with this seed."),
     ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Cache of graphs and of the compiled driver."),
-    ] = None,
     output: Output = Format.HUMAN,
 ) -> None:
     """Take every step of a state graph, or of runs, on the Java classes of an Aeron release.
@@ -97,7 +93,7 @@ def drive(
     if trace:
         need_runs(trace, "canvass drive --trace")
     path = ClassPath.parse(classpath)
-    folder = cache or default_cache()
+    folder = default_cache()
     driver = compile_driver(path, folder / "driver")
     if graph is None:
         raise typer.Exit(_drive_runs(driver, trace or [], output))

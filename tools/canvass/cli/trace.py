@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from canvass.cli.options import Cache, Graphs, Output, RunId, named_step
+from canvass.cli.options import Output, RunId, named_step
 from canvass.cli.output import (
     CommandError,
     Format,
@@ -144,8 +144,6 @@ def shrink(
     midway: Annotated[
         bool, typer.Option("--midway", help="Also remove beginnings of streams.")
     ] = False,
-    graph: Graphs = None,
-    cache: Cache = None,
     output: Output = Format.HUMAN,
 ) -> None:
     """Make the smallest run that still diverges in the same way, at the same event.
@@ -164,7 +162,7 @@ def shrink(
     if out.exists():
         raise CommandError(f"{out} exists; name a new folder")
     place, name = single(run, runs_of(run, "canvass trace shrink"), run_id)
-    lookup = make_lookup(graph or [], cache)
+    lookup = make_lookup([], None)
     (found,) = (one for one in check_units([place], lookup).runs if one.run_id == name)
     if not found.divergences:
         why = f": {found.reason}" if found.reason else ""
@@ -415,12 +413,6 @@ def show(
     messages: Annotated[
         bool, typer.Option("--messages", help="Show the contents of received messages.")
     ] = False,
-    width: Annotated[
-        int | None, typer.Option(min=20, help="Width in columns. Default: the terminal's.")
-    ] = None,
-    ascii_only: Annotated[
-        bool, typer.Option("--ascii", help="Draw with ASCII characters only.")
-    ] = False,
     output: Output = Format.HUMAN,
 ) -> None:
     """Show a run in swim lanes: the steps of each member, their changes, and the messages.
@@ -446,16 +438,14 @@ def show(
         row, count = row_named(lanes, around, "--around"), 10 if context is None else context
         rows = _around(lanes, row, count, member)
     diagram = lanes.diagram(rows, members=member or None)
-    emit(output, diagram, lambda: _draw(diagram, width, contents=messages, ascii_only=ascii_only))
+    emit(output, diagram, lambda: _draw(diagram, contents=messages))
 
 
-def _draw(diagram: Diagram, width: int | None, *, contents: bool, ascii_only: bool) -> None:
+def _draw(diagram: Diagram, *, contents: bool) -> None:
     from canvass.cli.output import glyphs, lane_width, print_lines
-    from canvass.lanes.text import ASCII, TextLanes
+    from canvass.lanes.text import TextLanes
 
-    signs = ASCII if ascii_only else glyphs()
-    drawn = TextLanes(diagram, width or lane_width(), glyphs=signs, contents=contents)
-    print_lines(drawn.lines())
+    print_lines(TextLanes(diagram, lane_width(), glyphs=glyphs(), contents=contents).lines())
 
 
 def _around(lanes: RunLanes, row: int, context: int, members: Sequence[int] | None) -> list[int]:

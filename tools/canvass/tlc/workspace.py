@@ -270,7 +270,7 @@ def _supported(config: TlcConfig, spec: Path, jar: Jar) -> TlcConfig:
         if given is not None and jar.known == "2.15":
             raise ConfigError(
                 f"{spec.name}: the configuration has {keyword} {given}, which needs a newer TLC"
-                " than 2.15: name its tla2tools.jar with --jar or CANVASS_TLA2TOOLS"
+                " than 2.15: name its tla2tools.jar with CANVASS_TLA2TOOLS"
             )
     return config
 
