@@ -16,7 +16,13 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 
 from canvass.cluster.quorum import is_quorum
-from canvass.runner.configuration import MemberConfig, lock_folder, new_folder, old_folder
+from canvass.runner.configuration import (
+    MemberConfig,
+    MemberStatus,
+    lock_folder,
+    new_folder,
+    old_folder,
+)
 from canvass.runner.fault_script import Command, TimedCommand
 from canvass.runner.load import Load
 from canvass.runner.supervisor import Supervisor, free_ports
@@ -218,6 +224,19 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
         statuses = [supervisor.status(i) for i in range(options.members)]
         await supervisor.stop_all()
         held.close()
+    return _report(options, supervisor, load, statuses, round(seconds, 1), value, problems)
+
+
+def _report(
+    options: ClusterOptions,
+    supervisor: Supervisor,
+    load: Load | None,
+    statuses: Iterable[MemberStatus | None],
+    seconds: float,
+    value: int | None,
+    problems: list[str],
+) -> ClusterReport:
+    """Compare the services of the members, which have ended, and give the result."""
     if load is not None and value is not None:
         problems += load.book.check(value)
     problems += supervisor.failures
@@ -227,7 +246,7 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
     known = [status for status in statuses if status is not None]
     return ClusterReport(
         ok=not problems,
-        seconds=round(seconds, 1),
+        seconds=seconds,
         members=options.members,
         revision=options.revision,
         run=str(supervisor.folder.run) if options.record else "",

@@ -91,6 +91,22 @@ def verify(
     )
     if ADDED_COLUMN not in events.columns:
         events = events.withColumn(ADDED_COLUMN, lit(NONE).cast("long"))
+    names = _columns_of_events(events, count, revision)
+    checker = TaskChecker.of(graph=graph, cache=cache)
+    run = Run("canvass.run/1", "run", revision or "1.50", count, initial=initial)
+    return (
+        events.select(*names)
+        .repartition("run")
+        .sortWithinPartitions("run", "member", "step")
+        .mapInArrow(partial(_verify_rows, checker, run), from_arrow_schema(ROW_SCHEMA))
+        .where(f"kind = '{RowKind.VERDICT.value}'")
+        .select(*VERDICT_COLUMNS)
+        .drop("source")
+    )
+
+
+def _columns_of_events(events: DataFrame, count: int, revision: Revision | None) -> list[str]:
+    """The names of the columns that are checked; an error if one is missing or of another type."""
     names = [_RECORD.format(0)]
     if count:
         names = [name for name in arrow_schema(count).names if name != _SOURCE]
@@ -110,19 +126,9 @@ def verify(
     ]
     if wrong:
         raise BadEvents(f"columns have other types than those of events: {', '.join(wrong[:5])}")
-    checker = TaskChecker.of(graph=graph, cache=cache)
-    run = Run("canvass.run/1", "run", revision or "1.50", count, initial=initial)
     if TRUNCATED in events.columns:
         names.append(TRUNCATED)
-    return (
-        events.select(*names)
-        .repartition("run")
-        .sortWithinPartitions("run", "member", "step")
-        .mapInArrow(partial(_verify_rows, checker, run), from_arrow_schema(ROW_SCHEMA))
-        .where(f"kind = '{RowKind.VERDICT.value}'")
-        .select(*VERDICT_COLUMNS)
-        .drop("source")
-    )
+    return names
 
 
 def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) -> Iterator[Any]:

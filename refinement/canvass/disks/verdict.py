@@ -334,11 +334,7 @@ def assess(
     comparison = compare(disks)
     checked = {disk.member_id: check(disk, now_ms) for disk in disks}
     found = [one for findings in checked.values() for one in findings]
-    found += [*_absent(disks, member_ids, lost), *_copies(disks)]
-    found += differences(disks, comparison, len(member_ids))
-    if client is not None:
-        given = read_acknowledgements(client)
-        found += check_acknowledgements(given, comparison, len(member_ids), len(disks))
+    found += _findings_of_all(disks, comparison, member_ids, lost, client)
     version = max((log.schema_version for log in comparison.logs.values()), default=NULL_VALUE)
     rules = revision or revision_of(version)
     logs = member_logs(disks, comparison)
@@ -366,6 +362,21 @@ def assess(
         with_empty=with_empty,
         options=options(disks, comparison, outlook, with_empty),
     )
+
+
+def _findings_of_all(
+    disks: Sequence[MemberDisk],
+    comparison: Comparison,
+    member_ids: Sequence[int],
+    lost: Sequence[int],
+    client: Path | None,
+) -> Iterator[Finding]:
+    """Give what the disks show together, and beside the answers to clients."""
+    yield from (*_absent(disks, member_ids, lost), *_copies(disks))
+    yield from differences(disks, comparison, len(member_ids))
+    if client is not None:
+        given = read_acknowledgements(client)
+        yield from check_acknowledgements(given, comparison, len(member_ids), len(disks))
 
 
 def _member_ids(
