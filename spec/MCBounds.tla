@@ -58,4 +58,22 @@ AbsentIsStill ==
 
 Internal(i) ==
     (ReplayFirst(i) \/ MayRecord(i)) /\ i # Absent /\ ~Playing
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The ballots of the cluster are those of Ballots.tla, which is proved    *)
+(* for any number of members and terms.  A member that is in no election   *)
+(* has only the candidate term on its disk: the next election begins with  *)
+(* it.                                                                     *)
+(***************************************************************************)
+Voting == INSTANCE Ballots WITH
+    Terms     <- NULL_VALUE .. MaxTerm + 2,
+    Quorums   <- {q \in SUBSET Members : Cardinality(q) >= Quorum},
+    persisted <- [i \in Members |-> member[i].persistedCandidateTermId],
+    current   <- [i \in Members |-> IF IsElecting(member[i]) THEN member[i].candidateTermId
+                                    ELSE member[i].persistedCandidateTermId],
+    votes     <- hist.votes,
+    leaders   <- hist.leaders
+
+BallotLemmas   == Voting!Lemmas
+RefinesBallots == [][Voting!Next]_(Voting!vars)
 =============================================================================
