@@ -123,6 +123,9 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master if master is not None or submitted else DEFAULT_MASTER
     connect = chosen is not None and chosen.startswith("sc://")
+    arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell").split()
+    if not connect and not submitted and arguments[-1:] != ["pyspark-shell"]:
+        raise SparkUnavailable("PYSPARK_SUBMIT_ARGS does not end with the word pyspark-shell")
     if chosen is not None:
         _check_master(chosen)
     with tempfile.TemporaryDirectory(prefix="canvass-spark-") as scratch:

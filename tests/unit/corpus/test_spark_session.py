@@ -213,6 +213,18 @@ def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
     }
 
 
+def test_arguments_without_their_last_word_are_named_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master local[1]")
+    monkeypatch.setattr(
+        spark_session, "_builder", lambda: Nowhere(AssertionError("Spark was started"))
+    )
+
+    with pytest.raises(SparkUnavailable, match="PYSPARK_SUBMIT_ARGS"), open_session("local[1]"):
+        pass
+
+
 @pytest.mark.parametrize("master", ["nonsense", "", "localhost", "http://host:7077", "spark://"])
 def test_what_is_no_master_is_one_line_before_spark_starts(
     monkeypatch: pytest.MonkeyPatch, master: str
