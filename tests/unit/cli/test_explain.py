@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from canvass.cli import explain
+from canvass.explanation.explanation import explain as explain_timeline
+from canvass.explanation.reading import read
 from support.aeron_runs import SAMPLES, release_logs
 from support.aeron_story import StoryLog, lead, write_story
 
@@ -262,3 +267,23 @@ def test_a_page_has_the_tables_and_escapes_what_logs_say(command: Command, tmp_p
     assert "Who led when" in page.read_text()
     assert "&lt;script&gt;" in page.read_text()
     assert "<script" not in page.read_text()
+
+
+@pytest.mark.parametrize("name", ["aeron-hz1", "aeron-hz2", "aeron-hz3", "aeron-hz6", "aeron-la"])
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_terminal_breaks_rows_between_words_and_shows_evidence_beside_them(
+    name: str, width: int
+) -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=width, markup=False, highlight=False)
+    found = explain_timeline(read(SAMPLE.parents[1] / name)[0])
+    explain.show(console, found)
+    rows = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
+    places = re.findall(r"\bmember-\d\.log\.gz:\d+", " ".join(rows))
+    words = {word for row in rows for word in row.split()}
+    first = found.elections[0].sentence
+
+    assert max(map(len, rows)) <= width
+    assert {str(one) for one in first.evidence} <= {*places}
+    assert {*first.text.split()} <= words
+    assert not any(row.endswith(("[membe", "member-")) for row in rows)

@@ -4,9 +4,10 @@ members and risks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from canvass.explanation.elections import ElectionReport
-    from canvass.explanation.evidence import Sentence, States
+    from canvass.explanation.evidence import Evidence, Sentence, States
     from canvass.explanation.explanation import Explanation
     from canvass.explanation.leaderships import Gap
     from canvass.explanation.timeline import Timeline
@@ -42,6 +43,12 @@ _ROWS: Final = 12
 """Rows of each table and list in the short answer."""
 _GAPS: Final = 3
 """Times without a leader in the short answer."""
+_PLACES: Final = 4
+"""Lines of logs beside one sentence on a terminal."""
+_ASIDE: Final = 20
+"""Least width of the column with these lines."""
+_LEAST: Final = 40
+"""Least width of a sentence on a terminal."""
 _SESSIONS: Final = 3
 """Sentences about sessions in the short answer."""
 
@@ -158,7 +165,7 @@ def _show_part(found: Explanation, election: int | None, member: int | None, sou
     else:
         show(console, found)
         console.print()
-        console.print(f"Whether a committed entry was lost: {_next_command(source)}")
+        _print(console, f"Whether a committed entry was lost: {_next_command(source)}")
 
 
 def _next_command(source: Path) -> str:
@@ -176,28 +183,28 @@ def show(console: Console, found: Explanation) -> None:
     from canvass.explanation.explanation import clocks_apart, time_without_leader, written_by
 
     span = shown_ns(found.end_ns - found.begin_ns)
-    console.print(
+    _print(
+        console,
         f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}, {span},"
-        f" {time_without_leader(found)}"
+        f" {time_without_leader(found)}",
     )
     for line in filter(None, (*written_by(found), clocks_apart(found))):
-        console.print(line)
+        _print(console, line)
     _title(console, "Who led when")
-    for line in _leaderships(found):
-        console.print(line)
+    _leaderships(console, found)
     _more(console, len(found.leaderships) - _ROWS, "earlier leadership", " (--format json)")
-    for gap in (shown := _longest(found.gaps)):
-        console.print(f"  {gap.sentence}")
+    shown = [gap.sentence for gap in _longest(found.gaps)]
+    _sentences(console, shown)
     if others := len(found.gaps) - len(shown):
-        console.print(f"  and {counted(others, 'more time')} without a leader (--format json)")
+        _print(console, f"  and {counted(others, 'more time')} without a leader (--format json)")
     if found.interruptions:
         _title(console, "Between elections")
         _sentences(console, found.interruptions[-_ROWS:])
         _more(console, len(found.interruptions) - _ROWS, "earlier event", " (--format json)")
     _title(console, "Elections")
     for one in found.elections[-_ROWS:]:
-        console.print(f"  {one.sentence}")
-        console.print(f"      {one.slowest}")
+        _sentences(console, [one.sentence])
+        _sentences(console, [one.slowest], "      ")
     _more(console, len(found.elections) - _ROWS, "earlier election", "; --election N shows each")
     _show_stuck(console, found, None)
     if found.positions:
@@ -209,12 +216,11 @@ def show(console: Console, found: Explanation) -> None:
     if sessions.sentences:
         closed = ", ".join(f"{count} {reason}" for reason, count in sessions.closed.items())
         opened = f"{sessions.opened} opened" if sessions.opened else "no line shows one opened"
-        console.print(f"  {opened}; closed: {closed or 'none'}")
-        for sentence in sessions.sentences[-_SESSIONS:]:
-            console.print(f"  {sentence}")
+        _print(console, f"  {opened}; closed: {closed or 'none'}")
+        _sentences(console, sessions.sentences[-_SESSIONS:])
         _more(console, len(sessions.sentences) - _SESSIONS, "earlier line", " (--format json)")
     else:
-        console.print("  The logs have no line about a session. Aeron logs no requests.")
+        _print(console, "  The logs have no line about a session. Aeron logs no requests.")
     if found.missing:
         _title(console, "Missing")
         _sentences(console, found.missing[:_ROWS])
@@ -227,6 +233,28 @@ def _longest(gaps: Sequence[Gap]) -> list[Gap]:
     return [gap for gap in gaps if gap in longest and gap.from_ns is not None]
 
 
+def _print(console: Console, text: str, evidence: Sequence[Evidence] = ()) -> None:
+    """Print a text and the lines that show it: in brackets behind it, and on a terminal in a column
+    of their own. A terminal's rows end between words.
+    """
+    places = list(dict.fromkeys(map(str, evidence)))
+    if not console.is_terminal:
+        console.print(f"{text} [{', '.join(places)}]" if places else text)
+        return
+    if len(places) > _PLACES:
+        places[_PLACES - 1 :] = [f"and {len(places) - _PLACES + 1} more"]
+    aside = max([_ASIDE, *map(len, places)]) + 2 if places else 0
+    width = max(console.width - aside, _LEAST)
+    indent = " " * (len(text) - len(text.lstrip()))
+    for row in wrap(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    ):
+        place = places.pop(0) if places and len(row) <= width else ""
+        console.print(f"{row:<{width}}  {place}".rstrip())
+    for place in places:
+        console.print(f"{'':<{width}}  {place}")
+
+
 def _title(console: Console, text: str) -> None:
     console.print()
     console.print(text, style="bold")
@@ -234,31 +262,34 @@ def _title(console: Console, text: str) -> None:
 
 def _more(console: Console, left: int, noun: str, where: str) -> None:
     if left > 0:
-        console.print(f"  and {counted(left, noun)}{where}")
+        _print(console, f"  and {counted(left, noun)}{where}")
 
 
 def _sentences(console: Console, sentences: Iterable[Sentence], indent: str = "  ") -> None:
     for sentence in sentences:
-        console.print(f"{indent}{sentence}")
+        _print(console, f"{indent}{sentence.text}", sentence.evidence)
 
 
-def _leaderships(found: Explanation) -> Iterator[str]:
-    """The rows of the table; the lines of the logs come last, as they are longest."""
-    widths = "{:>6}  {:>6}  {:>14}  {:>14}  {:>10}  {}"
-    yield widths.format("term", "leader", "from", "until", "for", "ended by [lines]")
+def _leaderships(console: Console, found: Explanation) -> None:
+    """Print the table; on a terminal the lines of the logs have rows of their own."""
+    widths = "{:>6}  {:>6}  {:>11}  {:>11}  {:>9}  {}"
+    lines = "" if console.is_terminal else " [lines]"
+    console.print(widths.format("term", "leader", "from", "until", "for", f"ended by{lines}"))
     for row in found.leaderships[-_ROWS:]:
         lasted = "?"
         if row.from_ns is not None and row.until_ns is not None:
             lasted = f"{(row.until_ns - row.from_ns) / 1e9:,.1f} s"
-        places = ", ".join(str(one) for one in row.evidence)
-        yield widths.format(
+        text = widths.format(
             row.leadership_term_id,
             "?" if row.leader_member_id is None else row.leader_member_id,
             seconds_of(row.from_ns),
             seconds_of(row.until_ns),
             lasted,
-            f"{row.reason or row.ended_by} [{places}]",
+            row.reason or row.ended_by,
         )
+        _print(console, text, () if console.is_terminal else row.evidence)
+        if console.is_terminal:
+            _print(console, f"{'':16}{', '.join(map(str, row.evidence))}")
 
 
 def _show_stuck(console: Console, found: Explanation, member: int | None) -> None:
@@ -266,10 +297,10 @@ def _show_stuck(console: Console, found: Explanation, member: int | None) -> Non
     _title(console, "Stuck")
     if not stuck:
         who = "No member was" if member is None else f"Member {member} was not"
-        console.print(f"  {who} in an election for longer than its timeouts.")
+        _print(console, f"  {who} in an election for longer than its timeouts.")
     for one in stuck[-_ROWS:] if member is None else stuck:
         shown = one.said if member is not None else one.said[:4]
-        console.print(f"  {shown[0]}")
+        _sentences(console, shown[:1])
         _sentences(console, shown[1:], "      ")
     if member is None:
         _more(console, len(stuck) - _ROWS, "earlier case", "; --member M shows each")
@@ -282,17 +313,18 @@ def _show_risks(console: Console, found: Explanation, member: int | None) -> Non
     _title(console, "At risk")
     if not shown:
         by = "" if member is None else f" by member {member}"
-        console.print(f"  No line shows a committed entry put at risk{by}.")
+        _print(console, f"  No line shows a committed entry put at risk{by}.")
     for one in shown[-_ROWS:] if member is None else shown:
-        console.print(f"  {one.severity}: {one.title}")
+        _print(console, f"  {one.severity}: {one.title}")
         _sentences(console, one.sentences, "      ")
     if member is None:
         _more(console, len(shown) - _ROWS, "earlier risk", " (--format json)")
         notes = len(risks) - len(shown)
         if notes:
-            console.print(
+            _print(
+                console,
                 f"  and {counted(notes, 'note')}, such as uncommitted entries truncated"
-                " (--member M)"
+                " (--member M)",
             )
 
 
@@ -302,10 +334,9 @@ def show_election(
     """Print everything about one election, or one member's part of it."""
     from canvass.explanation.explanation import clocks_apart
 
-    console.print(str(one.sentence))
-    console.print(str(one.slowest))
+    _sentences(console, (one.sentence, one.slowest), "")
     if apart := clocks_apart(found):
-        console.print(apart)
+        _print(console, apart)
     _sentences(console, (*one.causes, *one.waits))
     _title(console, "Ballots")
     voters = [(ballot, {vote.voter_member_id for vote in ballot.votes}) for ballot in one.ballots]
@@ -315,19 +346,20 @@ def show_election(
         if member is None or member in {ballot.candidate_member_id, *asked}
     ]
     if not ballots:
-        console.print(f"  No line shows a ballot{_of(member)}.")
+        _print(console, f"  No line shows a ballot{_of(member)}.")
     for ballot in ballots:
-        console.print(f"  {ballot.sentence}")
+        _sentences(console, [ballot.sentence])
         _sentences(console, (vote.sentence for vote in ballot.votes), "      ")
     _title(console, "Phases")
     phases = [phase for phase in one.phases if member in (None, phase.member_id)]
     if not phases:
-        console.print(f"  No line shows a phase{_of(member)}.")
+        _print(console, f"  No line shows a phase{_of(member)}.")
     for phase in phases:
         setting = f" ({phase.setting})" if phase.setting else ""
-        console.print(f"  {seconds_of(phase.from_ns)} {phase.sentence}{setting}")
+        text = f"  {seconds_of(phase.from_ns)} {phase.sentence.text}{setting}"
+        _print(console, text, phase.sentence.evidence)
     if one.left_out:
-        console.print(f"  and {one.left_out} more phases of members that loop")
+        _print(console, f"  and {one.left_out} more phases of members that loop")
 
 
 def _of(member: int | None) -> str:
@@ -343,4 +375,5 @@ def _show_member(console: Console, found: Explanation, member: int) -> None:
         if phases:
             _title(console, f"Election {one.number}")
             for phase in phases:
-                console.print(f"  {seconds_of(phase.from_ns)} {phase.sentence}")
+                text = f"  {seconds_of(phase.from_ns)} {phase.sentence.text}"
+                _print(console, text, phase.sentence.evidence)

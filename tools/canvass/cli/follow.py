@@ -172,7 +172,7 @@ class Follower:
 
     def say(self, line: str) -> None:
         """Print a line, for readers of a pipe at once."""
-        self.console.print(line)
+        self.console.print(line, soft_wrap=not self.console.is_terminal)
         self.console.file.flush()
 
     def _read(self) -> tuple[Timeline, list[AeronLogError]]:
