@@ -296,7 +296,8 @@ def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
 def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[DivergenceClass, str]:
     """Give the class of a wrong step, and a text that says what is wrong."""
     rules = run.rules
-    frame, form = frame_of(step.action, regime(step)), form_of(step, rules)
+    frame = frame_of(step.action, regime(step), shows_votes=rules.is_hardened("HZ11"))
+    form = form_of(step, rules)
     if form is Status.OUT_OF_DOMAIN:
         name = impossible_field(step, frame.after | ACTION_INPUTS[step.action].fields)
         text = f"{wire_name(name)} holds what no member of this cluster can have there"

@@ -12,7 +12,14 @@ from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.steps.distinct import offsets_of
 from canvass.steps.frames import LOG, OPTIONAL_INPUT, Regime, frame_of
-from canvass.steps.kernel import Status, StepColumns, canonical_forms, flavour, regime_of
+from canvass.steps.kernel import (
+    FLAVOUR_HZ11,
+    Status,
+    StepColumns,
+    canonical_forms,
+    flavour,
+    regime_of,
+)
 from canvass.steps.step import (
     ERASED_RECORD,
     ERASED_STATE,
@@ -52,10 +59,12 @@ def forms_of(steps: StepColumns) -> list[Form | Status]:
     members = steps.members.shape[1]
     sends = np.diff(steps.send_offsets).tolist()
     return [
-        _form(cells.tolist(), members, count, (int(key[0]), int(key[1])))
+        _form(cells.tolist(), members, count, (int(key[0]), int(key[1])), shows_votes=bool(votes))
         if found == Status.KEYED
         else Status(int(found))
-        for key, found, cells, count in zip(keys, status, forms, sends, strict=True)
+        for key, found, cells, count, votes in zip(
+            keys, status, forms, sends, steps.flavours & FLAVOUR_HZ11, strict=True
+        )
     ]
 
 
@@ -72,12 +81,15 @@ def regime(step: Step) -> Regime:
     return Regime(regime_of(t.newer, t.leader_states, ACTIONS.index(step.action), before, message))
 
 
-def _form(row: list[int], members: int, send_count: int, key: tuple[int, int]) -> Form:
+def _form(
+    row: list[int], members: int, send_count: int, key: tuple[int, int], *, shows_votes: bool
+) -> Form:
     """Read a form: see `canvass.steps.kernel.canonical_forms`."""
     has_optional, frame_number, barred, *rest = row
     cells = iter(rest)
     action, regime = ACTIONS[frame_number // REGIMES], Regime(frame_number % REGIMES)
-    frame, read = frame_of(action, regime), ACTION_INPUTS[action]
+    frame = frame_of(action, regime, shows_votes=shows_votes)
+    read = ACTION_INPUTS[action]
     facts = input_cells(NO_INPUT)
     for place, name in enumerate(INPUT_COLUMNS):
         if name in read.fields and (name != OPTIONAL_INPUT or has_optional):

@@ -12,7 +12,7 @@ fields at random and check that the outcome stays. Nothing here looks at values.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
 from typing import Final
@@ -144,7 +144,7 @@ _FOLLOW: Final = _row(
 )
 _CANVASS: Final = _row(
     f"{_RECORD_POSITION} log_leadership_term_id append_position leadership_term_id"
-    " graceful_closed_leader_id candidate_term_id"
+    " graceful_closed_leader_id"
 )
 _NOMINATE: Final = _row(
     "log_leadership_term_id append_position leadership_term_id",
@@ -428,13 +428,20 @@ _ALL: Final = Frame(FIELDS, FIELDS, frozenset(), frozenset(Lookup))
 _NOTHING: Final = Frame(REGIME_FIELDS, frozenset(), frozenset(), frozenset())
 
 
-@cache
-def frame_of(action: Action, regime: Regime) -> Frame:
+def frame_of(action: Action, regime: Regime, *, shows_votes: bool = False) -> Frame:
     """Give the frame of an action's steps in a regime.
 
-    In a regime in which the action is not enabled nothing is framed; a message that the regime
-    ignores frames everything.
+    With ``shows_votes``, hardening HZ11, a canvass has the candidate term. In a regime in which the
+    action is not enabled nothing is framed; a message that the regime ignores frames everything.
     """
+    frame = _frame_of(action, regime)
+    if shows_votes and action is Action.CANVASS:
+        return replace(frame, reads=frame.reads | {"candidate_term_id"})
+    return frame
+
+
+@cache
+def _frame_of(action: Action, regime: Regime) -> Frame:
     if action is Action.RESTART:
         others = FIELDS - PERSISTENT
         reads = PERSISTENT - {"persisted_candidate_term_id"}

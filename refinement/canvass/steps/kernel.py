@@ -80,7 +80,8 @@ _MORE_ENTRIES: Final = 5
 
 FLAVOUR_149: Final = 1
 FLAVOUR_HZ1: Final = 2
-FLAVOUR_APPOINTED_SHIFT: Final = 2
+FLAVOUR_HZ11: Final = 4
+FLAVOUR_APPOINTED_SHIFT: Final = 3
 
 _TERM: Final = int(NumberKind.TERM)
 _POSITION: Final = int(NumberKind.POSITION)
@@ -210,7 +211,9 @@ def canonicalise(  # noqa: C901  (see the module)
         rules = flavours[row]
         before = states[before_row]
         regime = regime_of(newer_of, leader_states, action, before, message)
-        frame = action * REGIMES + regime
+        numbered = action * REGIMES + regime
+        shows_votes = action == _CANVASS and rules & FLAVOUR_HZ11
+        frame = len(t.untouched) - 1 if shows_votes else numbered
         touched = -1
         if t.record_of[frame] >= 0:
             touched = message[t.record_of[frame]]
@@ -459,7 +462,7 @@ def canonicalise(  # noqa: C901  (see the module)
         # The form and its key.
         form = hash_input
         appointed = (rules >> FLAVOUR_APPOINTED_SHIFT) - 1
-        form[0] = frame
+        form[0] = numbered
         form[1] = int(action == _CANVASS and appointed != -1 and appointed != member)
         size = extend(form, 2, values, 0, single_start[0])
         for side in range(2):
@@ -500,6 +503,7 @@ def flavour(rules: Rules) -> int:
     return (
         FLAVOUR_149 * rules.is_149
         + FLAVOUR_HZ1 * rules.is_hardened("HZ1")
+        + FLAVOUR_HZ11 * rules.is_hardened("HZ11")
         + (rules.appointed_leader_id + 1 << FLAVOUR_APPOINTED_SHIFT)
     )
 

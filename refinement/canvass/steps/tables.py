@@ -13,7 +13,7 @@ import numpy as np
 
 from canvass.steps.frames import LEADER_STATES, LOG, NEWER_TERM_FIELD, Regime, frame_of
 from canvass.steps.step import ERASED_RECORD
-from canvass.traces.actions import ACTION_INPUTS, ACTIONS
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.columns import Ints
 from canvass.traces.layout import (
     INPUT_COLUMNS,
@@ -74,8 +74,12 @@ def _kinds(columns: tuple[str, ...]) -> Ints:
 
 @cache
 def tables() -> Tables:
-    """Give the tables."""
+    """Give the tables.
+
+    The last frame is that of a canvass under hardening HZ11.
+    """
     frames = [frame_of(action, regime) for action in ACTIONS for regime in Regime]
+    frames.append(frame_of(Action.CANVASS, Regime.ELECTION_OTHER, shows_votes=True))
     state = [(place, name) for place, name in enumerate(STATE_COLUMNS)]
     return Tables(
         untouched=_lists([[p for p, name in state if name in f.untouched] for f in frames]),

@@ -88,7 +88,8 @@ def test_operator_touches_the_fields_that_its_frames_name(action: Action) -> Non
     read = {name for of, name in re.findall(r"\b(\w+)\.(\w+)", text) if of not in NO_STATE}
     written = set(re.findall(r"!\.(\w+)", text))
     spec = (read | written) & STATE
-    frames = [frame_of(action, regime) for regime in Regime if regime is not Regime.INACTIVE]
+    regimes = [regime for regime in Regime if regime is not Regime.INACTIVE]
+    frames = [frame_of(action, regime, shows_votes=True) for regime in regimes]
     kept = {name for each in frames if each.after < FIELDS for name in each.after}
     frame = {wire_name(name) for name in kept if "." not in name}
     exempt = CLUSTER_OF_ONE if action in ALONE else (UPSTREAM_FIX | DROPPED).get(action, set())
