@@ -443,9 +443,14 @@ def show(
 
 def _draw(diagram: Diagram, *, contents: bool) -> None:
     from canvass.cli.output import glyphs, lane_width, print_lines
+    from canvass.lanes.model import Fate
     from canvass.lanes.text import TextLanes
 
     print_lines(TextLanes(diagram, lane_width(), glyphs=glyphs(), contents=contents).lines())
+    if any(
+        message.sent is None and message.fate is not Fate.UNSENT for message in diagram.messages
+    ):
+        print_lines([[("sent before: by a step that is not shown, above the first one", "dim")]])
 
 
 def _around(lanes: RunLanes, row: int, context: int, members: Sequence[int] | None) -> list[int]:
