@@ -48,6 +48,7 @@ def test_the_lanes_of_the_guide_are_those_of_the_sample(
     assert run(words) == 0
 
     printed = capsys.readouterr().out.splitlines()
+    assert printed[-1].startswith("sent before: ")
     example = block("traces.md", "member 0 ")
     assert list(absent(example, printed)) == []
     event = words[words.index("--around") + 1].split(":")[1]
