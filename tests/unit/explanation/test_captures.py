@@ -245,6 +245,7 @@ def _closes_own(record: LogRecord, member_id: int) -> bool:
 
 
 KNOWN = {
+    "1.50.4-behind-700073": ("committed on too few disks", "HZ2"),
     "1.52.2-kills-244": ("committed on too few disks", "HZ6"),
     "1.52.2-wipe-241": ("two leaders in one term", ""),
     "1.52.2-wipe-251": ("lost disk", ""),
