@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Items
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from canvass.conformance.causality import code
-from canvass.conformance.sequence import KEPT, Sequence
-from canvass.traces.columns import Ints
+from canvass.conformance.sequence import Sequence
 from canvass.traces.layout import ACTION_NAMES
 
 CLOSED = "CLOSED"
@@ -42,14 +42,12 @@ class Happening:
     checksums: tuple[tuple[int, int], ...] = ()
     """Position and checksum of the log up to it."""
 
-    def cells(self) -> list[int]:
-        """``KEPT`` of the state."""
-        named = {
-            "module_state": code("module_state", self.module_state),
-            "role": code("role", self.role),
-            "election_state": code("election_state", self.state),
-        }
-        return [named[name] if name in named else getattr(self, name) for name in KEPT]
+
+_OF_STATE = (
+    *("recorded_position", "commit_position", "publication_position", "append_position"),
+    *("module_leadership_term_id", "leadership_term_id"),
+    *("candidate_term_id", "persisted_candidate_term_id"),
+)
 
 
 def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
@@ -61,29 +59,76 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
         steps.append(counts[happening.member])
         counts[happening.member] += 1
     sent = [(k, h) for k, h in enumerate(ordered) if h.vote is not None]
+    votes = [(h, h.vote) for _, h in sent if h.vote is not None]
     count = len(ordered)
 
-    def numbers(values: object, width: int | None = None) -> Ints:
-        made = np.array(values, dtype=np.int64)
-        return made if width is None else made.reshape(-1, width)
+    def numbers(values: Items[int], kind: type = np.int64) -> Any:
+        return np.array(values, dtype=kind)
+
+    def codes(column: str, names: Items[str]) -> Any:
+        return numbers([code(column, name) for name in names], np.int8)
 
     return Sequence(
-        run=np.zeros(count, dtype=np.int64),
-        member=numbers([h.member for h in ordered]),
+        run=np.zeros(count, dtype=np.int32),
+        member=numbers([h.member for h in ordered], np.int8),
         step=numbers(steps),
-        action=numbers([ACTION_NAMES.index(h.action) for h in ordered]),
-        state=numbers([h.cells() for h in ordered], len(KEPT)),
-        coherent=np.array([h.coherent for h in ordered], dtype=np.bool_),
-        replays=numbers([sum(1 << j for j in h.replays) for h in ordered]),
-        received=np.full((count, 3), -1, dtype=np.int64),
-        sends_of=numbers([int(h.vote is not None) for h in ordered]),
-        sends=numbers([(k, (h.member + 1) % members, 0) for k, h in sent], 3),
-        votes=numbers([h.vote for _, h in sent], 2),
+        action=numbers([ACTION_NAMES.index(h.action) for h in ordered], np.int8),
+        **{name: numbers([getattr(h, name) for h in ordered]) for name in _OF_STATE},
+        module_state=codes("module_state", [h.module_state for h in ordered]),
+        role=codes("role", [h.role for h in ordered]),
+        election_state=codes("election_state", [h.state for h in ordered]),
+        leader_member_id=numbers([h.leader_member_id for h in ordered], np.int8),
+        coherent=numbers([h.coherent for h in ordered], np.bool_),
+        replays=numbers([sum(1 << j for j in h.replays) for h in ordered], np.int16),
+        received_id=np.full(count, -1, dtype=np.int64),
+        received_from=np.full(count, -1, dtype=np.int8),
+        received_hash=np.full(count, -1, dtype=np.int64),
+        sends_of=numbers([int(h.vote is not None) for h in ordered], np.int32),
+        send_id=numbers([k for k, _ in sent]),
+        send_to=numbers([(h.member + 1) % members for _, h in sent], np.int8),
+        send_hash=np.zeros(len(sent), dtype=np.int64),
+        vote_term=numbers([vote[0] for _, vote in votes]),
+        vote_candidate=numbers([vote[1] for _, vote in votes], np.int8),
         commit_sent=np.full(len(sent), -1, dtype=np.int64),
-        checksums_of=numbers([len(h.checksums) for h in ordered]),
-        checksums=numbers([each for h in ordered for each in h.checksums], 2),
-        overreports=np.array(
-            [any(at > h.recorded_position for at, _ in h.checksums) for h in ordered],
-            dtype=np.bool_,
+        checksums_of=numbers([len(h.checksums) for h in ordered], np.int32),
+        checksums=np.array([each for h in ordered for each in h.checksums], dtype=np.int64).reshape(
+            -1, 2
         ),
+        overreports=numbers(
+            [any(at > h.recorded_position for at, _ in h.checksums) for h in ordered], np.bool_
+        ),
+    )
+
+
+def exchanged(
+    sequence: Sequence,
+    receipts: Items[tuple[int, int, int]],
+    sends: Items[tuple[int, int, int, int]],
+) -> Sequence:
+    """A sequence with other messages.
+
+    Parameters
+    ----------
+    sequence
+        All steps.
+    receipts
+        For each step the id of the message consumed, its sender, and its contents.
+    sends
+        For each message sent the row of its step, its id, its receiver, and its contents.
+    """
+    received, sent = (np.array(rows, dtype=np.int64) for rows in (receipts, sends))
+    received, sent = received.reshape(-1, 3), sent.reshape(-1, 4)
+    none = np.full(len(sent), -1, dtype=np.int64)
+    return replace(
+        sequence,
+        received_id=received[:, 0].copy(),
+        received_from=received[:, 1].astype(np.int8),
+        received_hash=received[:, 2].copy(),
+        sends_of=np.bincount(sent[:, 0], minlength=len(sequence)).astype(np.int32),
+        send_id=sent[:, 1].copy(),
+        send_to=sent[:, 2].astype(np.int8),
+        send_hash=sent[:, 3].copy(),
+        vote_term=none,
+        vote_candidate=none.astype(np.int8),
+        commit_sent=none,
     )

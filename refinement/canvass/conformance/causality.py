@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance import kernel_order as kernel
-from canvass.conformance.long_arrays import long_array, windows
-from canvass.conformance.sequence import Sequence, narrow_members, row_kind, wide
-from canvass.steps.distinct import offsets_of
+from canvass.conformance.sequence import Sequence, row_kind
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 
@@ -78,8 +76,8 @@ def causes_of_joining(
     """
     if not len(rows):
         return
-    commits = sequence.kept("commit_position")[before[rows]].tolist()
-    publication = wide(sequence.kept("publication_position"))
+    commits = sequence.commit_position[before[rows]].tolist()
+    publication = sequence.publication_position
     action, member, replays = sequence.action, sequence.member, sequence.replays
     for row, leadership, commit in zip(rows.tolist(), followed.tolist(), commits, strict=True):
         if found[row] or cause[row] >= 0:
@@ -173,10 +171,8 @@ class Order:
     @property
     def rank(self) -> Ints:
         """For each row its place in the order; rows that are not in the order come last."""
-        rank = long_array(len(self.before), self.before.dtype)
-        rank[:] = len(self.before)
-        for span in windows(len(self.order)):
-            rank[self.order[span]] = np.arange(span.start, span.stop, dtype=rank.dtype)
+        rank = np.full(len(self.before), len(self.before), self.before.dtype)
+        rank[self.order] = np.arange(len(self.order), dtype=rank.dtype)
         return rank
 
 
@@ -186,45 +182,27 @@ def rows_before(sequence: Sequence, *, empty: bool) -> Ints:
     It is -1 for the first step of a member if disks are ``empty`` at the start, -2 if not known.
     """
     count = len(sequence)
-    before = long_array(count, row_kind(count))
     member, step = sequence.member, sequence.step
-    for span in windows(count):
-        rows = slice(max(span.start - 1, 0), span.stop)
-        follows = np.zeros(span.stop - span.start, dtype=np.bool_)
-        follows[rows.start - span.start + 1 :] = (member[rows][1:] == member[rows][:-1]) & (
-            step[rows][1:] == step[rows][:-1] + 1
-        )
-        first = np.where((step[span] == 0) & empty, -1, -2)
-        before[span] = np.where(follows, np.arange(span.start - 1, span.stop - 1), first)
-    return before
+    follows = np.zeros(count, dtype=np.bool_)
+    follows[1:] = (member[1:] == member[:-1]) & (step[1:] == step[:-1] + 1)
+    first = np.where((step == 0) & empty, -1, -2)
+    return np.where(follows, np.arange(-1, count - 1), first).astype(row_kind(count))
 
 
 def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
     """Find the leaderships of a run."""
-    state = sequence.kept("election_state")
-    term = sequence.kept("leadership_term_id")
-    module_term = sequence.kept("module_leadership_term_id")
-    publication = sequence.kept("publication_position")
-    role = sequence.kept("role")
-    leads = long_array(len(sequence), np.bool_)
-    found: list[tuple[Ints, NDArray[np.bool_]]] = []
-    for span in windows(len(sequence)):
-        leads[span] = (role[span] == LEADER) & (publication[span] >= 0)
-        previous = np.maximum(before[span], 0)
-        begins = (
-            leads[span]
-            & (state[span] == _BECOMES_LEADER)
-            & (
-                (before[span] < 0)
-                | (state[previous] != _BECOMES_LEADER)
-                | (term[previous] != term[span])
-            )
-        )
-        joins = leads[span] & (before[span] == -2) & ~begins
-        places = np.flatnonzero(begins | joins)
-        found.append((places + span.start, joins[places]))
-    none = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_))
-    rows, joined = (np.concatenate(column) for column in zip(none, *found, strict=True))
+    state = sequence.election_state
+    term = sequence.leadership_term_id
+    module_term = sequence.module_leadership_term_id
+    publication = sequence.publication_position
+    role = sequence.role
+    leads = (role == LEADER) & (publication >= 0)
+    previous = np.maximum(before, 0)
+    stays = (before >= 0) & (state[previous] == _BECOMES_LEADER) & (term[previous] == term)
+    begins = leads & (state == _BECOMES_LEADER) & ~stays
+    joins = leads & (before == -2) & ~begins
+    rows = np.flatnonzero(begins | joins)
+    joined = joins[rows]
     led = np.where(state[rows] == CLOSED, module_term[rows], term[rows])
     # A leader with missing steps in between continues the leadership that it had.
     continues = np.zeros(len(rows), dtype=np.bool_)
@@ -234,7 +212,7 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
         & (led[1:] == led[:-1])
     )
     rows, joined, led = rows[~continues], joined[~continues], led[~continues]
-    begin = np.where(joined, publication[rows], sequence.kept("append_position")[rows])
+    begin = np.where(joined, publication[rows], sequence.append_position[rows])
     return Leaderships(
         row=rows,
         end=_ends(leads, rows),
@@ -248,11 +226,9 @@ def _ends(leads: NDArray[np.bool_], rows: Ints) -> Ints:
     """Give for each leadership the row after its last one, at the latest where the next begins."""
     ends = np.append(rows, len(leads))[1:]
     for number, (row, end) in enumerate(zip(rows.tolist(), ends.tolist(), strict=False)):
-        for span in windows(end - row):
-            stops = np.flatnonzero(~leads[row + span.start : row + span.stop])
-            if len(stops):
-                ends[number] = row + span.start + stops[0]
-                break
+        stops = np.flatnonzero(~leads[row:end])
+        if len(stops):
+            ends[number] = row + stops[0]
     return ends
 
 
@@ -260,26 +236,22 @@ def _sources(
     sequence: Sequence, before: Ints, leaderships: Leaderships, complete: NDArray[np.bool_]
 ) -> Ints:
     """Find the leadership from whose log each row records."""
-    recorded = sequence.kept("recorded_position")
-    role = sequence.kept("role")
-    source = long_array(len(sequence), before.dtype)
+    recorded = sequence.recorded_position
+    role = sequence.role
+    source = np.full(len(sequence), _NO_SOURCE, before.dtype)
     followed = _Followed(sequence, leaderships, complete)
-    for span in windows(len(sequence)):
-        source[span] = _NO_SOURCE
-        previous = np.maximum(before[span], 0)
-        known = before[span] != -2
-        # Without a row before, the position before is 0.
-        higher = recorded[span] > np.where(before[span] >= 0, recorded[previous], 0)
-        places = np.flatnonzero(known & higher)
-        grows, was = places + span.start, previous[places]
-        own = (role[was] == LEADER) & (before[grows] >= 0)
-        if len(leaderships.row):
-            latest = np.maximum(np.searchsorted(leaderships.row, grows, side="right") - 1, 0)
-            holds = (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
-            holds &= leaderships.member[latest] == sequence.member[grows]
-            source[grows] = np.where(holds, latest, _NO_SOURCE)
-        others = np.flatnonzero(~own)
-        source[grows[others]] = followed.after(was[others])
+    previous = np.maximum(before, 0)
+    # Without a row before, the position before is 0.
+    higher = recorded > np.where(before >= 0, recorded[previous], 0)
+    grows = np.flatnonzero((before != -2) & higher)
+    was = previous[grows]
+    own = (role[was] == LEADER) & (before[grows] >= 0)
+    if len(leaderships.row):
+        latest = np.maximum(np.searchsorted(leaderships.row, grows, side="right") - 1, 0)
+        holds = (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
+        holds &= leaderships.member[latest] == sequence.member[grows]
+        source[grows] = np.where(holds, latest, _NO_SOURCE)
+    source[grows[~own]] = followed.after(was[~own])
     return source
 
 
@@ -297,10 +269,10 @@ class _Followed:
     def __init__(
         self, sequence: Sequence, leaderships: Leaderships, complete: NDArray[np.bool_]
     ) -> None:
-        self._state = sequence.kept("election_state")
-        self._module_term = sequence.kept("module_leadership_term_id")
-        self._term = sequence.kept("leadership_term_id")
-        self._leader = sequence.kept("leader_member_id")
+        self._state = sequence.election_state
+        self._module_term = sequence.module_leadership_term_id
+        self._term = sequence.leadership_term_id
+        self._leader = sequence.leader_member_id
         self._complete = complete
         self._known = {
             (int(m), int(t)): number
@@ -331,14 +303,10 @@ def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
 
     Other members follow the commit position that a leader announces.
     """
-    position = sequence.kept("commit_position")
-    role, state = sequence.kept("role"), sequence.kept("election_state")
-    commits = long_array(len(sequence), np.bool_)
-    for span in windows(len(sequence)):
-        decides = (role[span] == LEADER) | (state[span] == _REPLAYS)
-        raised = position[span] > position[np.maximum(before[span], 0)]
-        commits[span] = decides & (before[span] >= 0) & raised
-    return commits
+    position = sequence.commit_position
+    role, state = sequence.role, sequence.election_state
+    decides = (role == LEADER) | (state == _REPLAYS)
+    return decides & (before >= 0) & (position > position[np.maximum(before, 0)])
 
 
 def cut_short(sequence: Sequence, member_count: int) -> list[int]:
@@ -348,19 +316,11 @@ def cut_short(sequence: Sequence, member_count: int) -> list[int]:
     received number beyond the last recorded one shows that the end of the stream is missing.
     """
     last = np.full(member_count, -1, dtype=np.int64)
-    sent, sends_of = sequence.column("sends", 0), sequence.sends_of
-    at = 0
-    for span in windows(len(sequence)):
-        senders = np.repeat(sequence.member[span], sends_of[span])
-        np.maximum.at(last, senders, sent[at : at + len(senders)])
-        at += len(senders)
-    received, peer = sequence.column("received", 0), sequence.column("received", 1)
-    cut: set[int] = set()
-    for span in windows(len(sequence)):
-        known = (received[span] >= 0) & (peer[span] >= 0) & (peer[span] < member_count)
-        identity, sender = received[span][known], peer[span][known]
-        cut.update(np.unique(sender[identity > last[sender]]).tolist())
-    return sorted(cut)
+    np.maximum.at(last, np.repeat(sequence.member, sequence.sends_of), sequence.send_id)
+    received, peer = sequence.received_id, sequence.received_from
+    known = (received >= 0) & (peer >= 0) & (peer < member_count)
+    identity, sender = received[known], peer[known]
+    return np.unique(sender[identity > last[sender]]).tolist()
 
 
 def order_causes(
@@ -378,12 +338,11 @@ def order_causes(
         For each member whether no step of it is missing.
     """
     whole = np.array(complete, dtype=np.bool_)
-    # Each array of a long run is a large file, so arrays are narrow and are freed early.
     before = rows_before(sequence, empty=empty)
     commits = _commits(sequence, before)
     leaderships = find_leaderships(sequence, before)
     source = _sources(sequence, before, leaderships, whole)
-    member = narrow_members(sequence.member)
+    member = sequence.member
     send_row = _rows_of_sends(sequence.sends_of)
     send_of, found = _match_receipts(
         sequence, member, send_row, _processes(sequence, before), whole
@@ -404,7 +363,7 @@ def order_causes(
     )
     starts = np.searchsorted(member, np.arange(member_count + 1, dtype=member.dtype))
     starts = starts.astype(np.int64)
-    order = long_array(len(member), before.dtype)
+    order = np.zeros(len(member), before.dtype)
     ordered = kernel.order_steps(
         member,
         starts,
@@ -428,23 +387,13 @@ def order_causes(
 
 def _rows_of_sends(sends_of: Ints) -> Ints:
     """Give for each message sent the row of the step that sends it."""
-    rows = long_array(int(sends_of.sum(dtype=np.int64)), row_kind(len(sends_of)))
-    at = 0
-    for span in windows(len(sends_of)):
-        senders = np.arange(span.start, span.stop, dtype=rows.dtype)
-        sent = np.repeat(senders, sends_of[span])
-        rows[at : at + len(sent)] = sent
-        at += len(sent)
-    return rows
+    count = len(sends_of)
+    return np.repeat(np.arange(count, dtype=row_kind(count)), sends_of)
 
 
 def _processes(sequence: Sequence, before: Ints) -> Ints:
     """Give the first row of each process. After missing steps the process may be another one."""
-    found = [np.empty(0, dtype=np.int64)]
-    for span in windows(len(before)):
-        begins = (sequence.action[span] == RESTART) | (before[span] < 0)
-        found.append(np.flatnonzero(begins) + span.start)
-    return np.concatenate(found)
+    return np.flatnonzero((sequence.action == RESTART) | (before < 0))
 
 
 def _match_receipts(
@@ -455,7 +404,7 @@ def _match_receipts(
     whole: NDArray[np.bool_],
 ) -> tuple[Ints, NDArray[np.int8]]:
     """Give for each row the send of the message that it receives, or -1, and a problem or 0."""
-    ids = wide(sequence.column("sends", 0))
+    ids = sequence.send_id
     rises = bool((ids[1:] >= ids[:-1]).all())
     by_id = None if rises else np.argsort(ids, kind="stable")
     if by_id is not None:
@@ -463,25 +412,22 @@ def _match_receipts(
     twice = np.flatnonzero(ids[1:] == ids[:-1]) + 1
     if by_id is not None:
         twice = by_id[twice]
-    send_of = long_array(len(member), row_kind(max(len(member), len(ids))))
-    received = sequence.column("received", 0)
-    for span in windows(len(received)):
-        wanted = wide(received[span])
-        at = np.searchsorted(ids, wanted)
-        sent = at < len(ids)
-        sent[sent] = ids[at[sent]] == wanted[sent]
-        send_of[span] = np.where(wanted < 0, -2, np.where(sent, at, -1))
-    del ids
+    received = sequence.received_id
+    at = np.searchsorted(ids, received)
+    sent = at < len(ids)
+    sent[sent] = ids[at[sent]] == received[sent]
+    kind = row_kind(max(len(member), len(ids)))
+    send_of = np.where(received < 0, -2, np.where(sent, at, -1)).astype(kind)
     if by_id is not None:
         sent = send_of >= 0
         send_of[sent] = by_id[send_of[sent]]
-    found = long_array(len(member), np.int8)
+    found = np.zeros(len(member), np.int8)
     kernel.match_receipts(
         member,
-        narrow_members(sequence.column("received", 1)),
-        wide(sequence.column("received", 2)),
-        narrow_members(sequence.column("sends", 1)),
-        wide(sequence.column("sends", 2)),
+        sequence.received_from,
+        sequence.received_hash,
+        sequence.send_to,
+        sequence.send_hash,
         send_row,
         processes,
         whole,
@@ -496,7 +442,7 @@ def _match_receipts(
 def sent_twice(sequence: Sequence, row: int) -> tuple[int, int]:
     """Give the first id of a row's sends that was sent before, and the row that sent it first."""
     ends = np.cumsum(sequence.sends_of[: row + 1], dtype=np.int64)
-    ids = sequence.column("sends", 0)[: ends[-1]]
+    ids = sequence.send_id[: ends[-1]]
     firsts = (
         (at, int(np.argmax(ids == ids[at]))) for at in range(ends[-1])[-sequence.sends_of[row] :]
     )
@@ -513,26 +459,22 @@ def _causes_of_recording(
     found: NDArray[np.int8],
 ) -> Ints:
     """Give for each row that records another member's log the step that wrote the log, or -1."""
-    cause = long_array(len(before), before.dtype)
-    recorded = sequence.kept("recorded_position")
-    spans = list(zip(leaderships.row.tolist(), leaderships.end.tolist(), strict=True))
-    published = wide(sequence.kept("publication_position", spans))
-    offsets = offsets_of(leaderships.end - leaderships.row)
-    for span in windows(len(before)):
-        cause[span] = -1
-        sound = found[span] == kernel.SOUND
-        found[span][(source[span] == NO_LEADER) & sound] = kernel.NO_LEADER
-        rows = np.flatnonzero((source[span] >= 0) & sound) + span.start
-        rows = rows[sequence.member[leaderships.row[source[rows]]] != sequence.member[rows]]
-        rows = rows[np.argsort(source[rows], kind="stable")]
-        for own in np.split(rows, np.flatnonzero(np.diff(source[rows])) + 1) if len(rows) else ():
-            e = int(source[own[0]])
-            written = published[offsets[e] : offsets[e + 1]]
-            at = np.searchsorted(written, wide(recorded[own]))
-            reached = at < len(written)
-            causes = leaderships.row[e] + at[reached]
-            # After missing steps the time of the write is not known.
-            cause[own[reached]] = np.where(before[causes] >= -1, causes, -1)
-            if whole[leaderships.member[e]]:
-                found[own[~reached]] = kernel.NOT_WRITTEN
+    cause = np.full(len(before), -1, before.dtype)
+    recorded = sequence.recorded_position
+    published = sequence.publication_position
+    sound = found == kernel.SOUND
+    found[(source == NO_LEADER) & sound] = kernel.NO_LEADER
+    rows = np.flatnonzero((source >= 0) & sound)
+    rows = rows[sequence.member[leaderships.row[source[rows]]] != sequence.member[rows]]
+    rows = rows[np.argsort(source[rows], kind="stable")]
+    for own in np.split(rows, np.flatnonzero(np.diff(source[rows])) + 1) if len(rows) else ():
+        e = int(source[own[0]])
+        written = published[leaderships.row[e] : leaderships.end[e]]
+        at = np.searchsorted(written, recorded[own])
+        reached = at < len(written)
+        causes = leaderships.row[e] + at[reached]
+        # After missing steps the time of the write is not known.
+        cause[own[reached]] = np.where(before[causes] >= -1, causes, -1)
+        if whole[leaderships.member[e]]:
+            found[own[~reached]] = kernel.NOT_WRITTEN
     return cause

@@ -235,7 +235,7 @@ def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
             identity, first = causality.sent_twice(sequence, row)
             sender, step = int(sequence.member[first]), int(sequence.step[first])
         else:
-            identity, sender = (int(sequence.column("received", at)[row]) for at in (0, 1))
+            identity, sender = int(sequence.received_id[row]), int(sequence.received_from[row])
         text = PROBLEMS[problem].format(id=message_id_text(identity), sender=sender, step=step)
         yield _at(sequence, order, row, DivergenceClass.CAUSALITY, name, text)
 

@@ -32,7 +32,7 @@ position, and before a step is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -40,9 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance import kernel_logs as kernel
-from canvass.conformance import long_arrays
-from canvass.conformance.causality import CLOSED, LEADER, RESTART, Leaderships, Order, code
-from canvass.conformance.sequence import Sequence, Spans, wide
+from canvass.conformance.causality import CLOSED, LEADER, RESTART, Order, code
+from canvass.conformance.sequence import Sequence
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES
@@ -74,24 +73,8 @@ class Replayed:
     """For each checksum the identity of the log up to its position; 0 if it is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """Consecutive steps of the order of causes, and their rows."""
-
-    place: int
-    """The place of the first step in the order."""
-    order: Ints
-    """The steps, as rows of the window."""
-    spans: Spans
-    """The rows of the run that are in the window."""
-
-    def of(self, cells: Ints) -> Ints:
-        """Give the cells of an array in the window."""
-        return np.concatenate([cells[first:end] for first, end in self.spans])
-
-
 class _Steps(NamedTuple):
-    """The arguments of `replay_logs` with an item for each row of a window, under their names."""
+    """The arguments of `replay_logs` with an item for each row, under their names."""
 
     member: NDArray[np.int8]
     before: Ints
@@ -126,95 +109,47 @@ def replay(
     first_bad = np.full(kernel.LOG_PROPERTIES, -1, dtype=np.int64)
     detail = np.zeros(kernel.LOG_PROPERTIES, dtype=np.int64)
     witness = np.zeros(len(checksums.row), dtype=np.uint64)
-    position = wide(checksums.position)
-    for window in _windows(sequence, order):
-        begins, ends = _bounds_of(window, checksums)
-        nodes, hashes = kernel.replay_logs(
-            window.order,
-            window.place,
-            *_steps_of(window, sequence, order),
-            led.term,
-            led.base,
-            whole,
-            begins,
-            ends,
-            position,
-            nodes,
-            hashes,
-            logs,
-            stream,
-            known,
-            first_bad,
-            detail,
-            witness,
-        )
-    rows = [int(order.order[place]) if place >= 0 else -1 for place in first_bad.tolist()]
-    return Replayed(rows, detail.tolist(), witness)
+    position = checksums.position
+    rows = np.arange(len(sequence))
+    kernel.replay_logs(
+        order.order,
+        0,
+        *_steps_of(sequence, order),
+        led.term,
+        led.base,
+        whole,
+        np.searchsorted(checksums.row, rows) if len(checksums.row) else rows[:0],
+        np.searchsorted(checksums.row, rows, side="right") if len(checksums.row) else rows[:0],
+        position,
+        nodes,
+        hashes,
+        logs,
+        stream,
+        known,
+        first_bad,
+        detail,
+        witness,
+    )
+    bad = [int(order.order[place]) if place >= 0 else -1 for place in first_bad.tolist()]
+    return Replayed(bad, detail.tolist(), witness)
 
 
-def _windows(sequence: Sequence, order: Order) -> Iterator[_Window]:
-    member = sequence.member
-    starts = order.starts[:-1].tolist()
-    at = list(starts)
-    for span in long_arrays.windows(len(order.order)):
-        rows = order.order[span]
-        members = member[rows]
-        # Each member's steps are consecutive in the order. The window has the row before them, too.
-        counts = np.bincount(members, minlength=len(at)).tolist()
-        spans = [
-            (max(start, first - 1), first + count)
-            for start, first, count in zip(starts, at, counts, strict=True)
-        ]
-        at = [first + count for first, count in zip(at, counts, strict=True)]
-        lengths = np.cumsum([0] + [end - first for first, end in spans])
-        moved = np.array([first for first, _ in spans]) - lengths[:-1]
-        local = (rows - moved[members]).astype(rows.dtype)
-        yield _Window(span.start, local, spans)
-
-
-def _steps_of(window: _Window, sequence: Sequence, order: Order) -> _Steps:
-    """Read the rows of a window."""
-    spans = window.spans
-    before = window.of(order.before)
-    here = np.arange(-1, len(before) - 1, dtype=before.dtype)
-    term = wide(sequence.kept("module_leadership_term_id", spans))
-    leads = sequence.kept("role", spans) == LEADER
-    leads &= sequence.kept("election_state", spans) == CLOSED
-    leads &= sequence.kept("module_state", spans) == _ACTIVE
+def _steps_of(sequence: Sequence, order: Order) -> _Steps:
+    term = sequence.module_leadership_term_id
+    leads = (sequence.role == LEADER) & (sequence.election_state == CLOSED)
+    leads &= sequence.module_state == _ACTIVE
+    starts = np.full(len(sequence), -1, dtype=np.int64)
+    starts[order.leaderships.row] = np.arange(len(order.leaderships.row))
     return _Steps(
-        sequence.column("member", spans=spans).astype(np.int8),
-        np.where(before >= 0, here, before),
-        wide(sequence.kept("recorded_position", spans)),
-        wide(sequence.kept("commit_position", spans)),
-        _CONSUMES[sequence.column("action", spans=spans)],
+        sequence.member,
+        order.before,
+        sequence.recorded_position,
+        sequence.commit_position,
+        _CONSUMES[sequence.action],
         term,
         np.where(leads, term, -1),
-        window.of(order.source),
-        _leaderships_of(window, order.leaderships),
-    )
-
-
-def _leaderships_of(window: _Window, led: Leaderships) -> Ints:
-    """Give for each row of a window the leadership that begins in the row, else -1."""
-    starts = np.full(sum(end - first for first, end in window.spans), -1, dtype=np.int64)
-    base = 0
-    for low, high in window.spans:
-        # Leaderships are in the order of their rows.
-        first, last = np.searchsorted(led.row, (low, high))
-        starts[base + led.row[first:last] - low] = np.arange(first, last)
-        base += high - low
-    return starts
-
-
-def _bounds_of(window: _Window, checksums: Checksums) -> tuple[Ints, Ints]:
-    """Give for each row where its checksums begin and end; nothing if there are none at all."""
-    if not len(checksums.row):
-        none = np.empty(0, dtype=np.int64)
-        return none, none
-    rows = np.concatenate([np.arange(first, end) for first, end in window.spans])
-    return (
-        np.searchsorted(checksums.row, rows),
-        np.searchsorted(checksums.row, rows, side="right"),
+        order.source,
+        starts,
     )
 
 
@@ -343,30 +278,26 @@ _OF_STATES: Final = (
 
 
 def _of_states(sequence: Sequence, order: Order, revision: str) -> list[Violation]:
-    commit, role = sequence.kept("commit_position"), sequence.kept("role")
-    recorded = sequence.kept("recorded_position")
-    persisted = sequence.kept("persisted_candidate_term_id")
+    commit, role = sequence.commit_position, sequence.role
+    recorded = sequence.recorded_position
+    persisted = sequence.persisted_candidate_term_id
     action, coherent = sequence.action, sequence.coherent
-    bad: list[list[Ints]] = [[] for _ in _OF_STATES]
-    for span in long_arrays.windows(len(sequence)):
-        previous = np.maximum(order.before[span], 0)
-        known = order.before[span] >= 0
-        rises = known & (action[span] != RESTART) & (action[span] != _TERMINATE)
-        if revision == "1.49":
-            rises &= role[previous] != LEADER
-        found = (
-            known & (persisted[span] < persisted[previous]),
-            rises & (commit[span] < commit[previous]),
-            commit[span] > recorded[span],
-            ~coherent[span],
-            sequence.overreports[span],
-        )
-        for rows, wrong in zip(bad, found, strict=True):
-            rows.append(np.flatnonzero(wrong) + span.start)
+    previous = np.maximum(order.before, 0)
+    known = order.before >= 0
+    rises = known & (action != RESTART) & (action != _TERMINATE)
+    if revision == "1.49":
+        rises &= role[previous] != LEADER
+    bad = (
+        known & (persisted < persisted[previous]),
+        rises & (commit < commit[previous]),
+        commit > recorded,
+        ~coherent,
+        sequence.overreports,
+    )
     return [
         violation
-        for rows, (name, text) in zip(bad, _OF_STATES, strict=True)
-        for violation in _first(order, np.concatenate(rows), name, text)
+        for wrong, (name, text) in zip(bad, _OF_STATES, strict=True)
+        for violation in _first(order, np.flatnonzero(wrong), name, text)
     ]
 
 
@@ -392,13 +323,12 @@ def _differ(keys: Ints, values: Ints) -> bool:
 
 def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
     # For each send the candidate's term and the candidate; -1 if it is no granted vote.
-    sent = np.flatnonzero(sequence.column("votes", 0) != -1)
-    state = sequence.kept("election_state")
+    sent = np.flatnonzero(sequence.vote_term != -1)
+    state = sequence.election_state
     candidacies = _candidate_rows(state, order.before)
     rows = np.concatenate([_rows_that_have(sequence.sends_of, sent), candidacies])
-    votes = [sequence.column("votes", place)[sent] for place in (0, 1)]
-    terms = np.concatenate([votes[0], sequence.kept("candidate_term_id")[candidacies]])
-    candidates = np.concatenate([votes[1], sequence.member[candidacies]])
+    terms = np.concatenate([sequence.vote_term[sent], sequence.candidate_term_id[candidacies]])
+    candidates = np.concatenate([sequence.vote_candidate[sent], sequence.member[candidacies]])
     _, term_numbers = np.unique(terms, return_inverse=True)
     keys = term_numbers * len(order.starts) + sequence.member[rows]
     bad = _conflicts(order, rows, keys, candidates)
@@ -407,24 +337,13 @@ def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
 
 def _candidate_rows(state: Ints, before: Ints) -> Ints:
     """Give the rows in which a member becomes a candidate."""
-    found = [np.empty(0, dtype=np.int64)]
-    for span in long_arrays.windows(len(state)):
-        was = state[np.maximum(before[span], 0)]
-        becomes = (state[span] == _CANDIDATE) & (before[span] >= 0) & (was != _CANDIDATE)
-        found.append(np.flatnonzero(becomes) + span.start)
-    return np.concatenate(found)
+    was = state[np.maximum(before, 0)]
+    return np.flatnonzero((state == _CANDIDATE) & (before >= 0) & (was != _CANDIDATE))
 
 
 def _rows_that_have(counts: Ints, places: Ints) -> Ints:
     """Give the rows of some items by their rising places; ``counts`` has the items of each row."""
-    rows = np.empty(len(places), dtype=np.int64)
-    base = 0
-    for span in long_arrays.windows(len(counts)):
-        ends = base + np.cumsum(counts[span], dtype=np.int64)
-        first, last = np.searchsorted(places, [base, ends[-1]]).tolist()
-        rows[first:last] = span.start + np.searchsorted(ends, places[first:last], side="right")
-        base = int(ends[-1])
-    return rows
+    return np.searchsorted(np.cumsum(counts, dtype=np.int64), places, side="right")
 
 
 def _of_leaders(order: Order) -> list[Violation]:
@@ -434,9 +353,9 @@ def _of_leaders(order: Order) -> list[Violation]:
 
 
 def _of_applied(sequence: Sequence, order: Order) -> list[Violation]:
-    commit = sequence.kept("commit_position")
-    leads = sequence.kept("role") == LEADER
-    announced = int(sequence.column("commit_sent").max(initial=0))
+    commit = sequence.commit_position
+    leads = sequence.role == LEADER
+    announced = int(sequence.commit_sent.max(initial=0))
     said = max(announced, int(commit.max(where=leads, initial=0)))
     bad = np.flatnonzero(commit > said)
     text = f"processes the log beyond {said}, which is all that was ever said to be committed"
@@ -464,31 +383,19 @@ def _contradicted(sequence: Sequence) -> Checksums:
     if not len(twice):
         empty = np.empty(0, dtype=np.int64)
         return Checksums(empty, empty, empty)
-    parts, base = [], 0
-    for part in sequence.checksum_parts():
-        places = np.flatnonzero(np.isin(np.maximum(part[:, 0], 0), twice))
-        parts.append((places + base, *part[places].T))
-        base += len(part)
-    places, position, checksum = map(np.concatenate, zip(*parts, strict=True))
-    return Checksums(_rows_that_have(sequence.column("checksums_of"), places), position, checksum)
+    places = np.flatnonzero(np.isin(np.maximum(sequence.checksums[:, 0], 0), twice))
+    position, checksum = np.ascontiguousarray(sequence.checksums[places].T)
+    return Checksums(_rows_that_have(sequence.checksums_of, places), position, checksum)
 
 
 def _with_several_values(sequence: Sequence) -> Ints:
     """Give the positions with different recorded checksums; a position below 0 counts as 0."""
-    positions = checksums = twice = np.empty(0, dtype=np.int64)
-    for part in sequence.checksum_parts():
-        positions = np.concatenate([positions, np.maximum(part[:, 0], 0)])
-        checksums = np.concatenate([checksums, part[:, 1]])
-        # Positions mostly rise along each stream, so that a stable sort is fast.
-        by_position = np.argsort(positions, kind="stable")
-        positions, checksums = positions[by_position], checksums[by_position]
-        is_new = np.ones(len(positions), dtype=np.bool_)
-        is_new[1:] = positions[1:] != positions[:-1]
-        differs = ~is_new[1:] & (checksums[1:] != checksums[:-1])
-        twice = np.union1d(twice, positions[1:][differs])
-        # The first checksum of each position is enough: any other differs from it or equals it.
-        positions, checksums = positions[is_new], checksums[is_new]
-    return twice
+    positions, checksums = np.maximum(sequence.checksums[:, 0], 0), sequence.checksums[:, 1]
+    # Positions mostly rise along each stream, so that a stable sort is fast.
+    by_position = np.argsort(positions, kind="stable")
+    positions, checksums = positions[by_position], checksums[by_position]
+    same = positions[1:] == positions[:-1]
+    return np.unique(positions[1:][same & (checksums[1:] != checksums[:-1])])
 
 
 def _of_checksums(
@@ -504,10 +411,10 @@ def _of_checksums(
         order, bad, LOG_STREAM, "the log's checksum is not that of the log it was recorded from"
     )
     position = np.maximum(checksums.position, 0)
-    scratch = (long_arrays.long_array(len(sequence), np.int64) for _ in range(2))
+    scratch = (np.zeros(len(sequence), np.int64) for _ in range(2))
     committed = kernel.rows_of_commit(
-        sequence.kept("commit_position"),
-        sequence.kept("recorded_position"),
+        sequence.commit_position,
+        sequence.recorded_position,
         order.before,
         checksums.row,
         position,

@@ -18,32 +18,24 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.conformance.kernel_order import content_hashes
-from canvass.conformance.long_arrays import long_array
 from canvass.steps.distinct import offsets_of
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import MEMBER_INDEX, MESSAGE_INDEX, STATE_INDEX
 
-KEPT: Final = (
+_WIDE: Final = (
     "recorded_position",
     "commit_position",
     "publication_position",
     "append_position",
-    "module_state",
-    "role",
-    "election_state",
     "module_leadership_term_id",
     "leadership_term_id",
     "candidate_term_id",
     "persisted_candidate_term_id",
-    "leader_member_id",
 )
-"""The state columns that whole-run checks look at."""
-KEPT_INDEX: Final = {name: place for place, name in enumerate(KEPT)}
-Spans: TypeAlias = Parts[tuple[int, int]]
-"""Spans of rows: the first one and the one after the last; they rise."""
-_COLUMNS: Final = [STATE_INDEX[name] for name in KEPT]
-_OF_SENDS: Final = ("sends", "votes", "commit_sent")
+_CODES: Final = ("module_state", "role", "election_state")
+_OF_SENDS: Final = ("send_id", "send_to", "send_hash", "vote_term", "vote_candidate", "commit_sent")
 """The fields of a sequence with a row for each message sent."""
+Bytes: TypeAlias = NDArray[np.int8]
 
 _TYPES: Final = [message.__name__ for message in MESSAGE_TYPES]
 _VOTE: Final = _TYPES.index("Vote")
@@ -53,30 +45,50 @@ _TERM: Final = _TYPES.index("NewLeadershipTerm")
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Events of one cluster size, in the order run, member, step."""
+    """Events of one cluster size, in the order run, member, step.
 
-    run: Ints
+    Members and codes have one byte: a run of 10^7 events takes 1.5 GB.
+    """
+
+    run: NDArray[np.int32]
     """The number that the caller has given to the run."""
-    member: Ints
+    member: Bytes
     step: Ints
-    action: Ints
-    state: Ints
-    """``KEPT`` after each step."""
+    action: Bytes
+    recorded_position: Ints
+    commit_position: Ints
+    publication_position: Ints
+    append_position: Ints
+    module_leadership_term_id: Ints
+    leadership_term_id: Ints
+    candidate_term_id: Ints
+    persisted_candidate_term_id: Ints
+    module_state: Bytes
+    role: Bytes
+    election_state: Bytes
+    """These are fields of the state after each step."""
+    leader_member_id: Bytes
     coherent: NDArray[np.bool_]
     """Whether the recording log is coherent after the step."""
-    replays: Ints
+    replays: NDArray[np.int16]
     """A mask: the members to which this one replays its log after the step."""
-    received: Ints
-    """Id of the message consumed, sender, and a hash of its contents; -1 if there is none."""
-    sends_of: Ints
+    received_id: Ints
+    """Id of the message consumed; -1 if there is none."""
+    received_from: Bytes
+    received_hash: Ints
+    """A hash of its contents."""
+    sends_of: NDArray[np.int32]
     """How many messages each step sends."""
-    sends: Ints
-    """Id, receiver and hash of the contents of each message sent."""
-    votes: Ints
-    """For each message sent: candidate term and candidate of a vote in favour, else -1."""
+    send_id: Ints
+    """The id of each message sent."""
+    send_to: Bytes
+    send_hash: Ints
+    vote_term: Ints
+    """For each message sent: the candidate term of a vote in favour, else -1."""
+    vote_candidate: Bytes
     commit_sent: Ints
     """For each message sent: the position that it says is committed, else -1."""
-    checksums_of: Ints
+    checksums_of: NDArray[np.int32]
     """How many checksums of its log each step reports."""
     checksums: Ints
     """Position and checksum of each."""
@@ -87,37 +99,18 @@ class Sequence:
         """Count the events."""
         return len(self.step)
 
-    def kept(self, name: str, spans: Spans | None = None) -> Ints:
-        """Give one of the ``KEPT`` columns of the states, as whole numbers of any width."""
-        return self.column("state", KEPT_INDEX[name], spans)
-
-    def column(self, name: str, place: int | None = None, spans: Spans | None = None) -> Ints:
-        """Give a field, or one of its columns, as whole numbers of any width.
-
-        ``spans`` selects rows of a field that has a row for each event.
-        """
-        cells: Ints = getattr(self, name)
-        if place is not None:
-            cells = cells[:, place]
-        if spans is None:
-            return cells
-        return np.concatenate([cells[:0], *(cells[first:end] for first, end in spans)])
-
-    def checksum_parts(self) -> Iterator[Ints]:
-        """Give `checksums` in pieces, so that not all of them need be in memory."""
-        yield self.checksums
-
     @classmethod
-    def joined(cls, parts: Parts[Sequence]) -> Sequence:
-        """Join sequences."""
+    def joined(cls, parts: list[Sequence]) -> Sequence:
+        """Join sequences; the parts are emptied, so that no two copies are in memory."""
         if len(parts) == 1:
             return parts[0]
-        return cls(
-            *(
-                np.concatenate([getattr(part, field.name) for part in parts])
-                for field in fields(cls)
-            )
-        )
+        cells = {}
+        names = [field.name for field in fields(cls)]
+        columns = {name: [getattr(part, name) for part in parts] for name in names}
+        parts.clear()
+        for name in names:
+            cells[name] = np.concatenate(columns.pop(name))
+        return cls(**cells)
 
     def split(self, bounds: Parts[int]) -> Iterator[Sequence]:
         """Give the events between one bound and the next, for all bounds."""
@@ -135,18 +128,9 @@ def row_kind(count: int) -> type[np.signedinteger[Any]]:
     return np.int32 if count < np.iinfo(np.int32).max else np.int64
 
 
-def narrow_members(cells: Ints) -> NDArray[np.int8]:
+def _narrow(cells: Ints) -> Bytes:
     """Give ids of members in one byte each; an id that no cluster has stays one."""
     return np.clip(cells, -1, np.iinfo(np.int8).max).astype(np.int8)
-
-
-def wide(cells: Ints) -> Ints:
-    """Give numbers as 64-bit integers, as compiled functions take positions, terms and hashes."""
-    if cells.dtype == np.int64 and cells.flags.c_contiguous:
-        return cells
-    widened = long_array(cells.shape, np.int64)
-    widened[...] = cells
-    return widened
 
 
 def digest(columns: EventColumns, runs: Ints) -> Sequence:
@@ -159,27 +143,36 @@ def digest(columns: EventColumns, runs: Ints) -> Sequence:
     peer, identity = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
     kind = sends[:, 0]
     granted = (kind == _VOTE) & (sends[:, MESSAGE_INDEX["vote"]] == 1)
-    votes = sends[:, [MESSAGE_INDEX["candidate_term_id"], MESSAGE_INDEX["candidate_member_id"]]]
     commit_sent = np.where(
         kind == _COMMIT,
         sends[:, MESSAGE_INDEX["log_position"]],
         np.where(kind == _TERM, sends[:, MESSAGE_INDEX["commit_position"]], -1),
     )
+    state = columns.state[start:]
     return Sequence(
-        run=runs[columns.run[start:]],
-        member=columns.member[start:],
-        step=columns.step[start:],
-        action=columns.action[start:],
-        state=columns.state[start:, _COLUMNS],
+        run=runs[columns.run[start:]].astype(np.int32),
+        member=_narrow(columns.member[start:]),
+        step=columns.step[start:].copy(),
+        action=columns.action[start:].astype(np.int8),
+        **{name: state[:, STATE_INDEX[name]].copy() for name in _WIDE},
+        **{name: state[:, STATE_INDEX[name]].astype(np.int8) for name in _CODES},
+        leader_member_id=_narrow(state[:, STATE_INDEX["leader_member_id"]]),
         coherent=_coherent(columns)[start:],
-        replays=_replays(columns)[start:],
-        received=np.column_stack([message[:, [identity, peer]], content_hashes(message)]),
-        sends_of=np.diff(columns.send_offsets[start:]),
-        sends=np.column_stack([sends[:, [identity, peer]], content_hashes(sends)]),
-        votes=np.where(granted[:, None], votes, -1),
+        replays=_replays(columns)[start:].astype(np.int16),
+        received_id=message[:, identity].copy(),
+        received_from=_narrow(message[:, peer]),
+        received_hash=content_hashes(message),
+        sends_of=np.diff(columns.send_offsets[start:]).astype(np.int32),
+        send_id=sends[:, identity].copy(),
+        send_to=_narrow(sends[:, peer]),
+        send_hash=content_hashes(sends),
+        vote_term=np.where(granted, sends[:, MESSAGE_INDEX["candidate_term_id"]], -1),
+        vote_candidate=_narrow(
+            np.where(granted, sends[:, MESSAGE_INDEX["candidate_member_id"]], -1)
+        ),
         commit_sent=commit_sent,
-        checksums_of=np.diff(columns.checksum_offsets[start:]),
-        checksums=columns.checksums[first_checksum:],
+        checksums_of=np.diff(columns.checksum_offsets[start:]).astype(np.int32),
+        checksums=columns.checksums[first_checksum:].copy(),
         overreports=_overreports(columns)[start:],
     )
 

@@ -34,7 +34,7 @@ from canvass.conformance.operators import find_operator
 from canvass.conformance.sequence import Sequence
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.traces.layout import MESSAGE_COLUMNS
-from support.sequences import CLOSED, LEADER, Happening, sequence_of
+from support.sequences import CLOSED, LEADER, Happening, exchanged, sequence_of
 
 CATCHUP, LIVE_LOG = "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT"
 JOINS = {CATCHUP: "FollowerCatchupAwait", LIVE_LOG: "FollowerLogAwait"}
@@ -135,17 +135,9 @@ def test_joining_comes_before_a_second_grant_if_the_first_one_may_be_missing() -
     begins, writes, grants, _ = leader(replays=(1,))
     asks = replace(joins(CATCHUP)[1], action="Canvass")
     sequence = sequence_of([begins, writes, grants, *joins(CATCHUP), asks], 2)
-    received = sequence.received.copy()
-    received[2] = [7, 1, 0]
-    sequence = replace(
-        sequence,
-        step=np.array([0, 5, 6, 0, 1, 2, 3]),
-        received=received,
-        sends_of=np.array([0, 0, 0, 0, 0, 0, 1]),
-        sends=np.array([[7, 0, 0]]),
-        votes=np.array([[-1, -1]]),
-        commit_sent=np.array([-1]),
-    )
+    receipts = [(7, 1, 0) if row == 2 else (-1, -1, 0) for row in range(7)]
+    sequence = exchanged(sequence, receipts, [(6, 7, 0, 0)])
+    sequence = replace(sequence, step=np.array([0, 5, 6, 0, 1, 2, 3]))
 
     order = order_causes(sequence, 2, empty=True, complete=(False, True))
 
@@ -231,9 +223,9 @@ def test_a_message_beyond_the_last_one_of_a_member_tells_that_its_stream_is_cut(
 ) -> None:
     """Member 1 has sent that message; there is no member 2."""
     sequence = sequence_of([Happening(0, "Canvass"), Happening(1, "Canvass", vote=(0, 0))], 2)
-    received = np.array([[0, sender, 0], [-1, -1, -1]])
+    received = {"received_id": np.array([0, -1]), "received_from": np.array([sender, -1])}
 
-    assert cut_short(replace(sequence, received=received), 2) == ([sender] if is_cut else [])
+    assert cut_short(replace(sequence, **received), 2) == ([sender] if is_cut else [])
 
 
 def exchange(
@@ -254,15 +246,8 @@ def exchange(
     """
     steps = [Happening(member, "Canvass") for member in (0, 0, 1)]
     sequence = sequence_of([*steps, last or Happening(1, "Canvass")], 2)
-    rows = [row for row, _, _ in sends]
-    return replace(
-        sequence,
-        received=np.array([(*receipt, 0) for receipt in receipts]),
-        sends_of=np.bincount(rows, minlength=4),
-        sends=np.array([(identity, to, 0) for _, identity, to in sends]).reshape(-1, 3),
-        votes=np.full((len(sends), 2), -1),
-        commit_sent=np.full(len(sends), -1),
-    )
+    received = [(*receipt, 0) for receipt in receipts]
+    return exchanged(sequence, received, [(*send, 0) for send in sends])
 
 
 NOTHING = (-1, -1)
@@ -327,10 +312,9 @@ def test_a_cycle_through_the_first_step_of_a_run_is_found() -> None:
 def test_a_message_with_other_contents_is_found_and_orders_nothing() -> None:
     """If the receipt of message 5 came after its send, the steps would be a cycle."""
     sequence = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(1, 4, 1), (3, 5, 0)])
-    sends = sequence.sends.copy()
-    sends[1, 2] = 7
+    sequence = replace(sequence, send_hash=np.array([0, 7]))
 
-    order = order_causes(replace(sequence, sends=sends), 2, empty=True, complete=(True, True))
+    order = order_causes(sequence, 2, empty=True, complete=(True, True))
 
     assert order.found.tolist() == [OTHER_CONTENT, 0, 0, 0]
 
