@@ -44,8 +44,6 @@ from canvass.conformance.verdict import (
     Verdict,
     verdict_on,
 )
-from canvass.graph import GraphError
-from canvass.graph.artifact import open_keys, read_manifest
 from canvass.spec.files import module_digest, spec_root
 from canvass.steps.answers import NO_ANSWERS, AnswersWarning, shipped_answers
 from canvass.steps.distinct import KeyTable
@@ -413,6 +411,9 @@ def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True
 
 def _open_keys(path: Path) -> KeyTable:
     """Open the keys of a graph whose edges are what today's spec allows, under today's keys."""
+    from canvass.graph import GraphError
+    from canvass.graph.artifact import open_keys, read_manifest
+
     manifest = read_manifest(path)
     for name in RULE_MODULES:
         file = f"{name}.tla"

@@ -48,7 +48,6 @@ from canvass.traces.actions import ACTION_INPUTS
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, message_id_text
-from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Fact, Run
 
@@ -103,6 +102,8 @@ def load(path: Path, run_id: str) -> RunColumns:
     """
     parts: list[EventColumns]
     if path.suffix == ".parquet" and not path.is_dir():
+        from canvass.traces.parquet import DatasetFile
+
         with DatasetFile(path) as file:
             run = file.runs[run_id].run
             parts = [

@@ -20,9 +20,7 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY
 from canvass.spec.files import module_folders, spec_root
-from canvass.steps.oracle import constants_of, step_text
 from canvass.steps.step import Step
-from canvass.tlc import SHORT_RUN, Outcome, TlcConfig, TlcOptions, run, to_python
 from canvass.traces.actions import Action
 
 MODULES: Final = ("Election", "Replication", "Properties", "RecordingLog", "MemberState")
@@ -150,6 +148,9 @@ def failing_parts(step: Step, rules: Rules) -> tuple[str, ...]:
 
 
 def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
+    from canvass.steps.oracle import constants_of, step_text
+    from canvass.tlc import SHORT_RUN, Outcome, TlcConfig, TlcOptions, run, to_python
+
     bits = ", ".join(f"Bit({part})" for part in guard.parts)
     text = (
         f"---- MODULE {_ROOT_MODULE} ----\nEXTENDS Encoding, TLC\n"

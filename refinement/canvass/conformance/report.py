@@ -33,7 +33,6 @@ from canvass.conformance.verdict import (
     shared_ids,
 )
 from canvass.lanes.model import Diagram, visible
-from canvass.lanes.of_run import RunLanes
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
 from canvass.traces.releases import LogReleases
@@ -316,6 +315,8 @@ def make_cases(runs: Iterable[RunVerdict], lookup: StepLookup, limit: int) -> li
 
 def draw(loaded: RunColumns, divergence: Divergence) -> Diagram:
     """Draw the events that a divergence rests on, its event, and a few events after it."""
+    from canvass.lanes.of_run import RunLanes
+
     lanes = RunLanes(loaded.columns)
     row = loaded.row_of(divergence.member, divergence.step)
     before = lanes.leading_to(row, EVENTS_BEFORE)

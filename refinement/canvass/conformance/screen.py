@@ -37,7 +37,6 @@ from canvass.steps.kernel import Status
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import ACTION_NAMES
-from canvass.traces.parquet import DatasetFile, FactFinder
 from canvass.traces.releases import releases_of_run
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Fact, FactKind, Run
@@ -160,6 +159,8 @@ class Screening:
         self.end(state)
 
     def _add_file(self, path: Path, chosen: str | None) -> None:
+        from canvass.traces.parquet import DatasetFile, FactFinder
+
         states: dict[str, RunState] = {}
         finder = FactFinder()
         try:

@@ -5,7 +5,6 @@ It never decides a verdict: TLC does.
 
 from __future__ import annotations
 
-from canvass.cluster import core
 from canvass.cluster.rules import Rules
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
@@ -13,6 +12,8 @@ from canvass.steps.step import Step
 
 def core_answer(rules: Rules, step: Step) -> Answer:
     """Give the core's answer about one step. Sends to different members have no order."""
+    from canvass.cluster import core
+
     outcome = core.step(rules, step.member, step.before, step.action.value, step.input)
     if outcome is None:
         return Answer(False, False)

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
@@ -24,11 +24,14 @@ from canvass.steps.step import (
     flat_message,
     input_cells,
 )
-from canvass.tlc import SHORT_RUN, Outcome, TlcConfig, TlcError, TlcOptions, run
+from canvass.tlc.errors import TlcError
 from canvass.tlc.values import Function, Seq, Set, Value
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import member_of, message_from
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
+
+if TYPE_CHECKING:
+    from canvass.tlc.config import TlcConfig
 
 
 def rules_name(rules: Rules) -> str:
@@ -67,6 +70,8 @@ def constants_of(rules: Rules) -> dict[str, str]:
 
 def config_of(rules: Rules) -> TlcConfig:
     """Give the configuration of a run of the oracle."""
+    from canvass.tlc.config import TlcConfig
+
     return TlcConfig(constants={**constants_of(rules), "Steps": "<- GivenSteps"})
 
 
@@ -112,6 +117,8 @@ def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
 
 
 def _ask_batch(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
+    from canvass.tlc import SHORT_RUN, Outcome, TlcOptions, run
+
     given: dict[int, Answer] = {}
     with tempfile.TemporaryDirectory(prefix="canvass-oracle-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"

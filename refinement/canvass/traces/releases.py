@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from itertools import chain
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -17,10 +17,11 @@ from msgspec.structs import asdict
 
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log.event_types import NEWEST, OLDEST, Release, parse_release, release_of
-from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
-from canvass.traces.aeron_log.member_log import ClusterLogs
 from canvass.traces.counts import member_names
 from canvass.traces.schema import MemberId, Run
+
+if TYPE_CHECKING:
+    from canvass.traces.aeron_log.member_log import ClusterLogs
 
 RELEASES: Final = "releases"
 """The key of the releases in ``source`` of ``run.json``."""
@@ -161,6 +162,8 @@ def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
     revision
         The revision that the user chose; empty if the releases decide.
     """
+    from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
+
     named = {
         i: list(dict.fromkeys(filter(None, map(release_of, log.records))))[:MAX_NAMED]
         for i, log in sorted(logs.members.items())

@@ -13,16 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.columns import EventColumns, read_columns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_RUN_JSON_BYTES, MAX_RUNS
 from canvass.traces.ndjson import EventReader, decode_run
-from canvass.traces.parquet import DatasetFile, DatasetWriter
 from canvass.traces.schema import Event, Fact, FactKind, Run, Source
 from canvass.traces.streams import StreamFile, read_small
+
+if TYPE_CHECKING:
+    from canvass.traces.parquet import DatasetWriter
 
 RUN_FILE: Final = "run.json"
 _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
@@ -201,6 +202,8 @@ def stray_reason(name: str) -> str:
 
 def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
     """Return what a folder without ``run.json`` is, in words."""
+    from canvass.traces.aeron_log.source import is_log_name
+
     if any(is_log_name(entry.name) for entry in entries):
         return "event logs of Aeron, not a run: `canvass import aeron` makes a run of them"
     if any(entry.name.endswith(".parquet") for entry in entries):
@@ -345,6 +348,8 @@ class Corpus:
         """Yield the runs whole, with the sources of events."""
         for folder in self.run_folders():
             yield folder.load()
+        if self.files:
+            from canvass.traces.parquet import DatasetFile
         for path in self.files:
             with DatasetFile(path) as file:
                 for entry in file.runs.values():

@@ -9,27 +9,40 @@ package must not know any particular specification, nor anything of Aeron.
 
 from __future__ import annotations
 
-from canvass.tlc.config import TlcConfig, parse_config
-from canvass.tlc.convert import from_python, to_itf_trace, to_python, to_tla
-from canvass.tlc.dump import Dump, DumpEdge, DumpState, read_dump
-from canvass.tlc.errors import (
-    ConfigError,
-    DumpError,
-    JarError,
-    JavaError,
-    OptionError,
-    RunError,
-    TlaValueError,
-    TlcError,
-    ValueSyntaxError,
-)
-from canvass.tlc.events import Event, TraceState, UserOutput
-from canvass.tlc.parse import join_values, parse_state, parse_value
-from canvass.tlc.programs import Jar, Java, find_jar, find_java
-from canvass.tlc.results import CheckResult, Outcome, Violation
-from canvass.tlc.runner import TlcRun, check, run
-from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value, format_value, sort_key
-from canvass.tlc.workspace import SHORT_RUN, TlcOptions
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from canvass.tlc.config import TlcConfig, parse_config
+    from canvass.tlc.convert import from_python, to_itf_trace, to_python, to_tla
+    from canvass.tlc.dump import Dump, DumpEdge, DumpState, read_dump
+    from canvass.tlc.errors import (
+        ConfigError,
+        DumpError,
+        JarError,
+        JavaError,
+        OptionError,
+        RunError,
+        TlaValueError,
+        TlcError,
+        ValueSyntaxError,
+    )
+    from canvass.tlc.events import Event, TraceState, UserOutput
+    from canvass.tlc.parse import join_values, parse_state, parse_value
+    from canvass.tlc.programs import Jar, Java, find_jar, find_java
+    from canvass.tlc.results import CheckResult, Outcome, Violation
+    from canvass.tlc.runner import TlcRun, check, run
+    from canvass.tlc.values import (
+        Function,
+        ModelValue,
+        Record,
+        Seq,
+        Set,
+        Value,
+        format_value,
+        sort_key,
+    )
+    from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 
 __all__ = [
     "SHORT_RUN",
@@ -78,3 +91,27 @@ __all__ = [
     "to_python",
     "to_tla",
 ]
+
+_MODULES: Final = {
+    "config": "TlcConfig parse_config",
+    "convert": "from_python to_itf_trace to_python to_tla",
+    "dump": "Dump DumpEdge DumpState read_dump",
+    "errors": "ConfigError DumpError JarError JavaError OptionError RunError TlaValueError TlcError"
+    " ValueSyntaxError",
+    "events": "Event TraceState UserOutput",
+    "parse": "join_values parse_state parse_value",
+    "programs": "Jar Java find_jar find_java",
+    "results": "CheckResult Outcome Violation",
+    "runner": "TlcRun check run",
+    "values": "Function ModelValue Record Seq Set Value format_value sort_key",
+    "workspace": "SHORT_RUN TlcOptions",
+}
+"""The names of each module that are imported from the package."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a module when a name of it is used: most verdicts need no TLC."""
+    for module, names in _MODULES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
