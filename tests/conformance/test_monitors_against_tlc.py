@@ -18,7 +18,6 @@ import pytest
 
 from canvass.conformance.causality import order_causes
 from canvass.conformance.safety_monitors import PROPERTIES, violations
-from canvass.conformance.sequence import KEPT
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.spec.files import module_folders, spec_root
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
@@ -27,6 +26,21 @@ from support.sequences import Happening, sequence_of
 
 WALK = Path(__file__).parent / "MonitorWalk.tla"
 MEMBERS = 3
+SEEN = (
+    "recorded_position",
+    "commit_position",
+    "publication_position",
+    "append_position",
+    "module_state",
+    "role",
+    "election_state",
+    "module_leadership_term_id",
+    "leadership_term_id",
+    "candidate_term_id",
+    "persisted_candidate_term_id",
+    "leader_member_id",
+)
+"""The fields of a state that the walk prints, in its order."""
 
 PRINTED = (
     "ElectionSafety",
@@ -103,7 +117,7 @@ def walk(revision: str, walks: int, length: int, *, seed: int = 7) -> dict[int, 
 def _step(
     member: int, action: int, seen: Any, vote: tuple[int, int], coherent: int, bits: Any
 ) -> Step:
-    cells = dict(zip(KEPT, seen, strict=True))
+    cells = dict(zip(SEEN, seen, strict=True))
     for name, values in STATE_ENUMS.items():
         cells[name] = values[cells[name]].value
     happening = Happening(

@@ -305,8 +305,9 @@ def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
     """
     position = sequence.commit_position
     role, state = sequence.role, sequence.election_state
-    decides = (role == LEADER) | (state == _REPLAYS)
-    return decides & (before >= 0) & (position > position[np.maximum(before, 0)])
+    raised: NDArray[np.bool_] = (before >= 0) & (position > position[np.maximum(before, 0)])
+    raised &= (role == LEADER) | (state == _REPLAYS)
+    return raised
 
 
 def cut_short(sequence: Sequence, member_count: int) -> list[int]:
@@ -320,7 +321,8 @@ def cut_short(sequence: Sequence, member_count: int) -> list[int]:
     received, peer = sequence.received_id, sequence.received_from
     known = (received >= 0) & (peer >= 0) & (peer < member_count)
     identity, sender = received[known], peer[known]
-    return np.unique(sender[identity > last[sender]]).tolist()
+    cut: list[int] = np.unique(sender[identity > last[sender]]).tolist()
+    return cut
 
 
 def order_causes(

@@ -35,7 +35,8 @@ _WIDE: Final = (
 _CODES: Final = ("module_state", "role", "election_state")
 _OF_SENDS: Final = ("send_id", "send_to", "send_hash", "vote_term", "vote_candidate", "commit_sent")
 """The fields of a sequence with a row for each message sent."""
-Bytes: TypeAlias = NDArray[np.int8]
+Narrow: TypeAlias = Any
+"""Whole numbers in an array of 8, 16 or 32 bits each."""
 
 _TYPES: Final = [message.__name__ for message in MESSAGE_TYPES]
 _VOTE: Final = _TYPES.index("Vote")
@@ -50,11 +51,11 @@ class Sequence:
     Members and codes have one byte: a run of 10^7 events takes 1.5 GB.
     """
 
-    run: NDArray[np.int32]
+    run: Narrow
     """The number that the caller has given to the run."""
-    member: Bytes
+    member: Narrow
     step: Ints
-    action: Bytes
+    action: Narrow
     recorded_position: Ints
     commit_position: Ints
     publication_position: Ints
@@ -63,32 +64,32 @@ class Sequence:
     leadership_term_id: Ints
     candidate_term_id: Ints
     persisted_candidate_term_id: Ints
-    module_state: Bytes
-    role: Bytes
-    election_state: Bytes
+    module_state: Narrow
+    role: Narrow
+    election_state: Narrow
     """These are fields of the state after each step."""
-    leader_member_id: Bytes
+    leader_member_id: Narrow
     coherent: NDArray[np.bool_]
     """Whether the recording log is coherent after the step."""
-    replays: NDArray[np.int16]
+    replays: Narrow
     """A mask: the members to which this one replays its log after the step."""
     received_id: Ints
     """Id of the message consumed; -1 if there is none."""
-    received_from: Bytes
+    received_from: Narrow
     received_hash: Ints
     """A hash of its contents."""
-    sends_of: NDArray[np.int32]
+    sends_of: Narrow
     """How many messages each step sends."""
     send_id: Ints
     """The id of each message sent."""
-    send_to: Bytes
+    send_to: Narrow
     send_hash: Ints
     vote_term: Ints
     """For each message sent: the candidate term of a vote in favour, else -1."""
-    vote_candidate: Bytes
+    vote_candidate: Narrow
     commit_sent: Ints
     """For each message sent: the position that it says is committed, else -1."""
-    checksums_of: NDArray[np.int32]
+    checksums_of: Narrow
     """How many checksums of its log each step reports."""
     checksums: Ints
     """Position and checksum of each."""
@@ -128,7 +129,7 @@ def row_kind(count: int) -> type[np.signedinteger[Any]]:
     return np.int32 if count < np.iinfo(np.int32).max else np.int64
 
 
-def _narrow(cells: Ints) -> Bytes:
+def _narrow(cells: Ints) -> Narrow:
     """Give ids of members in one byte each; an id that no cluster has stays one."""
     return np.clip(cells, -1, np.iinfo(np.int8).max).astype(np.int8)
 
@@ -149,13 +150,14 @@ def digest(columns: EventColumns, runs: Ints) -> Sequence:
         np.where(kind == _TERM, sends[:, MESSAGE_INDEX["commit_position"]], -1),
     )
     state = columns.state[start:]
+    of_state: dict[str, Any] = {name: state[:, STATE_INDEX[name]].copy() for name in _WIDE}
+    of_state |= {name: state[:, STATE_INDEX[name]].astype(np.int8) for name in _CODES}
     return Sequence(
         run=runs[columns.run[start:]].astype(np.int32),
         member=_narrow(columns.member[start:]),
         step=columns.step[start:].copy(),
         action=columns.action[start:].astype(np.int8),
-        **{name: state[:, STATE_INDEX[name]].copy() for name in _WIDE},
-        **{name: state[:, STATE_INDEX[name]].astype(np.int8) for name in _CODES},
+        **of_state,
         leader_member_id=_narrow(state[:, STATE_INDEX["leader_member_id"]]),
         coherent=_coherent(columns)[start:],
         replays=_replays(columns)[start:].astype(np.int16),

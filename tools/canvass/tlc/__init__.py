@@ -92,26 +92,12 @@ __all__ = [
     "to_tla",
 ]
 
-_MODULES: Final = {
-    "config": "TlcConfig parse_config",
-    "convert": "from_python to_itf_trace to_python to_tla",
-    "dump": "Dump DumpEdge DumpState read_dump",
-    "errors": "ConfigError DumpError JarError JavaError OptionError RunError TlaValueError TlcError"
-    " ValueSyntaxError",
-    "events": "Event TraceState UserOutput",
-    "parse": "join_values parse_state parse_value",
-    "programs": "Jar Java find_jar find_java",
-    "results": "CheckResult Outcome Violation",
-    "runner": "TlcRun check run",
-    "values": "Function ModelValue Record Seq Set Value format_value sort_key",
-    "workspace": "SHORT_RUN TlcOptions",
-}
-"""The names of each module that are imported from the package."""
+_MODULES: Final = "errors values config convert dump events parse programs results runner workspace"
 
 
 def __getattr__(name: str) -> Any:
-    """Load a module when a name of it is used: most verdicts need no TLC."""
-    for module, names in _MODULES.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
+    """Load modules when a name of theirs is used: most verdicts need no TLC."""
+    for module in _MODULES.split() if name in __all__ else ():
+        if name in (found := vars(import_module(f"{__name__}.{module}"))):
+            return found[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
