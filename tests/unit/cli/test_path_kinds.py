@@ -58,9 +58,17 @@ NO_RUN = {
     "none": "there is no such file or folder",
 }
 
+VERIFIED = ("logs", "folders")
+"""Event logs, which `canvass verify` imports."""
 
-@pytest.mark.parametrize("name", NO_RUN)
-@pytest.mark.parametrize("words", [("verify",), ("trace", "show")])
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        *((("trace", "show"), name) for name in NO_RUN),
+        *((("verify",), name) for name in NO_RUN if name.partition("/")[0] not in VERIFIED),
+    ],
+)
 def test_what_is_no_run_is_refused_with_the_command_that_is_meant(
     place: Path,
     command: Command,
@@ -201,7 +209,7 @@ def test_the_command_that_is_meant_can_be_typed(
     logs = tmp_path / "my logs"
     shutil.copytree(LOGS, logs)
 
-    _, _, err = command("verify", logs)
+    _, _, err = command("trace", "show", logs)
 
     assert f"`canvass import aeron '{logs}' --out my-run`" in err
 
@@ -247,6 +255,7 @@ def test_a_folder_of_another_kind_among_runs_is_a_row_that_says_what_it_is(
     place: Path, command: Command, tmp_path: Path
 ) -> None:
     shutil.copytree(place / "logs", tmp_path / "a")
+    shutil.copytree(place / "run", tmp_path / "run")
     (tmp_path / "b").mkdir()
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "events.parquet").touch()

@@ -166,6 +166,8 @@ class PathKind(Enum):
     )
 
 
+_LOG_FILE: Final = re.compile(r".+\.log(\.gz|\.zst)?", re.DOTALL)
+"""A log that is not named as that of one member."""
 _FILE_OF: Final = {
     "run.json": PathKind.RUN,
     "manifest.json": PathKind.GRAPH,
@@ -201,7 +203,7 @@ def kind_of(path: Path) -> PathKind:
         return _folder_kind(path)
     if not stat.S_ISREG(mode):
         return PathKind.SPECIAL
-    if _is_log(path):
+    if _is_log(path) or _LOG_FILE.fullmatch(path.name):
         return PathKind.LOG_FILE
     if path.name == "run.json" or (path.name.startswith("member-") and ".ndjson" in path.name):
         return PathKind.RUN_FILE

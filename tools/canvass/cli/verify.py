@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.options import Cache, CheckedSettings, Graphs, Heap, Page, need_runs, read_settings
+from canvass.cli.options import (
+    Cache,
+    CheckedSettings,
+    Graphs,
+    Heap,
+    Page,
+    PathKind,
+    kind_of,
+    need_runs,
+    read_settings,
+)
 from canvass.cli.output import (
     EXIT_ERROR,
     CommandError,
@@ -128,8 +138,8 @@ def verify(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN|CORPUS",
-            help="Run folders, folders of runs, Parquet data sets.",
+            metavar="RUN|CORPUS|LOGS",
+            help="Run folders, folders of runs, Parquet data sets, event logs and folders of them.",
         ),
     ],
     graph: Graphs = None,
@@ -153,18 +163,12 @@ def verify(
     heap: Heap = None,
     timing: Annotated[
         TimingMode,
-        typer.Option(
-            help="Steps that the recorded times contradict: warn, fail, or skip the check."
-        ),
+        typer.Option(help="Steps that the recorded times contradict: warn, fail, or no check."),
     ] = TimingMode.WARN,
     setting: CheckedSettings = None,
     output: Annotated[
         VerifyFormat,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="Output format: human, json, junit or html.",
-        ),
+        typer.Option("--format", metavar="FORMAT", help="human, json, junit or html."),
     ] = VerifyFormat.HUMAN,
     html: Page = None,
 ) -> None:
@@ -174,11 +178,13 @@ def verify(
     nothing was checked, or TLC could not run. 3: steps are missing, and the others conform.
     130: interrupted. Timing warnings change the exit code only with --timing error.
     """
-    need_runs(paths, "canvass verify")
+    runs = [path for path in paths if kind_of(path) is not PathKind.LOG_FILE]
+    need_runs(runs, "canvass verify", logs=True)
     from msgspec.structs import replace
 
+    from canvass.cli.log_units import import_units
     from canvass.cli.output import Stages
-    from canvass.conformance.check import check_in_processes, check_units, make_lookup, units_of
+    from canvass.conformance.check import check_in_processes, check_units, make_lookup
     from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.run_timing import TimingOptions
@@ -201,7 +207,7 @@ def verify(
         raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
     options = TimingOptions(asks=timing is not TimingMode.OFF, given=read_settings(setting))
     lookup = make_lookup(graph or [], cache, keep=not no_cache)
-    units = list(units_of(paths))
+    units = list(import_units(paths))
     timeless = [unit for unit in units if isinstance(unit, Path) and unit.is_file()]
     if timeless and timing is TimingMode.ERROR:
         raise CommandError(f"--timing error: the times of {timeless[0]} are not checked")

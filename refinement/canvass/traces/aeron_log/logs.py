@@ -34,11 +34,13 @@ from canvass.traces.aeron_log.records import (
 from canvass.traces.aeron_log.source import (
     LogName,
     LogSource,
+    is_log_name,
     is_other_log,
     is_similar_name,
     parse_log_name,
 )
 from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.run import RUN_FILE
 
 _KEY_KINDS: Final = frozenset(
     {
@@ -380,3 +382,25 @@ def _in_order(files: Sequence[Path], firsts: Mapping[Path, _First]) -> list[Path
         starts = [header or event for header, event in found]
         keys = [(0, start.time_ns if start else 0) for start in starts]
     return [path for _, path in sorted(zip(keys, files, strict=True), key=lambda pair: pair[0])]
+
+
+_PLAIN: Final = frozenset({"all", "events", "output"})
+"""Names of logs that say nothing: the folder's name is taken."""
+
+
+def logs_below(root: Path) -> Iterator[tuple[str, Path]]:
+    """Give the logs of each cluster at or below a path, with a name: folders of members, files."""
+    if root.is_file():
+        yield root.name.partition(".log")[0], root
+        return
+    for folder in (root, *sorted(one for one in root.rglob("*") if one.is_dir())):
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+        names = {path.name for path in files}
+        parts = folder.relative_to(root).parts
+        if any(map(is_log_name, names)) and RUN_FILE not in names:
+            yield ".".join(parts) or root.name, folder
+        elif RUN_FILE not in names:
+            for path in (one for one in files if is_other_log(one.name)):
+                stem = path.name.partition(".log")[0]
+                own = () if stem in _PLAIN and parts else (stem,)
+                yield ".".join((*parts, *own)), path

@@ -53,6 +53,10 @@ class ImportFault(Exception):
     """The logs cannot be made into a run; the message is one line."""
 
 
+class NoMember(ImportFault):
+    """No line is one of a cluster's member."""
+
+
 class Place(Struct, frozen=True, rename=wire_name):
     """A line of a log, and a reason."""
 
@@ -341,7 +345,7 @@ def _highest_member(logs: ClusterLogs) -> int:
     records = (one for i in known for one in logs.members[i].records)
     if not any(isinstance(one, ClusterEvent) for one in records):
         file = next(iter(logs.members.values())).files[0]
-        raise ImportFault(f"{file}: no line of the logs is an event of a cluster's member")
+        raise NoMember(f"{file}: no line of the logs is an event of a cluster's member")
     if logs.member_count:
         return logs.member_count - 1
     named = {*known, *logs.missing}

@@ -1,0 +1,58 @@
+"""Event logs for `canvass verify`: they are imported as runs, for the time of the command."""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from canvass.cli.options import PathKind, kind_of
+
+if TYPE_CHECKING:
+    from canvass.conformance.screen import Unit
+
+_LOGS: Final = {PathKind.LOGS, PathKind.LOG_FILE, PathKind.LOG_FOLDERS, PathKind.FOLDER}
+
+
+def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
+    """Give the units of paths, after an import where a path has event logs.
+
+    The imported runs are deleted when the process ends.
+    A file that has no line of a cluster's member is passed over. Logs that cannot be imported are
+    given as an error.
+    """
+    from canvass.conformance.check import units_of
+    from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+    from canvass.traces.aeron_log.logs import logs_below
+    from canvass.traces.alignment.alignment import ImportFault, NoMember
+    from canvass.traces.alignment.importer import import_clusters
+    from canvass.traces.errors import Code, TraceError
+
+    taken = set[str]()
+    for path in paths:
+        is_other = kind_of(path) not in _LOGS or any(path.glob("*/run.json"))
+        found = [] if is_other else list(logs_below(path))
+        if not found:
+            yield from units_of([path])
+            continue
+        scratch = Path(tempfile.mkdtemp(prefix="canvass-logs-"))
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+        for name, log in found:
+            name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).lstrip("-_.")[:100] or "log"
+            while name in taken:
+                name += "-"
+            taken.add(name)
+            try:
+                yield from import_clusters([log], scratch / name)
+            except NoMember:
+                continue
+            except ImportFault as fault:
+                yield TraceError(Code.BAD_VALUE, str(log), 0, 0, str(fault))
+            except AeronLogError as error:
+                if error.code not in (LogCode.NOT_A_LOG, LogCode.NO_LOG):
+                    place = (error.file, error.line, error.column)
+                    yield TraceError(Code.BAD_VALUE, *place, error.reason)
