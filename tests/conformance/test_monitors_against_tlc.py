@@ -64,6 +64,7 @@ NO_MONITOR = {
     "TermOpenedByQuorum": "hazard HZ7 breaks it in every revision that is not hardened",
     "QuorumCountsSameLog": "hazard HZ1 breaks it in every revision that is not hardened",
     "RecordedTermIsKnown": "hazard HZ2 breaks it in every revision that is not hardened",
+    "ReportersHaveNotVotedSince": "hazard HZ3 breaks it in every revision that is not hardened",
     "AckedIsDurable": "hazard HZ2 breaks it in every revision that is not hardened",
     "SnapshotAgreement": "a snapshot's term and base are checked as a part of the step",
     "QuorumIsHeardOf": "who was heard of is an input of the step, and checked with it",

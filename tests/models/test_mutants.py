@@ -29,6 +29,7 @@ FAMILIES = {
 UNBROKEN = {
     "TypeOK": "says what values look like, not what the protocol promises",
     "Refines": "the protocol as it is breaks it: MCUnrefined",
+    "ReportersHaveNotVotedSince": "without HZ3 it is broken: MCTwoElectionsNoHZ3Reports",
 }
 """Properties that no mutant breaks, with the reason."""
 
