@@ -45,6 +45,9 @@ RELEASES = sorted((_ROOT / "tests" / "captures" / "releases").iterdir())
 MOMENTS = sorted((_ROOT / "tests" / "captures" / "moments").iterdir())
 """Parts of captured clusters up to a moment that is hard to explain."""
 
+OUTSIDE = sorted((_ROOT / "tests" / "captures" / "outside").iterdir())
+"""Captured clusters in which something outside the cluster changed disks."""
+
 HOSTS = sorted((_ROOT / "tests" / "captures" / "hosts").iterdir())
 """The beginnings of captured clusters whose hosts' clocks differ by hours."""
 
@@ -151,12 +154,7 @@ def import_records(logs: ClusterLogs, out: Path) -> ImportSummary:
     with closing(RunWriter(out)) as run:
         found = align(logs, run.write)
         releases = releases_of(logs)
-        run.finish(
-            run_id="records",
-            releases=releases,
-            member_count=found.rules.member_count,
-            without_steps=found.without_steps,
-        )
+        run.finish("records", releases, found.rules.member_count, found.without_steps)
     return summarise(found, releases, "records", 1)
 
 

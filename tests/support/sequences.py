@@ -37,6 +37,8 @@ class Happening:
     module_state: str = "ACTIVE"
     vote: tuple[int, int] | None = None
     """Candidate term and candidate of a vote in favour that is sent."""
+    hears: int = -1
+    """The member whose last vote in favour is received."""
     coherent: bool = True
     replays: tuple[int, ...] = ()
     checksums: tuple[tuple[int, int], ...] = ()
@@ -60,6 +62,7 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
         counts[happening.member] += 1
     sent = [(k, h) for k, h in enumerate(ordered) if h.vote is not None]
     votes = [(h, h.vote) for _, h in sent if h.vote is not None]
+    last = {h.member: k for k, h in sent}
     count = len(ordered)
 
     def numbers(values: Items[int], kind: type = np.int64) -> Any:
@@ -80,9 +83,9 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
         leader_member_id=numbers([h.leader_member_id for h in ordered], np.int8),
         coherent=numbers([h.coherent for h in ordered], np.bool_),
         replays=numbers([sum(1 << j for j in h.replays) for h in ordered], np.int16),
-        received_id=np.full(count, -1, dtype=np.int64),
-        received_from=np.full(count, -1, dtype=np.int8),
-        received_hash=np.full(count, -1, dtype=np.int64),
+        received_id=numbers([last[h.hears] if h.hears >= 0 else -1 for h in ordered]),
+        received_from=numbers([h.hears for h in ordered], np.int8),
+        received_hash=numbers([0 if h.hears >= 0 else -1 for h in ordered]),
         sends_of=numbers([int(h.vote is not None) for h in ordered], np.int32),
         send_id=numbers([k for k, _ in sent]),
         send_to=numbers([(h.member + 1) % members for _, h in sent], np.int8),

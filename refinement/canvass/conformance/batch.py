@@ -132,16 +132,22 @@ def states_before(batch: Batch) -> States:
     """Give the states, and for each event the state before it.
 
     This is the state after the member's previous step. If disks are empty at the start, the first
-    step starts from the state with nothing on disk. If the step before a restart is missing, the
-    restart starts from the state after itself: that state has all that the restart found on disk.
+    step starts from the state with nothing on disk. If the step before a restart is missing, or the
+    restart found another disk, it starts from the state after itself: that has all that was on
+    disk. But a single member has begun a term since.
     """
     columns = batch.columns
     count = len(columns)
-    before = columns.predecessor.copy()
+    before, step = columns.predecessor.copy(), columns.step.copy()
+    for number, run in enumerate(batch.runs):
+        for disk in run.disk_replaced:
+            found = (columns.run == number) & (columns.member == disk.member_id)
+            found &= columns.step == disk.step
+            before[found], step[found] = NONE, NONE
     first = np.flatnonzero(before == NONE)
     empty = np.array([run.initial == "empty" for run in batch.runs], dtype=np.bool_)
-    starts = first[(columns.step[first] == 0) & empty[columns.run[first]]]
-    restarts = first[columns.action[first] == _RESTART]
+    starts = first[(step[first] == 0) & empty[columns.run[first]]]
+    restarts = first[(columns.action[first] == _RESTART) & (columns.member_count > 1)]
     before[restarts] = restarts
     before[starts] = count
     fresh = new_member(columns.member_count)

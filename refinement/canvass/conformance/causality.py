@@ -7,6 +7,7 @@ on nothing but the events.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence as Members
 from dataclasses import dataclass
 from typing import Final
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance import kernel_order as kernel
+from canvass.conformance.kernel_logs import REPLACED
 from canvass.conformance.sequence import Sequence, row_kind
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
@@ -159,7 +161,9 @@ class Order:
     starts: Ints
     """The first row of each member, and the number of rows."""
     before: Ints
-    """The row before in the same stream; -1 for nothing on disk, -2 if not known."""
+    """The row before in the same stream; -1 for nothing on disk, -2 if not known, ``REPLACED`` if
+    the disk was changed.
+    """
     order: Ints
     """Rows in an order of causes. Rows of a cycle are left out."""
     found: NDArray[np.int8]
@@ -176,17 +180,23 @@ class Order:
         return rank
 
 
-def rows_before(sequence: Sequence, *, empty: bool) -> Ints:
+def rows_before(
+    sequence: Sequence, *, empty: bool, replaced: Members[tuple[int, int]] = ()
+) -> Ints:
     """Give for each row the row before it in its stream.
 
-    It is -1 for the first step of a member if disks are ``empty`` at the start, -2 if not known.
+    It is -1 for the first step of a member if disks are ``empty`` at the start, -2 if not known,
+    ``REPLACED`` for the members and steps of ``replaced``.
     """
     count = len(sequence)
     member, step = sequence.member, sequence.step
     follows = np.zeros(count, dtype=np.bool_)
     follows[1:] = (member[1:] == member[:-1]) & (step[1:] == step[:-1] + 1)
     first = np.where((step == 0) & empty, -1, -2)
-    return np.where(follows, np.arange(-1, count - 1), first).astype(row_kind(count))
+    before = np.where(follows, np.arange(-1, count - 1), first).astype(row_kind(count))
+    for own, number in replaced:
+        before[(member == own) & (step == number)] = REPLACED
+    return before
 
 
 def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
@@ -243,7 +253,7 @@ def _sources(
     previous = np.maximum(before, 0)
     # Without a row before, the position before is 0.
     higher = recorded > np.where(before >= 0, recorded[previous], 0)
-    grows = np.flatnonzero((before != -2) & higher)
+    grows = np.flatnonzero((before >= -1) & higher)
     was = previous[grows]
     own = (role[was] == LEADER) & (before[grows] >= 0)
     if len(leaderships.row):
@@ -274,10 +284,10 @@ class _Followed:
         self._term = sequence.leadership_term_id
         self._leader = sequence.leader_member_id
         self._complete = complete
-        self._known = {
-            (int(m), int(t)): number
-            for number, (m, t) in enumerate(zip(leaderships.member, leaderships.term, strict=True))
-        }
+        led = list(zip(leaderships.member.tolist(), leaderships.term.tolist(), strict=True))
+        # With another disk a member may lead a term again.
+        times = Counter(led)
+        self._known = {one: n if times[one] == 1 else _NO_SOURCE for n, one in enumerate(led)}
 
     def after(self, rows: Ints) -> Ints:
         """Give the leadership followed after each of some rows."""
@@ -299,7 +309,8 @@ class _Followed:
 
 
 def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
-    """Mark the steps that raise the commit position of a leader, or of a member in replay.
+    """Mark the steps that raise the commit position of a leader, or of a member in replay, and the
+    starts with another disk.
 
     Other members follow the commit position that a leader announces.
     """
@@ -307,6 +318,7 @@ def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
     role, state = sequence.role, sequence.election_state
     raised: NDArray[np.bool_] = (before >= 0) & (position > position[np.maximum(before, 0)])
     raised &= (role == LEADER) | (state == _REPLAYS)
+    raised |= before == REPLACED
     return raised
 
 
@@ -326,7 +338,12 @@ def cut_short(sequence: Sequence, member_count: int) -> list[int]:
 
 
 def order_causes(
-    sequence: Sequence, member_count: int, *, empty: bool, complete: Members[bool]
+    sequence: Sequence,
+    member_count: int,
+    *,
+    empty: bool,
+    complete: Members[bool],
+    replaced: Members[tuple[int, int]] = (),
 ) -> Order:
     """Find the causes of the steps of one run, and the receipts and records without a cause.
 
@@ -338,9 +355,11 @@ def order_causes(
         Whether all members start with nothing on disk.
     complete
         For each member whether no step of it is missing.
+    replaced
+        The members and steps that start with another disk than the member left.
     """
     whole = np.array(complete, dtype=np.bool_)
-    before = rows_before(sequence, empty=empty)
+    before = rows_before(sequence, empty=empty, replaced=replaced)
     commits = _commits(sequence, before)
     leaderships = find_leaderships(sequence, before)
     source = _sources(sequence, before, leaderships, whole)

@@ -25,19 +25,9 @@ from canvass.conformance.differences import differences, in_words
 from canvass.conformance.safety_monitors import Violation
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
-from canvass.conformance.step_checker import (
-    StepChecker,
-    StepResults,
-    example_of,
-    step_at,
-)
+from canvass.conformance.step_checker import StepChecker, StepResults, example_of, step_at
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
-from canvass.conformance.verdict import (
-    LOG_STREAM,
-    MESSAGE_CAUSALITY,
-    Divergence,
-    DivergenceClass,
-)
+from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY, Divergence, DivergenceClass
 from canvass.steps.core_answer import core_answer
 from canvass.steps.form import form_of, regime
 from canvass.steps.frames import Frame, frame_of
@@ -176,7 +166,8 @@ def _with_hazards(run: Run, found: list[Divergence]) -> list[Divergence]:
     """Add to violated properties, if all steps are allowed, that the revision violates them."""
     only_properties = all(one.kind is DivergenceClass.SAFETY_PROPERTY for one in found)
     names = {one.name for one in found} & HAZARDS_OF.keys()
-    if not (only_properties and names) or run.revision == HARDENED or run.hardening:
+    hardened = run.revision == HARDENED or run.hardening
+    if not (only_properties and names) or hardened or run.disk_replaced:
         return found
     pages = {page for name in names for page in HAZARDS_OF[name]}
     known = ", ".join(sorted(pages, key=lambda page: int(page.removeprefix("HZ"))))

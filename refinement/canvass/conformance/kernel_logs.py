@@ -29,6 +29,9 @@ CONSUMES_ENTRIES: Final = 1
 CONSUMES_TERM: Final = 2
 """A step consumes the first entry of a term, with what follows of it."""
 
+REPLACED: Final = -3
+"""Instead of the row before: the member starts with another disk than it left."""
+
 _ROOT: Final = 0
 _UNKNOWN: Final = 1
 """The nodes of the empty log and of unknown contents; all others are numbered above them."""
@@ -218,6 +221,38 @@ def _lacking(
     return -1
 
 
+@compiled
+def _common(nodes: Any, hashes: Any, one: int, other: int, length: int) -> int:
+    """Give the position up to which two logs are known to be equal, at most ``length``."""
+    while length > 0:
+        identity = _identity(nodes, hashes, one, length)
+        if identity and identity == _identity(nodes, hashes, other, length):
+            break
+        below = _node_at(nodes, one, length), _node_at(nodes, other, length)
+        length = max(nodes[below[0], 1], nodes[below[1], 1])
+    return length
+
+
+@compiled
+def _held(nodes: Any, hashes: Any, top: Any, lengths: Any, committed: int, length: int) -> int:
+    """Give the position up to which a quorum is known to have what is committed."""
+    held = np.zeros(len(top), np.int64)
+    for j in range(len(top)):
+        held[j] = _common(nodes, hashes, top[j], committed, min(length, lengths[j]))
+    return int(np.sort(held)[(len(top) - 1) // 2])
+
+
+@compiled
+def _is_gone(nodes: Any, hashes: Any, gone: Any, count: int, top: int, length: int) -> bool:
+    """Whether a log of some length is part of a log that was on a disk which was replaced."""
+    for k in range(count):
+        if length <= gone[1, k]:
+            own = _identity(nodes, hashes, gone[0, k], length)
+            if own and _same(own, _identity(nodes, hashes, top, length)):
+                return True
+    return False
+
+
 @kernel("order")
 def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run stays in registers)
     order: Any,
@@ -242,6 +277,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     logs: Any,
     stream: Any,
     known: Any,
+    gone: Any,
     first_bad: Any,
     bad_detail: Any,
     witness: Any,
@@ -254,7 +290,8 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         Rows in an order of causes, and the place of the first row in that order. The rows are those
         of the arrays given here, which may be a part of the run.
     before
-        The row before in the same stream, -1 for a member with nothing on disk, -2 if not known.
+        The row before in the same stream, -1 for a member with nothing on disk, -2 if not known,
+        ``REPLACED`` if the member starts with another disk than it left.
     source
         For each row the leadership whose log it records from; negative if none or not known.
     starts_leadership
@@ -275,19 +312,25 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         The nodes of all logs after the steps before; `no_logs` makes the first. The same arrays are
         returned, or longer copies.
     logs, stream, known
-        Changed in place: for each member the node, length and term led; for each leadership the
-        node that it writes in; the number of nodes, the node and length of the committed log, and
-        the same of the longest committed log with known contents.
+        Changed in place: for each member the node, length, term led, and the commit position with
+        which it started on another disk, below which it has committed nothing; for each leadership
+        the node that it writes in; the number of nodes, the node and length of the committed log,
+        the same of the longest committed log with known contents, and the number of disks in
+        ``gone``.
+    gone
+        Changed in place: node and length of each log that was on a disk which was replaced. What no
+        quorum has any more then is no longer committed, and no commit of it that is repeated makes
+        it so. The member is a new one: its log is unknown.
     first_bad, bad_detail
         Get the place in the order where each of the `LOG_PROPERTIES` properties fails first, and a
         position. -1 stands for a property that holds; a first failure is not overwritten.
     witness
         Gets the identity of the log up to each checksum's position; 0 if it is not known.
     """
-    top, length, leading = logs[0], logs[1], logs[2]
+    top, length, leading, found = logs[0], logs[1], logs[2], logs[3]
     members = len(top)
     count, committed, committed_length = known[0], known[1], known[2]
-    sure, sure_length = known[3], known[4]
+    sure, sure_length, lost = known[3], known[4], known[5]
     buffer = np.empty(64, np.int64)
 
     for k in range(len(order)):
@@ -307,8 +350,23 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
             hashes = grown_hashes
 
         changed = end != old_length
-        if end < old_length:
+        if before[row] == REPLACED:
+            if top[i] > _UNKNOWN:
+                gone[0, lost], gone[1, lost] = top[i], old_length
+                lost += 1
+            top[i], found[i] = _UNKNOWN if end else _ROOT, commit[row]
+            committed_length = _held(nodes, hashes, top, length, committed, committed_length)
+            committed = _node_at(nodes, committed, committed_length)
+            sure_length = min(sure_length, committed_length)
+            sure = _node_at(nodes, sure, sure_length)
+        elif end < old_length:
             cut = before[row] >= 0 and end < commit[before[row]]
+            cut = cut and commit[before[row]] > found[i]
+            if cut and lost:
+                own = min(commit[before[row]], old_length)
+                if _is_gone(nodes, hashes, gone, lost, top[i], own):
+                    own = min(own, committed_length)
+                    cut = end < _common(nodes, hashes, top[i], committed, own)
             if cut and first_bad[NO_TRUNCATION_BELOW_COMMIT] < 0:
                 first_bad[NO_TRUNCATION_BELOW_COMMIT] = first + k
                 bad_detail[NO_TRUNCATION_BELOW_COMMIT] = end
@@ -358,6 +416,10 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         # What is committed, and whether all agree on it.
         reached = min(commit[row], length[i])
         risen = before[row] < 0 or commit[row] != commit[before[row]]
+        if lost and (
+            before[row] == REPLACED or _is_gone(nodes, hashes, gone, lost, top[i], reached)
+        ):
+            changed = risen = False
         extended = False
         if changed or risen:
             common = min(reached, sure_length)
@@ -426,7 +488,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 first_bad[COMMITTED_IS_DURABLE] = first + k
                 bad_detail[COMMITTED_IS_DURABLE] = committed_length
     known[0], known[1], known[2] = count, committed, committed_length
-    known[3], known[4] = sure, sure_length
+    known[3], known[4], known[5] = sure, sure_length, lost
     return nodes, hashes
 
 
@@ -502,9 +564,9 @@ def no_logs(unknown: NDArray[np.bool_], leaderships: int) -> tuple[Any, Any, Any
     nodes = np.zeros((capacity, 4), dtype=np.int64)
     nodes[[_ROOT, _UNKNOWN], 0] = nodes[[_ROOT, _UNKNOWN], 2] = -1
     nodes[_ROOT, 3] = 1
-    logs = np.zeros((3, len(unknown)), dtype=np.int64)
+    logs = np.zeros((4, len(unknown)), dtype=np.int64)
     logs[0] = np.where(unknown, _UNKNOWN, _ROOT)
-    logs[2] = -1
+    logs[2:] = -1
     stream = np.full(leaderships, -1, dtype=np.int64)
-    known = np.array([2, _ROOT, 0, _ROOT, 0], dtype=np.int64)
+    known = np.array([2, _ROOT, 0, _ROOT, 0, 0], dtype=np.int64)
     return nodes, np.zeros(capacity, dtype=np.uint64), logs, stream, known

@@ -116,9 +116,9 @@ def order_steps(
 ) -> int:
     """Order the steps: each after its member's previous one, its message's send, its log's source.
 
-    Members are taken in turn, each as far as it can go. A step that commits (``commits``) waits
-    until no other step is possible. So in this order an entry is on as many disks as the causes
-    allow when it is committed.
+    Members are taken in turn, each as far as it can go. A step that commits, or that finds another
+    disk (``commits``), waits until no other step is possible. So in this order an entry is on as
+    many disks as the causes allow when it is committed.
 
     ``order`` gets the rows. Returns the number of rows ordered: steps of a cycle, and steps after
     them, are left out.

@@ -23,6 +23,11 @@ AppliedWithinCommitted
     any leader ever announced as committed. Not checked for 1.49, whose members replay all that they
     have recorded.
 
+A member that starts with another disk than it left (``source.diskReplaced``) is a new one: it may
+vote again, its log is unknown, and what no quorum is known to have any more is not committed. What
+a quorum still has must stay. ElectionSafety then ignores later leaders of terms in which the member
+may have voted before.
+
 Recorded checksums of logs are checked as well. LogStream is broken if a checksum contradicts the
 log that follows from the steps, or is of a position that is not recorded. StateMachineSafety is
 broken if checksums of one committed position differ. A checksum is of a committed log if its member
@@ -110,6 +115,7 @@ def replay(
     detail = np.zeros(kernel.LOG_PROPERTIES, dtype=np.int64)
     witness = np.zeros(len(checksums.row), dtype=np.uint64)
     position = checksums.position
+    gone = np.zeros((2, np.count_nonzero(order.before == kernel.REPLACED)), dtype=np.int64)
     rows = np.arange(len(sequence))
     kernel.replay_logs(
         order.order,
@@ -126,6 +132,7 @@ def replay(
         logs,
         stream,
         known,
+        gone,
         first_bad,
         detail,
         witness,
@@ -247,7 +254,7 @@ def violations(
         # OneVotePerTerm
         *_of_votes(sequence, order),
         # ElectionSafety
-        *_of_leaders(order),
+        *_of_leaders(sequence, order),
         # LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable,
         # NoTruncationBelowCommit, LogStream
         *_of_logs(sequence, order, unknown=unknown, complete=complete),
@@ -287,10 +294,15 @@ def _of_states(sequence: Sequence, order: Order, revision: str) -> list[Violatio
     rises = known & (action != RESTART) & (action != _TERMINATE)
     if revision == "1.49":
         rises &= role[previous] != LEADER
+    given = np.zeros(len(sequence), dtype=np.bool_)
+    for row in np.flatnonzero(order.before == kernel.REPLACED).tolist():
+        # A member has committed nothing of the snapshot on another disk.
+        own = slice(row, int(order.starts[sequence.member[row] + 1]))
+        given[own] |= commit[own] <= commit[row]
     bad = (
         known & (persisted < persisted[previous]),
         rises & (commit < commit[previous]),
-        commit > recorded,
+        (commit > recorded) & ~given,
         ~coherent,
         sequence.overreports,
     )
@@ -330,7 +342,9 @@ def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
     terms = np.concatenate([sequence.vote_term[sent], sequence.candidate_term_id[candidacies]])
     candidates = np.concatenate([sequence.vote_candidate[sent], sequence.member[candidacies]])
     _, term_numbers = np.unique(terms, return_inverse=True)
-    keys = term_numbers * len(order.starts) + sequence.member[rows]
+    # With another disk a member is a new one.
+    voters = sequence.member + np.cumsum(order.before == kernel.REPLACED)
+    keys = term_numbers * (int(voters[-1]) + 1) + voters[rows]
     bad = _conflicts(order, rows, keys, candidates)
     return _first(order, bad, "OneVotePerTerm", "votes for a second candidate in one term")
 
@@ -346,9 +360,16 @@ def _rows_that_have(counts: Ints, places: Ints) -> Ints:
     return np.searchsorted(np.cumsum(counts, dtype=np.int64), places, side="right")
 
 
-def _of_leaders(order: Order) -> list[Violation]:
-    led = order.leaderships
+def _of_leaders(sequence: Sequence, order: Order) -> list[Violation]:
+    led, rank = order.leaderships, order.rank
     bad = _conflicts(order, led.row, led.term, led.member)
+    persisted = sequence.persisted_candidate_term_id
+    terms = led.term[np.searchsorted(led.row, bad)]
+    for row in np.flatnonzero(order.before == kernel.REPLACED).tolist() if len(bad) else ():
+        # In a term in which it voted before, a member with another disk may vote again.
+        voted = persisted[row - 1] if sequence.step[row] else -1
+        sound = (terms > voted) | (rank[bad] < rank[row])
+        bad, terms = bad[sound], terms[sound]
     return _first(order, bad, "ElectionSafety", "leads a term that another member has led")
 
 

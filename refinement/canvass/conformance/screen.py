@@ -290,7 +290,11 @@ class Screening:
         state.parts = []
         if state.malformed:
             return
-        whole = check_whole(_run(state), sequence, state.facts)
+        run = _run(state)
+        if run.member_count == 1:
+            # No state shows the disk that a single member has found, as it has begun a term since.
+            state.unchecked -= len(run.disk_replaced)
+        whole = check_whole(run, sequence, state.facts)
         state.facts = whole.facts
         state.wrong |= bool(whole.order.found.any()) or bool(whole.broken)
 
@@ -367,7 +371,10 @@ def check_whole(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> WholeR
     facts = with_cuts(run, sequence, facts)
     complete = complete_members(run, facts)
     empty = run.initial == "empty"
-    order = order_causes(sequence, run.member_count, empty=empty, complete=complete)
+    replaced = [(disk.member_id, disk.step) for disk in run.disk_replaced]
+    order = order_causes(
+        sequence, run.member_count, empty=empty, complete=complete, replaced=replaced
+    )
     broken = violations(
         sequence, order, revision=run.revision, unknown=not empty, complete=complete
     )
@@ -385,6 +392,8 @@ def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
     open_verdicts = (Verdict.CONFORMS, Verdict.INCOMPLETE)
     if run.missing and found.verdict in open_verdicts and not found.reason:
         found = replace(found, verdict=Verdict.INCOMPLETE, reason="; ".join(run.missing))
+    elif run.disk_replaced and found.verdict in open_verdicts and not found.reason:
+        found = replace(found, reason="remark: " + "; ".join(map(str, run.disk_replaced)))
     unknown, whole = run.initial != "empty", all(complete_members(run, found.facts))
     return replace(
         found,

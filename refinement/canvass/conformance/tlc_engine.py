@@ -17,12 +17,7 @@ from typing import Any, Final
 from canvass.cluster.rules import Rules
 from canvass.conformance.differences import Difference, in_words
 from canvass.conformance.screen import Unit, path_of, with_limits
-from canvass.conformance.tlc_engine_runs import (
-    EngineError,
-    TraceRun,
-    read_file,
-    read_folder,
-)
+from canvass.conformance.tlc_engine_runs import EngineError, TraceRun, read_file, read_folder
 from canvass.conformance.verdict import (
     LOG_STREAM,
     MESSAGE_CAUSALITY,
@@ -263,9 +258,7 @@ class _Unit:
 
 
 def check_with_tlc(
-    units: Iterable[Unit],
-    options: EngineOptions | None = None,
-    progress: Progress | None = None,
+    units: Iterable[Unit], options: EngineOptions | None = None, progress: Progress | None = None
 ) -> CorpusVerdict:
     """Check run folders and files of data sets.
 

@@ -224,7 +224,7 @@ def _prepare(
         path=path,
         facts=known,
         missing=missing,
-        whole=not missing and run.initial == "empty",
+        whole=not missing and run.initial == "empty" and not run.disk_replaced,
         unchecked=int(np.count_nonzero(events.unknown)),
         streams=streams,
         sent=sent,
@@ -255,6 +255,9 @@ def _how(run: Run, rows: EventColumns) -> Ints:
     follows = np.zeros(count, dtype=np.bool_)
     follows[1:] = (rows.member[1:] == rows.member[:-1]) & (rows.step[1:] == rows.step[:-1] + 1)
     fresh = (rows.step == 0) & (run.initial == "empty")
+    for disk in run.disk_replaced:
+        own = (rows.member == disk.member_id) & (rows.step == disk.step)
+        follows[own] = fresh[own] = False
     how[~follows & ~fresh] = AFTER_GAP
     owners: dict[str, NDArray[np.bool_]] = {}
     tables = {"message": np.arange(count), "state": np.arange(count), "inputs": np.arange(count)}
@@ -284,7 +287,8 @@ class _Events:
         self.rows, self.how = rows, how
         self.ids = {identity: number for number, identity in enumerate(ids.tolist())}
         self.sums = {checksum: number for number, checksum in enumerate(sums.tolist())}
-        self.unknown = (how == AFTER_GAP) & (rows.action != _RESTART)
+        checked = (rows.action == _RESTART) & (rows.member_count > 1)
+        self.unknown = (how == AFTER_GAP) & ~checked
 
     def write(self, members: int) -> tuple[tuple[Stream, ...], dict[int, Sent]]:
         """Give the streams, and where each message was sent."""

@@ -40,12 +40,7 @@ EXIT_CODES: Final = {
 
 _NO_FAILURE: Final = (EXIT_CODES[Verdict.CONFORMS], EXIT_CODES[Verdict.INCOMPLETE])
 
-WORST_FIRST: Final = (
-    Verdict.DIVERGES,
-    Verdict.MALFORMED,
-    Verdict.INCOMPLETE,
-    Verdict.CONFORMS,
-)
+WORST_FIRST: Final = (Verdict.DIVERGES, Verdict.MALFORMED, Verdict.INCOMPLETE, Verdict.CONFORMS)
 """The order in which verdicts decide an exit code."""
 
 

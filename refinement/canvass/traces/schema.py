@@ -14,6 +14,7 @@ from __future__ import annotations
 from enum import Enum
 from inspect import cleandoc
 from itertools import combinations
+from operator import attrgetter
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -89,6 +90,8 @@ CLOSINGS: Final = "closed"
 """The key of the closings in ``source`` of ``run.json``."""
 MISSING: Final = "missing"
 """The key, in ``source`` of ``run.json``, of what an import lacks."""
+DISK_REPLACED: Final = "diskReplaced"
+"""The key of the disks that were changed from outside, in ``source`` of ``run.json``."""
 
 
 class Closing(_Part, frozen=True):
@@ -96,6 +99,22 @@ class Closing(_Part, frozen=True):
 
     time_ns: int
     reason: str = ""
+
+
+class DiskReplaced(_Part, frozen=True):
+    """A member started with another disk than it left: something outside the cluster changed it."""
+
+    member_id: MemberId
+    step: int
+    """Its ``Restart`` with that disk."""
+    changed: str
+    """The values that are less than before, as text."""
+    file: str = ""
+    line: int = NULL_VALUE
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.file else ""
+        return f"{place}DiskReplaced: {self.changed}: its disk was replaced or restored"
 
 
 class Run(_Part, frozen=True):
@@ -116,8 +135,8 @@ class Run(_Part, frozen=True):
     """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. In it are the
     cluster's ``timeouts``, for timing warnings (`canvass.traces.timeouts`). An imported run has its
     closings by member, ``closed``, the ``releases`` of Aeron that wrote its logs
-    (`canvass.traces.releases`), and what the import lacks, ``missing``. A verdict depends on
-    ``missing`` only.
+    (`canvass.traces.releases`), what the import lacks, ``missing``, and disks that were changed
+    from outside, ``diskReplaced``. A verdict depends on the last two only.
     """
 
     def __post_init__(self) -> None:
@@ -126,9 +145,9 @@ class Run(_Part, frozen=True):
         Raises
         ------
         ValueError
-            If they are no set of the run's members.
+            If they are no set of the run's members, or ``source.diskReplaced`` has another form.
         """
-        named = self.without_steps
+        named, _ = self.without_steps, self.disk_replaced
         if named and (named not in MEMBER_SETS or named[-1] >= self.member_count):
             raise ValueError("withoutSteps is no ascending set of members of the run")
 
@@ -181,6 +200,11 @@ class Run(_Part, frozen=True):
             return msgspec.convert(given, tuple[str, ...])
         except msgspec.ValidationError:
             return (f"source.{MISSING} of run.json is no list of sentences",)
+
+    @property
+    def disk_replaced(self) -> tuple[DiskReplaced, ...]:
+        """The disks that were changed from outside."""
+        return msgspec.convert(self.source.get(DISK_REPLACED, ()), tuple[DiskReplaced, ...])
 
     @property
     def rules(self) -> Rules:
@@ -284,6 +308,8 @@ _CONSUMED: Final = {
 """The class of ``input.message`` by the action's name: to look an enum's member up calls Python
 code."""
 _ASCENDING: Final = {frozenset(members): members for members in MEMBER_SETS}
+_plain_numbers: Final = attrgetter(*member.Input.__struct_fields__[6:])
+"""The numbers of an input, without its message, timers and sets of members."""
 
 
 def to_trace_input(given: member.Input, sender: int = NULL_VALUE, message_id: str = "") -> Input:
@@ -291,34 +317,18 @@ def to_trace_input(given: member.Input, sender: int = NULL_VALUE, message_id: st
     return Input(
         sender,
         message_id,
-        given.message,
-        given.interval,
-        given.commit_interval,
-        given.timeout,
-        _ASCENDING[given.active],
-        _ASCENDING[given.accepted],
-        given.position,
-        given.entry_position,
-        given.leadership_term_id,
-        given.term_base_log_position,
-        given.graceful_closed_leader_id,
+        *(given.message, given.interval, given.commit_interval, given.timeout),
+        *(_ASCENDING[given.active], _ASCENDING[given.accepted]),
+        *_plain_numbers(given),
     )
 
 
 def to_core_input(given: Input) -> member.Input:
     """Give the input of the core that an event holds, without sender and id of the message."""
     return member.Input(
-        given.message,
-        given.interval,
-        given.commit_interval,
-        given.timeout,
-        frozenset(given.active),
-        frozenset(given.accepted),
-        given.position,
-        given.entry_position,
-        given.leadership_term_id,
-        given.term_base_log_position,
-        given.graceful_closed_leader_id,
+        *(given.message, given.interval, given.commit_interval, given.timeout),
+        *(frozenset(given.active), frozenset(given.accepted)),
+        *_plain_numbers(given),
     )
 
 

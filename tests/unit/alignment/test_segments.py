@@ -33,7 +33,7 @@ def aligned(logs: Path, run: Path, lines: int) -> tuple[Alignment, str]:
     with closing(RunWriter(run)) as writer:
         found = align(cluster, writer.write, segment_lines=lines)
         count = found.rules.member_count
-        writer.finish(run_id="run", releases=releases_of(cluster), member_count=count)
+        writer.finish("run", releases_of(cluster), count)
     return found, checked(run).verdict.value
 
 

@@ -301,6 +301,93 @@ STORIES = [
 ]
 
 
+def other_disk(member: int, recorded: int = 0, **values: int) -> Happening:
+    """A member starts with another disk than it left."""
+    return Happening(member, "Restart", recorded_position=recorded, **values)  # type: ignore[arg-type]
+
+
+def elected_again(term: int) -> list[Happening]:
+    """Member 1 votes for member 2, which becomes the leader of a term with an empty log."""
+    vote = Happening(1, "OnRequestVote", vote=(term, 2))
+    return [vote, Happening(2, "OnVote", hears=1, vote=(term, 2)), *elected(2, term)]
+
+
+def led_by_another() -> list[Happening]:
+    """Member 2 leads term 2, and commits with member 1."""
+    return [
+        *elected_again(2),
+        leads(2, 2, 0, 0),
+        leads(2, 2, 128, 0),
+        follows(1, 2, 2, 0),
+        follows(1, 2, 2, 128),
+        leads(2, 2, 128, 128),
+    ]
+
+
+REPLACED = [
+    Story("what no quorum has any more is replaced", led_by_another()),
+    Story(
+        "its last owner removes it",
+        [
+            *led_by_another(),
+            Happening(0, "Restart", recorded_position=64),
+            replace(follows(0, 2, 2, 0), hears=2),
+            follows(0, 2, 2, 128),
+        ],
+    ),
+    Story("its owner goes on to lead", [leads(0, 1, 96, 64)]),
+    Story("its owner commits more, alone", [leads(0, 1, 96, 96)], {"CommittedIsDurable"}),
+    Story(
+        "the owner of what was committed since removes it",
+        [*led_by_another(), follows(1, 2, 2, 128, 128), follows(1, 2, 2, 96, 96)],
+        {"CommittedIsDurable", "CommitMonotonic", "NoTruncationBelowCommit"},
+    ),
+    Story(
+        "a candidate term forgotten, and two votes", [Happening(1, "OnRequestVote", vote=(7, 2))]
+    ),
+    Story(
+        "two votes since",
+        [Happening(1, "OnRequestVote", vote=(7, j)) for j in (0, 2)],
+        {"OneVotePerTerm"},
+    ),
+    Story("a second leader of a term in which it voted", elected_again(1)),
+    Story("two leaders of a later term", [*elected(2, 8), *elected(1, 8)], {"ElectionSafety"}),
+]
+"""Steps after a start of member 1 with an empty disk; members 0 and 1 have committed up to 64."""
+
+
+@pytest.mark.parametrize("story", REPLACED, ids=lambda story: story.name)
+def test_monitor_a_member_with_another_disk_is_a_new_one(story: Story) -> None:
+    """Only what the members did counts: neither what the disk lacks, nor what follows from it."""
+    before = [*GOOD, Happening(1, "OnRequestVote", vote=(7, 0), persisted_candidate_term_id=7)]
+    before[-1] = replace(before[-1], recorded_position=64)
+    happenings = [*before, other_disk(1), *story.happenings]
+    step = sum(each.member == 1 for each in before)
+    sequence = sequence_of(happenings, members=3)
+    complete = [True] * 3
+    order = order_causes(sequence, 3, empty=True, complete=complete, replaced=[(1, step)])
+
+    found = violations(sequence, order, revision="1.50", unknown=False, complete=complete)
+
+    assert {each.name for each in found} == story.broken
+
+
+def test_monitor_what_a_quorum_still_has_must_stay() -> None:
+    """The disk of member 1 is replaced; members 0 and 2 have what is committed, until 2 cuts it."""
+    before = [*GOOD, follows(2, 0, 1, 0), follows(2, 0, 1, 64, 64)]
+    vote = Happening(1, "OnRequestVote", vote=(7, 2), persisted_candidate_term_id=7)
+    cut = replace(follows(2, 0, 1, 32, 64), hears=1)
+    happenings = [*before, other_disk(1), vote, cut]
+    sequence = sequence_of(happenings, members=3)
+    complete = [True] * 3
+    order = order_causes(sequence, 3, empty=True, complete=complete, replaced=[(1, 2)])
+
+    found = violations(sequence, order, revision="1.50", unknown=False, complete=complete)
+
+    broken = {"CommitBounded", "CommittedIsDurable", "NoTruncationBelowCommit"}
+    assert {each.name for each in found} == broken
+
+
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_monitor_fails_on_what_breaks_its_property(story: Story) -> None:
     sequence = sequence_of(story.happenings, members=3)

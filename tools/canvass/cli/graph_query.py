@@ -14,14 +14,7 @@ import msgspec
 import typer
 
 from canvass.cli.options import Output
-from canvass.cli.output import (
-    EXIT_UNEXPECTED,
-    CommandError,
-    Format,
-    complain,
-    emit,
-    say,
-)
+from canvass.cli.output import EXIT_UNEXPECTED, CommandError, Format, complain, emit, say
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -413,10 +406,7 @@ def _print_neighbours(
 
 
 def components(
-    graph: Folder,
-    actions: Actions = None,
-    limit: Limit = 10,
-    output: Output = Format.HUMAN,
+    graph: Folder, actions: Actions = None, limit: Limit = 10, output: Output = Format.HUMAN
 ) -> None:
     """Show the strongly connected components: sets of states that all lead to each other.
 

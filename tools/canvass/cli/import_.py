@@ -97,6 +97,13 @@ def aeron(
     events: Events = "",
     revision: ChosenRevision = "",
     members: MemberCount = 0,
+    expect_disk_replaced: Annotated[
+        bool,
+        typer.Option(
+            "--expect-disk-replaced",
+            help="A member may start with another disk than it left: remark that, and go on.",
+        ),
+    ] = False,
     setting: NotedSettings = None,
     output: Output = Format.HUMAN,
 ) -> None:
@@ -130,6 +137,7 @@ def aeron(
             events=enabled,
             revision=revision,
             members=members,
+            expects_replaced=expect_disk_replaced,
             say=stages.stage,
         )
     for run in found if timeouts else ():
@@ -177,10 +185,13 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
         console.print(names_not_read(summary.ignored))
     if summary.foreign_lines:
         console.print(f"lines that are not the log's: {summary.foreign_lines}")
-    for sentence in summary.missing[:_SHOWN]:
-        console.print(f"missing: {sentence}")
-    if len(summary.missing) > _SHOWN:
-        console.print(f"missing: {len(summary.missing) - _SHOWN} more (--format json has all)")
+    replaced = map(str, summary.disk_replaced)
+    sentences = [f"remark: {one}" for one in replaced if one not in summary.missing]
+    sentences += [f"missing: {one}" for one in summary.missing]
+    for sentence in sentences[:_SHOWN]:
+        console.print(sentence)
+    if len(sentences) > _SHOWN:
+        console.print(f"missing: {len(sentences) - _SHOWN} more (--format json has all)")
     if summary.contradiction is not None:
         console.print(f"not explained: {summary.contradiction}")
     if summary.stopped is not None:

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from canvass.cli.options import Output
-from canvass.cli.output import (
-    EXIT_OK,
-    EXIT_UNEXPECTED,
-    Format,
-    Stages,
-    emit,
-    result_console,
-)
+from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, Format, Stages, emit, result_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,8 +34,7 @@ def register(app: typer.Typer) -> None:
 
 def selftest(
     quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Check fewer runs, and the core on small graphs only."),
+        bool, typer.Option("--quick", help="Check fewer runs, and the core on small graphs only.")
     ] = False,
     runs: Annotated[
         int | None,

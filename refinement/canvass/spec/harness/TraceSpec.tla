@@ -91,10 +91,11 @@ SameSends(a, b) == Len(a) = Len(b) /\ \A j \in Members : SentTo(a, j) = SentTo(b
 (* Decoded(i, text, before): an event of member i, which was in state      *)
 (* before; allowed says whether its step is a step of Member.tla.  After a *)
 (* gap the step is unknown.  But TLC can check whether a restart leads to  *)
-(* the state, because the state after a restart has the whole disk.        *)
+(* the state, because the state after a restart has the whole disk, unless *)
+(* a single member has begun a term since.                                 *)
 (***************************************************************************)
 Allowed(i, how, before, action, input, state, sends) ==
-    \/ how = AFTER_GAP /\ action # "Restart"
+    \/ how = AFTER_GAP /\ (action # "Restart" \/ MemberCount = 1)
     \/ /\ how # ABSURD
        /\ \E o \in Step(i, IF how = AFTER_GAP THEN state ELSE before, action, input) :
               o.next = state /\ SameSends(o.sends, Plain(sends))

@@ -37,6 +37,7 @@ from canvass.traces.alignment.replay import Replay
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.alignment.solving import Segment, Solution, solve
 from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.schema import DiskReplaced
 
 SEGMENT: Final = 16_000
 """The lines of a segment in the log that has most lines in the same time."""
@@ -85,6 +86,8 @@ class Alignment:
         The lines that no step prints, and exchanged lines. The run ends with the first one.
     stopped
         The lines at which the search reached its limit. The run ends before them.
+    expects_replaced
+        Whether a disk that was changed from outside leaves the outcome as it is.
     """
 
     rules: Rules
@@ -93,6 +96,12 @@ class Alignment:
     gaps: list[str] = field(default_factory=list)
     false_lines: list[Place] = field(default_factory=list)
     stopped: list[Place] = field(default_factory=list)
+    expects_replaced: bool = False
+
+    @property
+    def disk_replaced(self) -> list[DiskReplaced]:
+        """The disks that were changed from outside."""
+        return [disk for one in self.members.values() for disk in one.replaced]
 
     @property
     def without_steps(self) -> tuple[int, ...]:

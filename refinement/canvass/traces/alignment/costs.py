@@ -21,6 +21,10 @@ UNKNOWN_LINES: Final = 10
 a later line. Together they cost more than a false line after which all lines are met, and less than
 a false line after which some are not."""
 
+DISK_REPLACED: Final = 8
+"""The cost of a start with another disk than the member left. It is less than a false line: two
+lines show what the member starts with."""
+
 UNALIGNED_LINE: Final = 1
 """The cost of each line between a gap and the line from which the member's state is taken."""
 

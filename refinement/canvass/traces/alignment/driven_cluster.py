@@ -27,16 +27,8 @@ from canvass.cluster.messages import (
     sender_of,
 )
 from canvass.cluster.quorum import is_quorum
-from canvass.traces.alignment.channel_matching import (
-    ChannelKey,
-    Matching,
-    Receipt,
-)
-from canvass.traces.alignment.driven_member import (
-    DrivenMember,
-    streams_from,
-    term_of,
-)
+from canvass.traces.alignment.channel_matching import ChannelKey, Matching, Receipt
+from canvass.traces.alignment.driven_member import DrivenMember, streams_from, term_of
 from canvass.traces.alignment.moves import PROCESS_END, Move, receive
 from canvass.traces.alignment.replay import UNBOUNDED, PositionBounds, Step, leads_closed
 from canvass.traces.alignment.windows import SLOTS, Windows, positions_in

@@ -17,11 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
-from canvass.cluster.messages import (
-    AppendPosition,
-    CommitPosition,
-    Message,
-)
+from canvass.cluster.messages import AppendPosition, CommitPosition, Message
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.moves import TICKS, Move
 from canvass.traces.alignment.replay import UNBOUNDED, PositionBounds, Step
@@ -80,6 +76,8 @@ class RunStep(Struct):
         Indexes of the records that the step accounts for.
     gap
         Whether lines are missing before it.
+    replaced
+        How the disk with which the member starts differs from the one that it left, if it does.
     """
 
     action: str
@@ -91,6 +89,7 @@ class RunStep(Struct):
     number: int = -1
     lines: range = range(0)
     gap: bool = False
+    replaced: str = ""
 
 
 class Report(NamedTuple):
@@ -220,7 +219,10 @@ class DrivenMember:
         if sends or lines or gap or s is not before:
             self.gap = False
             self.emitted.append(
-                RunStep(step.action, step.given, s, sends, first, sender, number, lines, gap)
+                RunStep(
+                    *(step.action, step.given, s, sends, first, sender, number, lines, gap),
+                    step.replaced,
+                )
             )
         self.state = s
         if s.role is Role.LEADER and s is not before and s.publication_position >= 0:

@@ -127,12 +127,9 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
             elif isinstance(message, NewLeadershipTerm):
                 announced[message.leadership_term_id][message] = None
     facts.processed = set(entries)
-    facts.snapshots = sorted(
-        position
-        for lines in members.values()
-        for index, position in lines.acknowledged.items()
-        if position >= 0 and is_snapshot_end(lines.records[index])
-    )
+    noted = [(one, *ended) for one in members.values() for ended in one.acknowledged.items()]
+    ends = {at for one, k, at in noted if at >= 0 and is_snapshot_end(one.records[k])}
+    facts.snapshots = sorted(ends)
     for m in (one for several in announced.values() for one in several):
         base = m.term_base_log_position
         entries.setdefault(m.leadership_term_id, Counter([(base, base + TERM_ENTRY_BYTES)]))

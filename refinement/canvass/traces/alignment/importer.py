@@ -26,6 +26,7 @@ from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share, add_up
 from canvass.traces.releases import LogReleases, releases_of
 from canvass.traces.rewrite import written_aside
+from canvass.traces.schema import DiskReplaced
 
 ALIGNING: Final = "aligning the logs and writing the run"
 """The longest stage of an import."""
@@ -56,6 +57,7 @@ def import_clusters(
     events: Collection[str] | None = None,
     revision: str = "",
     members: int = 0,
+    expects_replaced: bool = False,
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[Path, ImportSummary]:
     """Import logs into a new folder. It appears when it is complete.
@@ -73,6 +75,8 @@ def import_clusters(
         As for `align`.
     members
         The number of members; by default that in the lines.
+    expects_replaced
+        Whether a disk that was changed from outside leaves the outcome as it is.
     say
         Called with a short description of each stage when it begins, and with the lines that are
         met whenever steps of a member are written. A log that is read in segments has its steps
@@ -102,8 +106,9 @@ def import_clusters(
         several = len(clusters) > 1
         names = [f"{out.name}~{k}" if several else "" for k in range(1, len(clusters) + 1)]
         with written_aside(out) as folder:
+            options = effort, events, revision, expects_replaced, say
             return {
-                out / name: _import(logs, folder / name, out / name, effort, events, revision, say)
+                out / name: _import(logs, folder / name, out / name, *options)
                 for name, logs in zip(names, clusters, strict=True)
             }
     finally:
@@ -118,6 +123,7 @@ def _import(
     effort: int,
     events: Collection[str] | None,
     revision: str,
+    expects_replaced: bool,
     say: Callable[[str], object],
 ) -> ImportSummary:
     """Import the logs of one cluster into a folder."""
@@ -136,13 +142,9 @@ def _import(
             return counts
 
         found = align(logs, write, effort=effort, events=events, revision=releases.revision)
-        run.finish(
-            run_id=run_id,
-            releases=releases,
-            member_count=found.rules.member_count,
-            without_steps=found.without_steps,
-            missing=_lacks(found),
-        )
+        found.expects_replaced = expects_replaced
+        count = found.rules.member_count
+        run.finish(run_id, releases, count, found.without_steps, _lacks(found))
     return summarise(found, releases, run_id, time.perf_counter() - begun)
 
 
@@ -202,6 +204,8 @@ class ImportSummary(Struct, rename=wire_name):
     """Names of files that resemble names of logs. These files are not read."""
     missing: list[str]
     """One sentence for each gap, missing log and place where the search stopped."""
+    disk_replaced: list[DiskReplaced]
+    """The disks that were changed from outside."""
     contradiction: Place | None
     """The false line with which the run ends."""
     stopped: Place | None
@@ -230,36 +234,29 @@ def summarise(
             rest = (one.steps - one.observed, one.sends, one.received)
             members.append(MemberSummary(member_id, *own, *rest))
     contradiction = next(iter(found.false_lines), None)
-    stopped = next(iter(found.stopped), None)
     outcome = CONTRADICTED if contradiction else INCOMPLETE if missing else EXPLAINED
     total, several = sum(one.lines for one in members), found.members.values()
+    counted = [dict(sorted(one.items())) for one in (events, unknown, fields)]
+    shares = {
+        "steps": add_up(Share(one.observed, one.steps) for one in several),
+        "messages": add_up(Share(one.shown.sends, one.sends) for one in several),
+        "positions": add_up(one.shown.positions for one in several),
+    }
     return ImportSummary(
-        outcome,
-        run_id,
-        found.rules.member_count,
-        releases,
-        members,
-        dict(sorted(events.items())),
-        dict(sorted(unknown.items())),
-        dict(sorted(fields.items())),
-        sum(one.foreign for one in counts),
+        *(outcome, run_id, found.rules.member_count, releases, members),
+        *(counted[0], counted[1], counted[2], sum(one.foreign for one in counts)),
         list(found.logs.ignored),
         missing,
-        contradiction,
-        stopped,
-        round(seconds, 3),
-        round(total / seconds) if seconds else 0,
-        {
-            "steps": add_up(Share(one.observed, one.steps) for one in several),
-            "messages": add_up(Share(one.shown.sends, one.sends) for one in several),
-            "positions": add_up(one.shown.positions for one in several),
-        },
+        found.disk_replaced,
+        *(contradiction, next(iter(found.stopped), None), round(seconds, 3)),
+        *(round(total / seconds) if seconds else 0, shares),
     )
 
 
 def _missing(found: Alignment) -> list[str]:
-    """A sentence for each gap, missing log and place where the search stopped."""
-    missing = [f"the log of member {k} is not there" for k in found.logs.missing]
+    """A sentence for each gap, missing log, unexpected disk and place where the search stopped."""
+    missing = [] if found.expects_replaced else [str(one) for one in found.disk_replaced]
+    missing += [f"the log of member {k} is not there" for k in found.logs.missing]
     for member_id, log in found.logs.members.items():
         missing += _unread(member_id, log)
     missing += found.gaps

@@ -167,13 +167,11 @@ class MemberLines:
 
     def exchange(self, index: int, other: int) -> None:
         """Exchange two records."""
-        found, received = self.records, self.messages
-        found[index], found[other] = found[other], found[index]
-        received[index], received[other] = received[other], received[index]
-        asked = self.acknowledged.pop(index, None), self.acknowledged.pop(other, None)
-        for at, position in zip((other, index), asked, strict=True):
-            if position is not None:
-                self.acknowledged[at] = position
+        several: tuple[list[Any], ...] = (self.records, self.messages)
+        for values in several:
+            values[index], values[other] = values[other], values[index]
+        at = {index: other, other: index}
+        self.acknowledged = {at.get(k, k): said for k, said in self.acknowledged.items()}
 
     def is_silent_before(self, index: int) -> bool:
         """Whether the member has logged no line for longer than `SILENCE_NS` before a record."""

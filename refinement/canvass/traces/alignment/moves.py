@@ -102,14 +102,13 @@ class Moves:
         ] = defaultdict(dict)
         self._numbers: dict[Member, int] = {}
         self._others = [j for j in range(rules.member_count) if j != lines.member_id]
-        found = enumerate(lines.records)
-        self._changes = [k for k, record in found if isinstance(record, _CHANGES)]
+        every = list(enumerate(lines.records))
+        self._changes = [k for k, record in every if isinstance(record, _CHANGES)]
         messages = enumerate(lines.messages)
         self._announcements = [k for k, m in messages if isinstance(m, NewLeadershipTerm)]
         self._shows_termination = lines.vocabulary.prints(records.StateChange)
         self._shows_replay = lines.vocabulary.prints(records.ReplayNewLeadershipTerm)
-        found = enumerate(lines.records)
-        self._terminates = {k for k, one in found if is_termination(one) or asks_to_terminate(one)}
+        self._terminates = {k for k, one in every if is_termination(one) or asks_to_terminate(one)}
 
     def take(self, s: Member, action: str, given: Input) -> Outcome | None:
         """The outcome of one step of the core or of `ASSUME_COMMIT`; None if it is impossible."""
@@ -296,11 +295,10 @@ class Moves:
         for record, index in self._following(k):
             kind = type(record)
             if kind is records.StateChange:
-                at = self.lines.acknowledged.get(index, NULL_VALUE)
-                if at < 0 and is_snapshot_end(record):
-                    at = self._snapshot_at(s, index)
-                    if at < 0 and s.commit_position <= _snapshotted(s):
-                        at = _snapshotted(s) + records.FRAME_ALIGNMENT
+                ends = is_snapshot_end(record)
+                at = self._snapshot_at(s, index) if ends else self.lines.acknowledged[index]
+                if ends and at < 0 and s.commit_position <= _snapshotted(s):
+                    at = _snapshotted(s) + records.FRAME_ALIGNMENT
                 if at > 0:
                     commits.add(at)
                     positions.add(at)

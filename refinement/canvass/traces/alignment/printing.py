@@ -27,6 +27,8 @@ from canvass.traces.alignment.member_lines import (
 
 _CLOSED: Final = ElectionState.CLOSED
 _INIT: Final = ElectionState.INIT
+_OF_ELECTION: Final = ("candidate_term_id", "leadership_term_id", "log_leadership_term_id")
+"""The variables of an election that its lines print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,10 @@ def _state_change(before: Member, variables: Member, after: Member, old: str) ->
             "old_state": old,
             "new_state": after.election_state.value,
             "leader_member_id": after.leader_member_id,
-            "candidate_term_id": variables.candidate_term_id,
-            "leadership_term_id": variables.leadership_term_id,
             "log_position": after.commit_position,
-            "log_leadership_term_id": variables.log_leadership_term_id,
             "append_position": variables.append_position,
             "catchup_join_position": join.catchup_join_position,
+            **{name: getattr(variables, name) for name in _OF_ELECTION},
         },
     )
 
@@ -110,19 +110,10 @@ def _role_change(old: Role, new: Role) -> list[PrintedLine]:
 
 def _truncation(s: Member, position: int) -> PrintedLine:
     """The line that a member prints before it truncates its log to a position."""
-    return PrintedLine(
-        records.TruncateLogEntry,
-        {
-            "election_state": s.election_state.value,
-            "log_leadership_term_id": s.log_leadership_term_id,
-            "leadership_term_id": s.leadership_term_id,
-            "candidate_term_id": s.candidate_term_id,
-            "commit_position": s.commit_position,
-            "log_position": s.commit_position,
-            "append_position": s.append_position,
-            "new_position": position,
-        },
-    )
+    values: dict[str, Any] = {name: getattr(s, name) for name in _OF_ELECTION}
+    values |= {"election_state": s.election_state.value, "append_position": s.append_position}
+    values |= {"commit_position": s.commit_position, "log_position": s.commit_position}
+    return PrintedLine(records.TruncateLogEntry, {**values, "new_position": position})
 
 
 def _entry(s: Member, n: Member) -> PrintedLine:

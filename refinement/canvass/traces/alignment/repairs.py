@@ -24,23 +24,19 @@ from canvass.cluster.member import (
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.recording_log import last_term
-from canvass.cluster.transitions import begin_election, disk
+from canvass.cluster.transitions import begin_election, disk, election_complete
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ProcessStart
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.member_lines import INFERRED, is_start
 from canvass.traces.alignment.moves import PROCESS_END
+from canvass.traces.alignment.replaced_disk import other_disks
 from canvass.traces.alignment.replay import Path, Repair, Replay, Step, Trajectory
 
 BACK: Final = 4
 """The number of earlier lines at which a repair is tried, too."""
-_ROLES: Final = {
-    ElectionState.CANDIDATE_BALLOT: Role.CANDIDATE,
-    ElectionState.LEADER_LOG_REPLICATION: Role.LEADER,
-    ElectionState.LEADER_REPLAY: Role.LEADER,
-    ElectionState.LEADER_INIT: Role.LEADER,
-    ElectionState.LEADER_READY: Role.LEADER,
-}
+_BEFORE_CHANGE: Final = (records.NewElection, records.RoleChange)
+"""The lines that stand before the first change of an election."""
 _SUBSCRIBED: Final = frozenset(
     {
         ElectionState.FOLLOWER_CATCHUP_AWAIT,
@@ -72,7 +68,7 @@ class Repairs:
             if best is not None and repair.cost >= best[0]:
                 break
             unmet = costs.UNMET_LINE * self._unmet(repair)
-            if unmet and repair.false_line >= 0 and not repair.is_certain:
+            if unmet and repair.false_line >= 0:
                 continue
             total = repair.cost + min(unmet, costs.GAP + costs.UNKNOWN_LINES)
             if best is None or total < best[0]:
@@ -119,8 +115,7 @@ class Repairs:
             yield from self._false(state, length, line, k)
             yield from self._exchanged(state, length, line, k)
             yield from self._missing(state, length, line, k)
-        state = steps[-1].state if steps else self._replay.before
-        yield from self._resynchronised(state, len(steps), k)
+        yield from self._resynchronised(steps, k)
 
     def _false(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
         """The line is false: no step prints it, or the step prints other numbers."""
@@ -195,30 +190,31 @@ class Repairs:
             missing = sum(bool(step.gap) for step in path)
             yield Repair(costs.GAP + costs.MISSING_LINE * missing, length, path)
 
-    def _resynchronised(self, state: Member, length: int, k: int) -> Iterator[Repair]:
+    def _resynchronised(self, steps: list[Step], k: int) -> Iterator[Repair]:
         """The member's state is taken from the next line that describes it.
 
-        If that line contradicts itself, or the member has lost what it had on disk, there is no
-        such repair.
+        If that line contradicts itself, there is no such repair. A member that starts with less
+        than it had on disk has found another disk.
         """
-        lines = self._lines.records
+        lines, length = self._lines.records, len(steps)
+        state = steps[-1].state if steps else self._replay.before
         for lost, index in enumerate(range(k, len(lines))):
-            record = lines[index]
+            begun = record = lines[index]
             taken = index + 1
             if isinstance(record, ProcessStart) or is_start(record):
                 state = disk(self._replay.rules, state)
-            begun = record
-            if isinstance(record, records.NewElection) and index + 1 < len(lines):
-                record = lines[index + 1]
-                taken = index + 2
+            while isinstance(record, _BEFORE_CHANGE) and taken < len(lines):
+                record = lines[taken]
+                taken += 1
             if isinstance(record, records.ElectionStateChange):
                 if isinstance(begun, records.NewElection) and not _begins(begun, record):
                     return
-                if is_start(begun) and (fallen := _fallen(state, record)):
-                    step = Step("", NO_INPUT, Outcome(state), range(index, taken), false=fallen)
-                    cost = costs.GAP + costs.MISSING_LINE
-                    yield Repair(cost, length, (step,), index, fallen, is_certain=True)
-                    return
+                if is_start(begun):
+                    gap = "lines are missing before it" if lost else ""
+                    others = other_disks(self._replay, steps, record, index, gap)
+                    yield from others
+                    if others:
+                        return
                 known = described_state(self._replay, state, record)
                 reason = f"lines are missing; the state is known again with {record.new_state}"
                 step = Step(
@@ -242,32 +238,11 @@ def _has_gap(steps: list[Step], length: int) -> bool:
     return False
 
 
-_LOST_DISK: Final = "its disk was replaced or restored, or the line is false"
-
-
-def _fallen(s: Member, record: records.ElectionStateChange) -> str:
-    """Why a starting member has lost what it had on disk; empty if it has not.
-
-    The protocol never takes back a candidate term, nor the first term of a log, whatever lines are
-    missing.
-    """
-    term = s.persisted_candidate_term_id
-    if record.candidate_term_id < term:
-        now = record.candidate_term_id
-        return f"the member starts with candidate term {now} after {term}: {_LOST_DISK}"
-    if record.log_leadership_term_id == NULL_VALUE and s.recording_log:
-        return f"the member starts with an empty log after it had one: {_LOST_DISK}"
-    return ""
-
-
 def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> bool:
     """Whether a `NewElection` and the first change of the election agree."""
-    if begun.append_position > change.append_position:
-        return False
-    return (begun.leadership_term_id, begun.log_position) == (
-        change.log_leadership_term_id,
-        change.log_position,
-    )
+    said = begun.leadership_term_id, begun.log_position
+    is_alike = said == (change.log_leadership_term_id, change.log_position)
+    return is_alike and begun.append_position <= change.append_position
 
 
 def _places(steps: list[Step], k: int) -> Iterator[tuple[int, int]]:
@@ -319,7 +294,8 @@ def described_state(replay: Replay, s: Member, record: records.ElectionStateChan
     if at is ElectionState.CANVASS:
         return canvassing
     leads = record.leader_member_id == i
-    role = _ROLES.get(at, Role.LEADER if leads and at is ElectionState.CLOSED else Role.FOLLOWER)
+    candidate = at is ElectionState.CANDIDATE_BALLOT
+    role = Role.CANDIDATE if candidate else Role.LEADER if leads else Role.FOLLOWER
     leadership = (record.leader_member_id, record.leadership_term_id)
     known_before = (s.leader_member_id, s.leadership_term_id) == leadership
     heard = s.notified_commit_position if known_before else NULL_VALUE
@@ -338,16 +314,4 @@ def described_state(replay: Replay, s: Member, record: records.ElectionStateChan
         notified_commit_position=notified,
         catchup_join_position=record.catchup_join_position,
     )
-    if at is not ElectionState.CLOSED:
-        return reached
-    return replace(
-        reached,
-        module_notified_commit_position=record.log_position,
-        log_leadership_term_id=NULL_VALUE,
-        leadership_term_id=NULL_VALUE,
-        candidate_term_id=NULL_VALUE,
-        append_position=NULL_VALUE,
-        notified_commit_position=NULL_VALUE,
-        catchup_join_position=NULL_VALUE,
-        graceful_closed_leader_id=NULL_VALUE,
-    )
+    return election_complete(rules, reached).next if at is ElectionState.CLOSED else reached

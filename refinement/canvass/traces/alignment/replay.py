@@ -137,8 +137,6 @@ class Repair:
         The index of the false line, or -1.
     reason
         Why that line is false.
-    is_certain
-        Whether the line is false even if lines after it are not met.
     """
 
     cost: int
@@ -146,7 +144,6 @@ class Repair:
     path: Path
     false_line: int = NULL_VALUE
     reason: str = ""
-    is_certain: bool = False
 
 
 FindMoves: TypeAlias = Callable[[Member], Iterable[Move]]
@@ -303,8 +300,8 @@ class Replay:
         if message is not None and self.lines.fails_at(k + 1):
             for *steps, failed in self.meet(s, k + 1, depth):
                 if failed.action == "ElectionError":
-                    lines = range(k, failed.lines.stop)
-                    yield (*steps, replace(failed, lines=lines, has_thrown=True))
+                    met = replace(failed, lines=range(k, failed.lines.stop), has_thrown=True)
+                    yield (*steps, met)
 
     def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Path, int, int]]:
         """Sequences of steps whose lines stand from index ``k`` on, but one of them differs.
@@ -481,7 +478,9 @@ def upper_bounds(trajectory: Trajectory) -> list[PositionBounds]:
             committed = copied = UNBOUNDED
             if step.is_given:
                 recorded = UNBOUNDED
-        elif _begins_election(step, before):
+        elif step.action in ("Restart", "ElectionInit") or (
+            before is not None and before.election_state is _CLOSED is not s.election_state
+        ):
             recorded = s.append_position
             committed = UNBOUNDED if step.action == "Restart" else s.commit_position
         elif before is not None and s.recorded_position < before.recorded_position:
@@ -517,14 +516,6 @@ def _note_written(steps: list[Step], bounds: list[PositionBounds]) -> None:
         if leads_closed(s, term) and isinstance(m, AppendPosition) and m.leadership_term_id == term:
             written = max(written, m.log_position)
         bound.written = written
-
-
-def _begins_election(step: Step, before: Member | None) -> bool:
-    if step.action in ("Restart", "ElectionInit"):
-        return True
-    if before is None:
-        return False
-    return before.election_state is _CLOSED and step.state.election_state is not _CLOSED
 
 
 def leads_closed(s: Member, term: int) -> bool:

@@ -7,7 +7,7 @@ of a message from it.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -35,8 +35,10 @@ from canvass.traces.ndjson import EventWriter
 from canvass.traces.releases import RELEASES, LogReleases, noted_releases
 from canvass.traces.schema import (
     CLOSINGS,
+    DISK_REPLACED,
     MISSING,
     Closing,
+    DiskReplaced,
     Event,
     Input,
     Run,
@@ -77,8 +79,6 @@ class ObservedMember:
 
     Attributes
     ----------
-    positions
-        The positions that it reached, and those among them that lines show.
     sends
         The number of its messages whose receipt a line shows.
 
@@ -89,47 +89,33 @@ class ObservedMember:
     """
 
     def __init__(self) -> None:
-        self.positions, self.sends = Share(), 0
+        self.sends = 0
+        self._done = Share()
         self._last: tuple[int, ...] = ()
+        self._reached: list[int] = []
         self._shown: list[set[int]] = [set(), set()]
-        self._open: list[Counter[int]] = [Counter(), Counter()]
 
-    def receipt(self, message: Message, number: int) -> None:
-        """Note that a line shows the receipt of a message of the member, with its number."""
-        # If lines of the member are missing, the message is not among those of its steps.
-        self.sends += _UNSENT < number < LOST
-        self.show(positions_of(message))
+    @property
+    def positions(self) -> Share:
+        """The positions that it reached, and those among them that lines show."""
+        shown = self._shown[0] | self._shown[1]
+        observed = sum(position in shown for position in self._reached)
+        return Share(self._done.observed + observed, self._done.total + len(self._reached))
 
     def show(self, positions: Iterable[int]) -> None:
         """Note that a line shows positions of the member."""
-        for position in positions:
-            self._shown[-1].add(position)
-            for reached in self._open:
-                self.positions.observed += reached.pop(position, 0)
+        self._shown[-1].update(positions)
 
     def reach(self, before: Member, states: Iterable[Member]) -> None:
-        """Count the positions that the steps of a segment reach."""
+        """Note the positions that the steps of a segment reach."""
+        self._done, self._shown, self._reached = self.positions, [self._shown[-1], set()], []
         last = self._last or _POSITIONS(before)
         for state in states:
             after: tuple[int, ...] = _POSITIONS(state)
             if after != last:
-                for old, new in zip(last, after, strict=True):
-                    if new != old:
-                        self._count(new)
+                self._reached += [new for old, new in zip(last, after, strict=True) if new != old]
                 last = after
         self._last = last
-
-    def _count(self, position: int) -> None:
-        self.positions.total += 1
-        if any(position in shown for shown in self._shown):
-            self.positions.observed += 1
-        else:
-            self._open[-1][position] += 1
-
-    def begin_segment(self) -> None:
-        """Forget the positions of all segments but the last one."""
-        self._shown = [self._shown[-1], set()]
-        self._open = [self._open[-1], Counter()]
 
 
 _ACTIONS: Final = {action.value: action for action in Action}
@@ -152,6 +138,8 @@ class MemberCounts:
         The number of its messages that others have received.
     shown
         The counts of positions and messages that lines show.
+    replaced
+        The starts with another disk than it left.
     """
 
     files: tuple[str, ...]
@@ -161,6 +149,7 @@ class MemberCounts:
     accounted: int = 0
     received: int = 0
     shown: ObservedMember = field(default_factory=ObservedMember)
+    replaced: list[DiskReplaced] = field(default_factory=list)
 
 
 class _MemberEvents:
@@ -195,8 +184,6 @@ class _MemberEvents:
             if isinstance(record, StateChange) and record.new_state == "CLOSED"
         ]
         counts.received = live.received
-        counts.shown.reach(live.windows.trajectory.before, (step.state for step in emitted))
-        counts.shown.begin_segment()
 
     def events(self, live: DrivenMember) -> Iterator[Event]:
         """The events of a segment in order. Where lines are missing, a number is left out."""
@@ -212,8 +199,13 @@ class _MemberEvents:
             source = None
             if step.lines:
                 records = [lines.records[index] for index in step.lines]
+                file = lines.files[records[0].file]
+                if step.replaced:
+                    place = file, records[0].line
+                    found = DiskReplaced(i, self._number, step.replaced, *place)
+                    self.counts.replaced.append(found)
                 source = Source(
-                    lines.files[records[0].file],
+                    file,
                     tuple(record.line for record in records),
                     tuple(dict.fromkeys(_observed(step, records))),
                     _reason(records),
@@ -247,17 +239,19 @@ def _reason(records: list[Line]) -> str:
     return next(filter(None, given), "")
 
 
+_SHOWN: Final[dict[type[Line], Sequence[str]]] = {
+    RoleChange: ("role",),
+    ElectionStateChange: (
+        *("electionState", "commitPosition", "appendPosition", "candidateTermId"),
+        *("leadershipTermId", "logLeadershipTermId", "leaderMemberId"),
+    ),
+}
+
+
 def _observed(step: RunStep, records: list[Line]) -> list[str]:
     """Paths of the event's fields that its lines show."""
-    names = ["input.message"] if step.given.message is not None else []
-    for record in records:
-        if isinstance(record, RoleChange):
-            names.append("state.role")
-        elif isinstance(record, ElectionStateChange):
-            names += ["state.electionState", "state.commitPosition", "state.appendPosition"]
-            names += ["state.candidateTermId", "state.leadershipTermId"]
-            names += ["state.logLeadershipTermId", "state.leaderMemberId"]
-    return names
+    received = ["input.message"] if step.given.message is not None else []
+    return received + [f"state.{name}" for one in records for name in _SHOWN.get(type(one), ())]
 
 
 class RunWriter:
@@ -278,6 +272,8 @@ class RunWriter:
             # The values come from the core and from parsed lines, so they are not checked again.
             self._writers[i] = EventWriter(self._out / f"member-{i}.ndjson", i)
         member = self._members[i]
+        states = (step.state for step in live.emitted)
+        member.counts.shown.reach(live.windows.trajectory.before, states)
         events = member.events(live)
         while batch := list(islice(events, _BATCH)):
             self._writers[i].write(batch)
@@ -293,7 +289,9 @@ class RunWriter:
                 self._shown[live.member_id].show(positions_of(records[index]))
             message = step.given.message
             if message is not None and step.lines and step.sender >= 0:
-                self._shown[step.sender].receipt(message, step.number)
+                # If lines of the sender are missing, the message is not among those of its steps.
+                self._shown[step.sender].sends += _UNSENT < step.number < LOST
+                self._shown[step.sender].show(positions_of(message))
 
     def close(self) -> None:
         """Close the files of the members."""
@@ -302,7 +300,6 @@ class RunWriter:
 
     def finish(
         self,
-        *,
         run_id: str,
         releases: LogReleases,
         member_count: int,
@@ -316,11 +313,12 @@ class RunWriter:
             "files": files,
             RELEASES: noted_releases(releases),
         }
-        closings = {str(i): one.closings for i, one in self._members.items() if one.closings}
-        if closings:
-            source[CLOSINGS] = closings
-        if missing:
-            source[MISSING] = list(missing)
+        noted = {
+            CLOSINGS: {str(i): one.closings for i, one in self._members.items() if one.closings},
+            MISSING: list(missing),
+            DISK_REPLACED: [own for one in self._members.values() for own in one.counts.replaced],
+        }
+        source |= {name: value for name, value in noted.items() if value}
         run = Run(
             schema="canvass.run/1",
             run_id=run_id,

@@ -32,7 +32,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import counted_position
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.driven_cluster import Conflict, DrivenCluster
+from canvass.traces.alignment.driven_cluster import Channel, Conflict, DrivenCluster
 from canvass.traces.alignment.driven_member import (
     LOST,
     DrivenMember,
@@ -45,7 +45,7 @@ from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, receive
 from canvass.traces.alignment.printing import count_logged, logged_lines
 from canvass.traces.alignment.replay import UNBOUNDED, Step, is_reported_by_quorum, leads_closed
-from canvass.traces.alignment.windows import SLOTS, Windows, positions_in
+from canvass.traces.alignment.windows import AFTER, SLOTS, Windows, positions_in
 
 _CLOSED: Final = ElectionState.CLOSED
 
@@ -156,7 +156,7 @@ class Schedule(DrivenCluster):
         i, after = live.member_id, live.frontier + 1
         if (i, after) in self._held:
             return False
-        if any(channel.latest < after for _, channel in self._outgoing[i]):
+        if not all(self._is_free(live, channel, after) for _, channel in self._outgoing[i]):
             return False
         if self.unsent_yet(i, after) is not None:
             # The sender need not wait for its next line.
@@ -175,6 +175,22 @@ class Schedule(DrivenCluster):
         if self._silent_messages and action == ASSUME_COMMIT:
             return position <= live.bounds.commit_position
         return True
+
+    def _is_free(self, live: DrivenMember, channel: Channel, after: int) -> bool:
+        """Whether a member can take its next step before it sends the next message of a channel.
+
+        If that step itself is the last one that can send a report, the member records as much now.
+        """
+        head = channel.head
+        if head is None or channel.latest != after or head.latest % SLOTS >= AFTER:
+            return channel.latest >= after
+        m = head.message
+        if not isinstance(m, AppendPosition) or m.log_position <= live.state.recorded_position:
+            return True
+        if self._can_record(live, m.log_position):
+            self._write_first(live, m.log_position)
+            live.take("RecordLog", Input(position=m.log_position))
+        return live.state.recorded_position >= m.log_position
 
     def unsent_yet(self, i: int, step: int) -> Receipt | None:
         """The receipt of a step, if its message has not been sent."""
@@ -219,7 +235,9 @@ class Schedule(DrivenCluster):
         if isinstance(m, CommitPosition) and self._is_early(live, j, head, m):
             return False
         if isinstance(m, AppendPosition) and (
-            self._is_sent_by_next_step(live, head, m) or not self._can_record(live, m.log_position)
+            self._is_sent_by_next_step(live, head, m)
+            or self._is_ahead(live, j, head, m)
+            or not self._can_record(live, m.log_position)
         ):
             return False
         if isinstance(m, TerminationPosition) and not self._is_next_everywhere(live, m):
@@ -245,6 +263,19 @@ class Schedule(DrivenCluster):
             and s.log_replication
             and s.append_position < m.log_position == s.replication_stop_position
             and head.latest // SLOTS > live.frontier
+        )
+
+    def _is_ahead(self, live: DrivenMember, j: int, head: Receipt, m: AppendPosition) -> bool:
+        """Whether an elected leader has to announce a lower commit position before an inferred
+        report: it announces what the last reports say.
+        """
+        said = self._channels[j, live.member_id].pending(NewLeadershipTerm, m.leadership_term_id)
+        return (
+            self._is_patient
+            and head.is_inferred
+            and said is not None
+            and getattr(said.message, "commit_position", UNBOUNDED) < m.log_position
+            and self.members[j].state.election_state is not _CLOSED
         )
 
     def _is_early(self, live: DrivenMember, j: int, head: Receipt, m: CommitPosition) -> bool:

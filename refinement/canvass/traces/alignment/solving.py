@@ -19,11 +19,7 @@ from msgspec import structs
 from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.outcome import Outcome
-from canvass.traces.alignment.channel_matching import (
-    Matching,
-    Receipt,
-    match,
-)
+from canvass.traces.alignment.channel_matching import Matching, Receipt, match
 from canvass.traces.alignment.driven_cluster import Carried, Conflict
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, RESUME, TICKS, Moves

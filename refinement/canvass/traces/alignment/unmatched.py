@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
 from typing import Final
 
@@ -26,21 +26,11 @@ from canvass.cluster.messages import (
 from canvass.traces.aeron_log.clocks import is_one_host
 from canvass.traces.aeron_log.records import NewElection, ProcessStart
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.channel_matching import (
-    SCANS,
-    Matching,
-    Receipt,
-    match_earliest,
-)
+from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match_earliest
 from canvass.traces.alignment.completeness import IN_STEP_NS
 from canvass.traces.alignment.moves import PROCESS_END, Move, receive
 from canvass.traces.alignment.replay import PositionBounds, Step
-from canvass.traces.alignment.windows import (
-    SLOTS,
-    Windows,
-    positions_in,
-    sends_message,
-)
+from canvass.traces.alignment.windows import SLOTS, Windows, positions_in, sends_message
 
 NEAR: Final = 8
 """The number of lines before a gap of which one may be false instead."""
@@ -94,12 +84,13 @@ def _decide_first(
     j, receipt = receipts[0]
     m, now_ns = receipt.message, windows[j].next_line_ns[receipt.step]
     one_host = is_one_host(one.trajectory.lines.records for one in windows.values())
-    ends = [
-        at
-        for place in places
-        if (at := _process_end(windows[i], *place)) >= 0
-        and not (one_host and now_ns < _last_line_ns(windows[i], at) - IN_STEP_NS)
-    ]
+    steps, times = windows[i].steps, windows[i].trajectory.lines.times
+    ends = []
+    for first, last in places:
+        end = (t for t in range(max(first, 1), last + 1) if steps[t].action == PROCESS_END)
+        for at in islice(end, 1):
+            last_ns = times[max(steps[at].lines.start - 1, 0)]
+            ends += [] if one_host and now_ns < last_ns - IN_STEP_NS else [at]
     shown = (
         len({one.message for _, one in receipts}) >= costs.UNSENT_MESSAGES
         or len({to for to, one in receipts if one.message == m}) > 1
@@ -127,12 +118,6 @@ def _is_led_by_another(windows: Mapping[int, Windows], i: int, m: Message) -> bo
         for j, one in windows.items()
         for step in (one.steps if j != i else ())
     )
-
-
-def _last_line_ns(one: Windows, at: int) -> int:
-    """The wall time of the last line of a process that ends with step ``at``."""
-    lines = one.trajectory.lines
-    return lines.times[max(one.steps[at].lines.start - 1, 0)]
 
 
 def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
@@ -439,14 +424,6 @@ def _is_silent(one: Windows, to: int, m: Message, now_ns: int) -> bool:
     at = next((t for t, step in enumerate(one.steps) if step.lines.stop > place), len(one.steps))
     is_closed = at > 0 and one.steps[at - 1].state.election_state is ElectionState.CLOSED
     return is_closed and lines.is_silent_before(place) and _can_follow(one, at, to, m)
-
-
-def _process_end(one: Windows, first: int, last: int) -> int:
-    """The step within a range at which a process ends, or -1."""
-    for at in range(first, min(last + 1, len(one.steps))):
-        if one.steps[at].action == PROCESS_END and at:
-            return at
-    return -1
 
 
 def _open_gap(one: Windows, at: int, reason: str) -> None:
