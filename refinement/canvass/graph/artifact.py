@@ -437,6 +437,16 @@ class MemberView(StateGraph):
             "tlcVersion": manifest.tlc_version,
         }
 
+    @property
+    def end(self) -> str:
+        """The reason why some states are not expanded."""
+        return "the graph ends near its roots"
+
+    @property
+    def doubt(self) -> str:
+        """The reason why even an expanded state may lack steps: inputs have bounds."""
+        return "a member's graph has the inputs within its bounds only; `canvass verify` has all"
+
     @cached_property
     def initial(self) -> Rows:
         """The state at the first start, with empty disks.

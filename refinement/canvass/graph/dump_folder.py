@@ -88,6 +88,10 @@ class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     """The violated property, if TLC or the configuration names it."""
     message: str | None = None
     """The violation in one line; null at success."""
+    cut: tuple[str, ...] = ()
+    """The statements of the configuration that leave out states or steps of the specification, such
+    as ``CONSTRAINT Bound``; empty in old folders, too.
+    """
 
 
 class DumpManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -346,6 +350,21 @@ class DumpView(StateGraph):
         origin: Tree = msgspec.to_builtins(self.manifest.origin)
         named = {name: value for name, value in origin.items() if isinstance(value, str)}
         return {"model": self.title, "variables": list(self.fields), **named}
+
+    @property
+    def end(self) -> str:
+        """The reason why some states are not expanded."""
+        origin = self.manifest.origin
+        return f"{' and '.join(origin.cut)} cuts the graph" if origin.cut else "TLC stopped there"
+
+    @property
+    def doubt(self) -> str:
+        """The reason why even an expanded state may lack steps; empty if it does not."""
+        merging = [each for each in self.manifest.origin.cut if not each.startswith("CONSTRAINT ")]
+        if merging:
+            return f"{' and '.join(merging)} leaves out steps of any state"
+        unknown = "a dump does not say whether it is whole; `canvass graph import --complete` does"
+        return unknown if self.complete is None else ""
 
     @cached_property
     def initial(self) -> Rows:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -31,6 +31,7 @@ from canvass.graph.values import ValueBuilder
 from canvass.spec.files import modules_of
 from canvass.steps.distinct import distinct_rows
 from canvass.tlc import (
+    CheckResult,
     DumpEdge,
     DumpState,
     Event,
@@ -107,7 +108,7 @@ class _Reading:
             self.labels[key] = len(self.labels)
         self.label.append(self.labels[key])
 
-    def arrays(self, *, complete: bool | None) -> DumpArrays:
+    def arrays(self, *, complete: bool | None, stopped: bool) -> DumpArrays:
         """Give the graph in its order."""
         ids = np.frombuffer(bytes(self.ids), dtype=np.uint8).reshape(-1, ID_BYTES)
         first, row = distinct_rows(ids.view(">u8"))
@@ -132,6 +133,8 @@ class _Reading:
         if complete is False:
             expanded[:] = False
             expanded[edges[:, 0]] = True
+            # TLC takes one state after another: it has not taken all steps of the last one.
+            expanded[source[-1:]] &= not stopped
         values, node_row = self.builder.sealed()
         return DumpArrays(
             values=values,
@@ -166,6 +169,7 @@ def read_graph(
     dump: Path,
     *,
     complete: bool | None = None,
+    stopped: bool = False,
     max_states: int = MAX_STATES,
     on_progress: OnProgress | None = None,
 ) -> DumpArrays:
@@ -178,6 +182,8 @@ def read_graph(
     complete
         Whether TLC explored every state. If it did not, a state without an edge counts as not
         expanded. If this is unknown (None), the state counts as one without steps.
+    stopped
+        Whether TLC ended within the steps of a state: that state is not expanded, either.
     max_states
         More are refused.
     on_progress
@@ -203,7 +209,7 @@ def read_graph(
         raise GraphError(f"{dump}: holds text that is not UTF-8") from None
     if not reading.numbers:
         raise GraphError(f"{dump}: has no state")
-    return reading.arrays(complete=complete)
+    return reading.arrays(complete=complete, stopped=stopped)
 
 
 def import_dump(
@@ -238,12 +244,30 @@ def import_dump(
         See `read_graph`; or if the folder exists or cannot be written.
     """
     need_place(folder)
-    arrays = read_graph(dump, complete=complete, on_progress=on_progress)
     if origin is None:
         origin = DumpOrigin(dump=dump.name, dump_sha256=file_digest(dump))
+    stopped = complete is False and origin.outcome != Outcome.SUCCESS.value
+    arrays = read_graph(dump, complete=complete, stopped=stopped, on_progress=on_progress)
     return write_dump_graph(
         folder, arrays, model=model or dump.stem, complete=complete, origin=origin
     )
+
+
+def _cuts(config: TlcConfig) -> tuple[tuple[str, ...], TlcConfig]:
+    """Give what leaves out states or steps, and the configuration for a dump.
+
+    TLC dumps no state that a constraint forbids, so the state before it would seem to have no such
+    step. As a constraint of steps the same operator forbids the steps *from* such a state.
+    """
+    named = (
+        *(("CONSTRAINT", name) for name in config.constraints),
+        *(("ACTION_CONSTRAINT", name) for name in config.action_constraints),
+        ("SYMMETRY", config.symmetry),
+        ("VIEW", config.view),
+    )
+    cut = tuple(f"{keyword} {name}" for keyword, name in named if name is not None)
+    action_constraints = (*config.action_constraints, *config.constraints)
+    return cut, replace(config, constraints=(), action_constraints=action_constraints)
 
 
 def build_dump(
@@ -277,7 +301,8 @@ def build_dump(
     -------
     DumpManifest
         The manifest that was written. If TLC found a violation, its origin says which, and the
-        graph has the states up to there: all, if a search for liveness had come to the end.
+        graph has the states up to there: all, if a search for liveness had come to the end. A state
+        that a ``CONSTRAINT`` forbids is in the graph, without its steps.
 
     Raises
     ------
@@ -287,6 +312,7 @@ def build_dump(
         If TLC cannot be run.
     """
     need_place(folder)
+    cut, dumped = _cuts(config)
     options = options or TlcOptions(heap_mib=3072, stack_mib=64)
     jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
     # A dump is a hundred times as large as the graph, so it goes to the disk that the user chose.
@@ -297,7 +323,7 @@ def build_dump(
         raise GraphError(f"{folder}: cannot be made: {error.strerror}") from None
     with aside as scratch:
         dump = Path(scratch) / "graph.dot"
-        with run(module, config, replace(options, jar=jar, dump=dump)) as tlc:
+        with run(module, dumped, replace(options, jar=jar, dump=dump)) as tlc:
             for event in tlc:
                 if on_event is not None:
                     on_event(event)
@@ -307,22 +333,28 @@ def build_dump(
         found = result.outcome.is_violation and result.queue is not None
         if not result.ok and not found:
             raise GraphError(f"TLC made no graph of {model}: {result.message}")
-        used = modules_of(module, [Path(folder) for folder in options.library])
-        origin = DumpOrigin(
-            tlc_version=result.tlc_version,
-            jar_sha256=jar.sha256,
-            config_sha256=hashlib.sha256(config.text().encode()).hexdigest(),
-            modules={path.name: file_digest(path) for path in sorted(used, key=lambda m: m.name)},
-            outcome=result.outcome.value,
-            violated=result.violated,
-            message=None if result.ok else result.message,
-        )
+        modules = modules_of(module, [Path(folder) for folder in options.library])
         searched = result.outcome is Outcome.LIVENESS and result.queue == 0
         return import_dump(
             dump,
             folder,
             model=model,
-            complete=result.ok or searched,
-            origin=origin,
+            complete=(result.ok or searched) and not cut,
+            origin=_origin(result, jar, config, modules, cut),
             on_progress=on_progress,
         )
+
+
+def _origin(
+    result: CheckResult, jar: Jar, config: TlcConfig, modules: Iterable[Path], cut: tuple[str, ...]
+) -> DumpOrigin:
+    return DumpOrigin(
+        tlc_version=result.tlc_version,
+        jar_sha256=jar.sha256,
+        config_sha256=hashlib.sha256(config.text().encode()).hexdigest(),
+        modules={path.name: file_digest(path) for path in sorted(modules, key=lambda m: m.name)},
+        outcome=result.outcome.value,
+        violated=result.violated,
+        message=None if result.ok else result.message,
+        cut=cut,
+    )

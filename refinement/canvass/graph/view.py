@@ -144,6 +144,16 @@ class StateGraph(ABC):
 
     @property
     @abstractmethod
+    def end(self) -> str:
+        """The reason why some states are not expanded, as a clause."""
+
+    @property
+    @abstractmethod
+    def doubt(self) -> str:
+        """The reason why even an expanded state may lack steps, as a clause; empty for none."""
+
+    @property
+    @abstractmethod
     def initial(self) -> Rows:
         """The rows of the initial states."""
 

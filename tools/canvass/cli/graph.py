@@ -156,16 +156,23 @@ def import_(
     model: Annotated[
         str | None, typer.Option(help="Name of the graph. Default: that of the file.")
     ] = None,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="TLC finished, without CONSTRAINT, SYMMETRY or VIEW."),
+    ] = False,
     output: Output = Format.HUMAN,
 ) -> None:
     """Make a state graph from a dump of any TLC model.
 
     The graph does not depend on the machine, the version of TLC or the number of its workers. A
-    dump does not say whether TLC finished: a state without an edge counts as one without steps.
+    dump does not say whether TLC finished, so `canvass replay` accuses no trace without --complete.
+    A state without an edge counts as one without steps.
     """
     from canvass.graph.dump_import import import_dump
 
-    _print_dump(import_dump(dump, out, model=model, on_progress=_progress()), output)
+    whole = True if complete else None
+    made = import_dump(dump, out, model=model, complete=whole, on_progress=_progress())
+    _print_dump(made, output)
 
 
 def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
@@ -194,9 +201,11 @@ def _show_dump(manifest: DumpManifest) -> None:
         say(f"TLC found: {found}")
     whole = {
         True: "all that there are",
-        False: "TLC did not come to the end" if found is None else "those found up to there",
+        False: "those found up to there" if found else "TLC did not come to the end",
         None: "all of the dump",
     }
+    if manifest.origin.cut and not found:
+        whole[False] = f"{' and '.join(manifest.origin.cut)} leaves out others"
     say(
         f"{counts.states:,} states ({whole[manifest.complete]}), {counts.initial:,} initial,"
         f" {counts.expanded:,} expanded; {counts.values:,} distinct values"

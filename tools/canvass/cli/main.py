@@ -45,6 +45,7 @@ COMMAND_MODULES = {
     "simulate": "canvass.cli.simulate",
     "run": "canvass.cli.run",
     "graph": "canvass.cli.graph",
+    "replay": "canvass.cli.replay",
     "drive": "canvass.cli.drive",
     "selftest": "canvass.cli.selftest",
 }

@@ -1,0 +1,210 @@
+"""The lines of a trace, and the comparison of their JSON values with values of TLA+.
+
+A line names the parts of the state that it knows. An array is a sequence, an object has some parts
+of a record, function or sequence by their names; ``#set``, ``#tup``, ``#map``, ``#bigint`` and
+``#unserializable`` are those of ITF, as ``canvass graph export --format itf`` writes them.
+``docs/guide/replay.md`` describes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from canvass.lanes.of_counterexample import part_path
+from canvass.tlc import Function, ModelValue, Record, Seq, Set, Value, format_value
+from canvass.traces.errors import Code, TraceError
+
+Difference: TypeAlias = tuple[str, Any, Value | None]
+"""The path of a part, its value in the line, and its value in the state, None for no such part."""
+
+ENDINGS: Final = (".ndjson", ".jsonl")
+MAX_DEPTH: Final = 64
+_SCALARS: Final = frozenset({int, bool, str, type(None)})
+
+
+def _pairs_of(body: Any) -> bool:
+    return isinstance(body, list) and all(isinstance(x, list) and len(x) == 2 for x in body)
+
+
+_FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "#set": lambda body: isinstance(body, list),
+    "#tup": lambda body: isinstance(body, list),
+    "#map": _pairs_of,
+    "#bigint": lambda body: isinstance(body, str) and body.removeprefix("-").isdecimal(),
+    "#unserializable": lambda body: isinstance(body, str),
+}
+"""The forms of ITF, and whether each has the content that it must have."""
+
+
+class TraceLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line: a step, or the state after it, or both.
+
+    Attributes
+    ----------
+    action
+        The action of the step; none for any, or for no step at all.
+    parameters
+        The parameters of the step: all in their order, or some by their names.
+    vars
+        Values after the step, by variable or by another expression of ``docs/guide/graph.md``.
+    """
+
+    action: str | None = None
+    parameters: list[Any] | dict[str, Any] | None = None
+    vars: dict[str, Any] = {}
+
+
+def traces_in(paths: Sequence[Path]) -> list[Path]:
+    """Give the traces that paths name: files, and files in folders whose names have an ending.
+
+    Raises
+    ------
+    TraceError
+        If a folder has none.
+    """
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(each for each in path.rglob("*") if each.suffix in ENDINGS)
+        if path.is_dir() and not inside:
+            reason = f"there is no file *{' or *'.join(ENDINGS)}"
+            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, reason)
+        found += inside if path.is_dir() else [path]
+    return found
+
+
+def read_trace(path: Path) -> list[TraceLine]:
+    """Read a trace.
+
+    Raises
+    ------
+    TraceError
+        If it has no line, or one that is none; the message names the file and the line.
+    OSError
+        If it cannot be read.
+    """
+    decoder, lines = msgspec.json.Decoder(TraceLine), []
+    for number, text in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            line = decoder.decode(text)
+            for value in (line.parameters, *line.vars.values()):
+                if type(value) not in _SCALARS:
+                    _check(value, 0)
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+            code = Code.BAD_VALUE if isinstance(error, msgspec.ValidationError) else Code.BAD_SYNTAX
+            reason = str(error) if text.strip() else "the line is empty"
+            raise TraceError(code, str(path), number, 1, reason) from None
+        if line == TraceLine():
+            reason = "the line has neither an action nor vars"
+            raise TraceError(Code.BAD_VALUE, str(path), number, 1, reason)
+        lines.append(line)
+    if not lines:
+        raise TraceError(Code.ENDS_EARLY, str(path), 1, 1, "the trace has no line")
+    return lines
+
+
+def _check(value: Any, depth: int) -> None:
+    """Refuse what is no value.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        If it is a fraction, has an unknown form of ITF, or is nested too deeply.
+    """
+    if isinstance(value, float):
+        raise msgspec.ValidationError(f"{value} is no integer of TLA+")
+    if depth > MAX_DEPTH:
+        raise msgspec.ValidationError(f"a value is nested more than {MAX_DEPTH} times")
+    form = _form(value)
+    if form is not None and not (len(value) == 1 and form in _FORMS and _FORMS[form](value[form])):
+        raise msgspec.ValidationError(f"not a form of ITF: {ascii(value)[:60]}")
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            _check(part, depth + 1)
+
+
+def _form(value: Any) -> str | None:
+    """Give the name of ITF's form that a value has, such as ``#set``."""
+    keys = value if isinstance(value, dict) else ()
+    return next((key for key in keys if key.startswith("#")), None)
+
+
+def agrees(logged: Any, value: Value | None) -> bool:
+    """Tell whether a value of a line is that of a state."""
+    return next(differences(logged, value), None) is None
+
+
+def differences(logged: Any, value: Value | None, path: str = "") -> Iterator[Difference]:
+    """Give the parts of a value of a line that are not those of a state."""
+    form = _form(logged)
+    if form == "#tup":
+        logged, form = logged[form], None
+    if form is not None:
+        same = _has_form(form, logged[form], value)
+    elif isinstance(logged, list) and isinstance(value, Seq) and len(logged) == len(value):
+        for place, (one, part) in enumerate(zip(logged, value, strict=True), 1):
+            yield from differences(one, part, f"{path}[{place}]")
+        return
+    elif isinstance(logged, dict) and isinstance(value, Record | Function | Seq):
+        parts = {_name(argument): part for argument, part in _pairs(value)}
+        for name, one in logged.items():
+            yield from differences(one, parts.get(name), part_path(path, name))
+        return
+    else:
+        text = value.name if isinstance(value, ModelValue) else value
+        same = type(logged) is type(text) and logged == text
+    if not same:
+        yield path, logged, value
+
+
+def changes(before: Value | None, after: Value | None, path: str) -> Iterator[tuple[str, str]]:
+    """Give the parts of a value that a step changes: path and TLA+ text after it."""
+    mappings = isinstance(before, Record | Function) and isinstance(after, Record | Function)
+    if before == after and type(before) is type(after):
+        return
+    if mappings or (isinstance(before, Seq) and isinstance(after, Seq)):
+        old, new = (dict(_pairs(value)) for value in (before, after))  # type: ignore[arg-type]
+        for part in dict.fromkeys((*old, *new)):
+            place = part_path(path, _name(part)) if mappings else f"{path}[{part}]"
+            yield from changes(old.get(part), new.get(part), place)
+    else:
+        yield path, text_of(after)
+
+
+def text_of(value: Value | None) -> str:
+    """Give the TLA+ text of a value."""
+    return "absent" if value is None else format_value(value)
+
+
+def _has_form(form: str, body: Any, value: Value | None) -> bool:
+    if form == "#bigint":
+        return type(value) is int and value == int(body)
+    if form == "#unserializable":
+        return isinstance(value, ModelValue) and value.name == body
+    if form == "#set":
+        parts = value.elements if isinstance(value, Set) else ()
+        return isinstance(value, Set) and (
+            all(any(agrees(one, part) for part in parts) for one in body)
+            and all(any(agrees(one, part) for one in body) for part in parts)
+        )
+    if not isinstance(value, Record | Function | Seq):
+        return False
+    pairs = list(_pairs(value))
+    return len(pairs) == len(body) and all(
+        any(agrees(one, argument) and agrees(two, part) for argument, part in pairs)
+        for one, two in body
+    )
+
+
+def _pairs(value: Record | Function | Seq) -> Iterator[tuple[Value, Value]]:
+    if isinstance(value, Seq):
+        return enumerate(value, 1)
+    return iter(value.items())
+
+
+def _name(argument: Value) -> str:
+    """Give the name of a part: a string or a model value as it is, else its text in TLA+."""
+    return argument if isinstance(argument, str) else format_value(argument)

@@ -1,0 +1,308 @@
+"""The walk of a trace through a state graph: which states are possible after each line.
+
+States are rows of the graph, edges are places in its ``out_*`` or ``in_*`` arrays. A line with an
+action is one step of it. A line without one is at most one step of any action, as a behaviour of
+TLA+ may stutter; as the first line it is the state in which the trace begins.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.graph.folders import Offsets, Rows
+from canvass.graph.predicate import vectors
+from canvass.graph.syntax import PredicateError
+from canvass.graph.values import Kind
+from canvass.graph.vectors import Kernel, Mask
+from canvass.graph.view import StateGraph
+from canvass.replay.lines import Difference, TraceLine, agrees, differences
+from canvass.steps.distinct import places_of
+from canvass.tlc import Value, ValueSyntaxError, from_python, parse_value
+from canvass.traces.errors import Code, TraceError
+
+Places = NDArray[np.int64]
+
+KEPT: Final = 12
+"""Layers that are kept for the path before a line that fails."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """A line, and the states around it.
+
+    Attributes
+    ----------
+    number
+        The line, from 1.
+    reached
+        The states that are possible before its step: without hidden steps, with at most one, and
+        so on; the last item is for all further numbers of steps, too.
+    after
+        The states that are possible after it.
+    """
+
+    number: int
+    line: TraceLine
+    reached: Sequence[Rows]
+    after: Rows
+
+    @property
+    def steps(self) -> bool:
+        """Whether a step leads to the line, and the line is no first state."""
+        return self.number > 1 or self.line.action is not None
+
+    @property
+    def stays(self) -> bool:
+        """Whether the state may be the one before."""
+        return self.line.action is None
+
+
+@dataclass(slots=True, eq=False)
+class Taken:
+    """The states and edges of all behaviours that some traces can be."""
+
+    states: Mask
+    edges: Mask
+    """In the order of the graph's ``in_*`` arrays."""
+
+
+@dataclass(slots=True, eq=False)
+class Walk:
+    """The end of a walk.
+
+    Attributes
+    ----------
+    layers
+        The last lines, or all of them; after the last one no state is possible if ``failed``.
+    doubt
+        The first line before which a state was possible whose steps are not in the graph, and the
+        row of that state, -1 for one that is itself not in the graph.
+    """
+
+    layers: deque[Layer]
+    failed: bool = False
+    doubt: tuple[int, int] | None = None
+
+
+class Walker:
+    """Walks traces through one graph.
+
+    Parameters
+    ----------
+    graph
+        The state graph.
+    hidden
+        The number of steps that may be missing before each line.
+    anywhere
+        Whether a trace may begin in any state; else it begins in an initial one.
+    """
+
+    def __init__(self, graph: StateGraph, *, hidden: int = 0, anywhere: bool = False) -> None:
+        self.graph = graph
+        self.hidden = hidden
+        self.anywhere = anywhere
+        self.codes = {name: code for code, name in enumerate(graph.actions)}
+        self.ignores_parameters = False
+        """Whether a trace has parameters of steps that the graph does not have."""
+        self._columns: dict[str, tuple[Kernel, Rows]] = {}
+        self._fitting: dict[tuple[str, bytes], dict[int, bool]] = {}
+        self._given: dict[tuple[bytes, int], bool] = {}
+
+    # --- the parts of a line ----------------------------------------------------------------------
+
+    def column(self, name: str) -> tuple[Kernel, Rows]:
+        """Give the values of a variable, or of another expression, in all states.
+
+        Raises
+        ------
+        PredicateError
+            If the text is no expression of the graph.
+        """
+        if name not in self._columns:
+            found, kernel = vectors(self.graph, name)
+            if len(found) != 1:
+                raise PredicateError("one expression was expected", 1)
+            self._columns[name] = kernel, kernel.keys(found[0])
+        return self._columns[name]
+
+    def fitting(self, rows: Rows, line: TraceLine) -> Rows:
+        """Give the states that have the values of a line."""
+        for name, logged in line.vars.items():
+            kernel, column = self.column(name)
+            nodes = column[rows]
+            if isinstance(logged, str):
+                text, model = (kernel.scalar(kind, logged) for kind in (Kind.STR, Kind.MODEL))
+                fits: Mask = (nodes == text) | (nodes == model)
+            elif isinstance(logged, int):
+                kind = Kind.BOOL if isinstance(logged, bool) else Kind.INT
+                fits = nodes == kernel.scalar(kind, logged)
+            else:
+                known = self._fitting.setdefault((name, msgspec.json.encode(logged)), {})
+                for node in set(nodes.tolist()) - known.keys():
+                    known[node] = agrees(logged, kernel.value(node))
+                fits = np.array([known[node] for node in nodes.tolist()], dtype=np.bool_)
+            rows = rows[fits]
+        return rows
+
+    def differing(self, row: int, line: TraceLine) -> list[Difference]:
+        """Give the values of a line that a state does not have."""
+        found: list[Difference] = []
+        for name, logged in line.vars.items():
+            kernel, nodes = self.column(name)
+            found += differences(logged, kernel.value(int(nodes[row])), name)
+        return found
+
+    def taking(self, line: TraceLine, actions: Rows, edges: Rows, places: Places) -> Places:
+        """Give the places of those edges that the action and the parameters of a line allow."""
+        if line.action is not None:
+            places = places[actions[places] == self.codes.get(line.action, -1)]
+        if line.parameters is None or not len(places):
+            return places
+        asked = msgspec.json.encode(line.parameters)
+        for edge in edges[places].tolist():
+            if (asked, edge) not in self._given:
+                given = self.parameters(edge)
+                self.ignores_parameters |= given is None
+                self._given[asked, edge] = given is None or agrees(line.parameters, given)
+        kept = [self._given[asked, edge] for edge in edges[places].tolist()]
+        return places[np.array(kept, dtype=np.bool_)]
+
+    def parameters(self, edge: int) -> Value | None:
+        """Give the arguments of an edge as a sequence, or a member's input; None if unknown."""
+        given = self.graph.edge(edge).given
+        if self.graph.kind == "member":
+            return from_python(_present(given))
+        try:
+            return parse_value(f"<<{given['arguments']}>>") if given else None
+        except ValueSyntaxError:
+            return None
+
+    # --- forwards ---------------------------------------------------------------------------------
+
+    def walk(self, lines: Sequence[TraceLine], trace: str = "", *, keep_all: bool = False) -> Walk:
+        """Walk until no state is possible.
+
+        Raises
+        ------
+        TraceError
+            If a line names a variable that the graph does not have; it names the trace, too.
+        """
+        graph, walk = self.graph, Walk(deque(maxlen=None if keep_all else KEPT))
+        rows = np.arange(graph.state_count, dtype=np.int32) if self.anywhere else graph.initial
+        if self.anywhere and graph.complete is not True:
+            walk.doubt = 1, -1
+        for number, line in enumerate(lines, 1):
+            try:
+                layer = self.step(number, line, rows)
+            except PredicateError as error:
+                raise TraceError(Code.BAD_VALUE, trace, number, 1, str(error)) from None
+            if walk.doubt is None and (layer.steps or self.hidden):
+                open_ends = layer.reached[-1][~graph.expanded[layer.reached[-1]]]
+                if len(open_ends):
+                    walk.doubt = number, int(open_ends[0])
+            walk.layers.append(layer)
+            rows = layer.after
+            if not len(rows):
+                walk.failed = True
+                break
+        return walk
+
+    def step(self, number: int, line: TraceLine, rows: Rows) -> Layer:
+        """Take the hidden steps before a line, and its own."""
+        graph, reached = self.graph, [rows]
+        for _ in range(self.hidden):
+            places = _places(graph.out_offsets, reached[-1])
+            more = np.union1d(reached[-1], graph.out_target[places])
+            if len(more) == len(reached[-1]):
+                break
+            reached.append(more)
+        layer = Layer(number, line, reached, rows)
+        after = reached[-1]
+        if layer.steps:
+            places = _places(graph.out_offsets, after)
+            places = self.taking(line, graph.out_action, graph.out_edge, places)
+            targets = graph.out_target[places]
+            after = np.union1d(after, targets) if layer.stays else np.unique(targets)
+        return Layer(number, line, reached, self.fitting(after, line))
+
+    # --- backwards --------------------------------------------------------------------------------
+
+    def into(self, rows: Rows, sources: Rows, line: TraceLine) -> Places:
+        """Give the places in ``in_*`` of edges from some states to others that a line allows."""
+        graph = self.graph
+        places = _places(graph.in_offsets, rows)
+        places = places[np.isin(graph.in_source[places], sources)]
+        return self.taking(line, graph.in_action, graph.in_edge, places)
+
+    def cover(self, walk: Walk, taken: Taken) -> None:
+        """Mark the states and edges of all behaviours that the lines before a failure can be."""
+        layers = list(walk.layers)[: -1 if walk.failed else None]
+        rows = layers[-1].after if layers else self.graph.initial[:0]
+        for layer in reversed(layers):
+            taken.states[rows] = True
+            staying = np.intersect1d(rows, layer.reached[-1])
+            before = staying if layer.stays else rows[:0]
+            if layer.steps:
+                before = np.union1d(before, self._mark(rows, layer.reached[-1], layer.line, taken))
+            for level in range(self.hidden, 0, -1):
+                taken.states[before] = True
+                earlier = layer.reached[min(level, len(layer.reached)) - 1]
+                stepped = self._mark(before, earlier, _ANY, taken)
+                before = np.union1d(np.intersect1d(before, earlier), stepped)
+            rows = before
+        taken.states[rows] = True
+
+    def _mark(self, rows: Rows, sources: Rows, line: TraceLine, taken: Taken) -> Rows:
+        places = self.into(rows, sources, line)
+        taken.edges[places] = True
+        return np.unique(self.graph.in_source[places])
+
+    def path(self, walk: Walk) -> list[tuple[int, int, bool]]:
+        """Give one path through the last lines before a failure.
+
+        Returns
+        -------
+        list
+            The edge of each step, its line, and whether it is hidden.
+        """
+        layers = list(walk.layers)[: -1 if walk.failed else None]
+        found: list[tuple[int, int, bool]] = []
+        row = layers[-1].after[:1] if layers else self.graph.initial[:0]
+        for layer in reversed(layers):
+            moves = layer.steps and not (layer.stays and np.isin(row, layer.reached[-1])[0])
+            level = len(layer.reached)
+            while moves or level:
+                line, earlier = (layer.line, layer.reached[-1]) if moves else (_ANY, None)
+                if earlier is None:
+                    level = next(k for k, rows in enumerate(layer.reached) if np.isin(row, rows)[0])
+                    if not level:
+                        break
+                    earlier = layer.reached[level - 1]
+                place = self.into(row, earlier, line)[:1]
+                found.append((int(self.graph.in_edge[place][0]), layer.number, not moves))
+                row, moves = self.graph.in_source[place], False
+        return found[::-1]
+
+
+_ANY: Final = TraceLine()
+
+
+def _present(tree: Any) -> Any:
+    """Leave out the fields of an input that are null."""
+    if isinstance(tree, dict):
+        return {name: _present(one) for name, one in tree.items() if one is not None}
+    return [_present(one) for one in tree] if isinstance(tree, list) else tree
+
+
+def _places(offsets: Offsets, rows: Rows) -> Places:
+    """As `places_of`, faster for the one state that most traces leave possible."""
+    if len(rows) == 1:
+        return np.arange(offsets[rows[0]], offsets[rows[0] + 1])
+    return places_of(offsets, rows)
