@@ -102,7 +102,7 @@ def read_trace(path: Path) -> list[TraceLine]:
             raise TraceError(Code.BAD_VALUE, str(path), number, 1, reason)
         lines.append(line)
     if not lines:
-        raise TraceError(Code.ENDS_EARLY, str(path), 1, 1, "the trace has no line")
+        raise TraceError(Code.BAD_VALUE, str(path), 1, 1, "the trace has no line")
     return lines
 
 
