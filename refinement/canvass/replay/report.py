@@ -277,9 +277,7 @@ class ActionCoverage(Record, frozen=True):
 
 
 class Coverage(Record, frozen=True):
-    """What some traces take, and the first of what none takes; a step of a trace may be any of the
-    steps that explain it.
-    """
+    """The states and steps that traces take: all that may explain a line."""
 
     states: int
     taken_states: int

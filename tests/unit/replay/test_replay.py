@@ -289,7 +289,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (b'{"vars": {"n": {"#sett": [1]}}}\n', 1, "not a form of ITF"),
         (b'{"vars": {"n": {"#map": [1]}}}\n', 1, "not a form of ITF"),
         (b'{"vars": {"n": ' + b"[" * 90 + b"]" * 90 + b"}}\n", 1, "nested"),
-        (b'{"vars": {"n": "\xff"}}\n', 1, "UTF-8"),
+        (b'{"vars": {"n": "\xff"}}\n', 1, "utf-8"),
         (b'{"action": "Go"}\n{"vars": {"m": 1}}\n', 2, "no field m"),
         (b'{"vars": {"n =": 1}}\n', 1, "column"),
         (b'{"vars": {"n, n": 1}}\n', 1, "one expression"),
