@@ -200,7 +200,13 @@ def distance(
     ],
     every: Every = None,
     wanted: Annotated[
-        Property, typer.Option("--property", help="The property to violate.")
+        Property,
+        typer.Option(
+            "--property",
+            metavar="PROPERTY",
+            help="The property to violate: CommittedIsDurable, StateMachineSafety,"
+            " LeaderCompleteness or LogMatching.",
+        ),
     ] = Property.COMMITTED_IS_DURABLE,
     steps: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of steps.")] = 12,
     crashes: Annotated[int, typer.Option(min=0, max=9, help="Maximum number of crashes.")] = 1,

@@ -306,7 +306,7 @@ def select(
             begin = [one for one in by_name if one.lower().startswith(name.lower())]
             near = difflib.get_close_matches(name, by_name, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            if begin:
+            if begin and not any(one.lower() == name.lower() for one in begin):
                 few = ", ".join(begin[:_FEW]) + (", …" if len(begin) > _FEW else "")
                 hint = f"; {len(begin)} begin so: {few}"
             shown = f" {name}" if begin else ""
