@@ -37,8 +37,9 @@ def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_lanes_of_the_guide_are_those_of_the_sample(
-    sample_run: Path, capsys: pytest.CaptureFixture[str]
+    sample_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # A worker of xdist has it.
     command, *_ = [line for line in block("traces.md", "canvass trace show") if "--around" in line]
     words = shlex.split(command, comments=True)[1:]
     assert f"{shlex.join(words)}\n" in (ROOT / "README.md").read_text()
