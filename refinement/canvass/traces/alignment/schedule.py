@@ -235,9 +235,7 @@ class Schedule(DrivenCluster):
         if isinstance(m, CommitPosition) and self._is_early(live, j, head, m):
             return False
         if isinstance(m, AppendPosition) and (
-            self._is_sent_by_next_step(live, head, m)
-            or self._is_ahead(live, j, head, m)
-            or not self._can_record(live, m.log_position)
+            self._is_sent_by_next_step(live, head, m) or not self._can_record(live, m.log_position)
         ):
             return False
         if isinstance(m, TerminationPosition) and not self._is_next_everywhere(live, m):
@@ -263,19 +261,6 @@ class Schedule(DrivenCluster):
             and s.log_replication
             and s.append_position < m.log_position == s.replication_stop_position
             and head.latest // SLOTS > live.frontier
-        )
-
-    def _is_ahead(self, live: DrivenMember, j: int, head: Receipt, m: AppendPosition) -> bool:
-        """Whether an elected leader has to announce a lower commit position before an inferred
-        report: it announces what the last reports say.
-        """
-        said = self._channels[j, live.member_id].pending(NewLeadershipTerm, m.leadership_term_id)
-        return (
-            self._is_patient
-            and head.is_inferred
-            and said is not None
-            and getattr(said.message, "commit_position", UNBOUNDED) < m.log_position
-            and self.members[j].state.election_state is not _CLOSED
         )
 
     def _is_early(self, live: DrivenMember, j: int, head: Receipt, m: CommitPosition) -> bool:
