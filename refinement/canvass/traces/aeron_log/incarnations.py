@@ -199,6 +199,8 @@ class IncarnationStream:
         is_known = record.time_ns < self._stamps[1] or record.time_ns in self._starts
         if is_known or not life.is_begun or not starts_process(record):
             return False
+        if isinstance(record, StateChange):
+            return False  # An election begins before the module is active.
         if isinstance(record, ElectionStateChange) and life.state == record.old_state:
             return False  # The module of a client that fails closes before its agent ends.
         return life.is_closed or (isinstance(record, NewElection) and bool(life.state))
