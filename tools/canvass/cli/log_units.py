@@ -32,13 +32,12 @@ def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
     from canvass.traces.alignment.importer import import_clusters
     from canvass.traces.errors import Code, TraceError
 
-    taken = set[str]()
+    taken, below = set[str](), dict[Path, list[tuple[str, Path]]]()
     for path in paths:
         is_other = kind_of(path) not in _LOGS or any(path.glob("*/run.json"))
-        found = [] if is_other else list(logs_below(path))
-        if not found:
-            yield from units_of([path])
-            continue
+        below[path] = [] if is_other else list(logs_below(path))
+    yield from units_of(path for path, found in below.items() if not found)
+    for found in filter(None, below.values()):
         scratch = Path(tempfile.mkdtemp(prefix="canvass-logs-"))
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
         for name, log in found:
