@@ -64,7 +64,7 @@ def test_commands_and_python_of_the_guide_print_what_it_says(
     try:
         for code, expected in blocks:
             # The session was started in another folder.
-            exec(code.replace('"lake"', f"{str(tmp_path / 'lake')!r}"), names)
+            exec(code.replace('"lake', f'"{tmp_path / "lake"}'), names)
             assert capsys.readouterr().out.strip() == expected.strip()
     finally:
         spark.sql("DROP TABLE IF EXISTS events")
