@@ -159,7 +159,7 @@ def test_what_cannot_be_opened_is_reported_in_one_line(
         "empty": "neither runs nor a data set",
         "line\nbreak": "neither runs nor a data set",
         "link": "a link to nowhere, which cannot be opened",
-        "pipe": "neither a file nor a folder, but a pipe",
+        "pipe": "neither a file nor a folder, but a named pipe",
     }.items():
         code, line = said(capsys, [str(tmp_path / name)])
         assert code == 2

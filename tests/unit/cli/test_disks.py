@@ -145,7 +145,7 @@ def test_json_has_the_verdict_of_the_text(command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["nowhere"], "nowhere: there is no such folder"),
+        (["nowhere"], "nowhere: there is no such file or folder"),
         ([COMMITTED / "1.53-tight-242", "--members", "2"], "the cluster has at least 3 members"),
         (["."], ".: no file of a member is there: there is no disk to assess"),
         (

@@ -99,7 +99,7 @@ def test_states_are_found_by_their_ids_and_paths_lead_between_them(
     ("words", "phrase"),
     [
         (("graph", "build", "NoSuchModel", "--out", "x"), "there is no model 'NoSuchModel'"),
-        (("graph", "stats", "absent"), "no state graph here"),
+        (("graph", "stats", "absent"), "there is no such file or folder"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from canvass.cli.options import Output
+from canvass.cli.options import Output, existing
 from canvass.cli.output import (
     EXIT_INTERRUPTED,
     Format,
@@ -36,6 +36,7 @@ def browse(
             help="A state graph, a run or a corpus, a folder of event logs, the report of a"
             " batch verification, or a counterexample (JSON, ITF, or output of TLC)."
             " Default: the sample run that ships with canvass.",
+            callback=existing,
         ),
     ] = None,
     distance: Annotated[

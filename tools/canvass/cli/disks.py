@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.options import Output
+from canvass.cli.options import Output, existing, need_disks
 from canvass.cli.output import CommandError, Format, emit, result_console
 from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.findings import ALL_MEMBERS, Finding, Kind, verdict_of
@@ -39,6 +39,7 @@ def disks(
         typer.Argument(
             metavar="DIR",
             help="Folder of one member, with its archive and cluster folders; or of all members.",
+            callback=existing,
         ),
     ],
     lost: Annotated[
@@ -77,10 +78,9 @@ def disks(
 
     canvass disks /data/member-0 /data/member-1 /data/member-2
     """
-    from canvass.cli.options import need_disks
+    need_disks(folders)
     from canvass.disks.verdict import assess
 
-    need_disks(folders)
     if revision is not None and revision not in REVISIONS:
         raise CommandError(f"--revision {revision} is none of {', '.join(REVISIONS)}")
     verdict = assess(

@@ -96,10 +96,10 @@ def explain(
 
     canvass explain LOGDIR --follow --exit-on danger
     """
-    from canvass.explanation.explanation import explain as explain_timeline
-
     need_run_or_logs(source)
     settings = read_settings(setting)
+    from canvass.explanation.explanation import explain as explain_timeline
+
     if follow:
         if html is not None or output is not Format.HUMAN or {election, member} != {None}:
             options = "--format, --html, --election and --member"

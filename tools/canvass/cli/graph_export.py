@@ -20,7 +20,7 @@ from canvass.cli.graph_query import (
     row_of,
     rows_where,
 )
-from canvass.cli.options import Output
+from canvass.cli.options import Output, existing
 from canvass.cli.output import (
     EXIT_UNEXPECTED,
     CommandError,
@@ -109,8 +109,12 @@ def add(group: typer.Typer) -> None:
 
 
 def diff(
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="Folder of a state graph.")],
-    second: Annotated[Path, typer.Argument(metavar="SECOND", help="Folder of another one.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="FIRST", help="Folder of a state graph.", callback=existing)
+    ],
+    second: Annotated[
+        Path, typer.Argument(metavar="SECOND", help="Folder of another one.", callback=existing)
+    ],
     limit: Limit = 20,
     output: Output = Format.HUMAN,
 ) -> None:

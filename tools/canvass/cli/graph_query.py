@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 import typer
 
-from canvass.cli.options import Output
+from canvass.cli.options import Output, existing
 from canvass.cli.output import EXIT_UNEXPECTED, CommandError, Format, complain, emit, say
 from canvass.traces.counts import counted
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from canvass.graph.walks import Hop, Neighbourhood
 
 
-Folder = Annotated[Path, typer.Argument(metavar="GRAPH", help="Folder of a state graph.")]
+Folder = Annotated[
+    Path, typer.Argument(metavar="GRAPH", help="Folder of a state graph.", callback=existing)
+]
 Where = Annotated[
     str | None,
     typer.Option("--where", metavar="EXPR", help="A condition, such as 'role = \"LEADER\"'."),

@@ -292,6 +292,19 @@ def need_run_or_logs(path: Path) -> None:
     )
 
 
+def existing(paths: Any) -> Any:
+    """Refuse a path that is not there before what reads it is imported; the callback of arguments.
+
+    Raises
+    ------
+    CommandError
+        For the first such path.
+    """
+    absent = {PathKind.ABSENT, PathKind.BROKEN_LINK, PathKind.SPECIAL}
+    _refuse([paths] if isinstance(paths, Path) else paths or (), absent, "canvass")
+    return paths
+
+
 def need_disks(paths: Iterable[Path]) -> None:
     """Check that paths can be folders of members' disks.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from canvass.cli.options import Output, RunId, named_step
+from canvass.cli.options import Output, RunId, existing, named_step
 from canvass.cli.output import (
     CommandError,
     Format,
@@ -137,7 +137,12 @@ def window(lanes: RunLanes, start: str | None, end: str | None) -> list[int]:
 
 def shrink(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A run that diverges, or a data set with --run.")
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            help="A run that diverges, or a data set with --run.",
+            callback=existing,
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to write.")],
     run_id: RunId = None,
@@ -390,7 +395,10 @@ def register(app: typer.Typer) -> None:
 
 def show(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A run folder, or a data set with --run.")
+        Path,
+        typer.Argument(
+            metavar="RUN", help="A run folder, or a data set with --run.", callback=existing
+        ),
     ],
     run_id: RunId = None,
     around: Annotated[
