@@ -6,6 +6,7 @@ Coverage is measured as `canvass verify` looks steps up, without asking TLC.
 from __future__ import annotations
 
 import shlex
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from canvass.simulation.options import PROFILES, Options, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.counts import counted
 from canvass.traces.recorder import RunRecorder
+from canvass.traces.rewrite import written_aside
 from canvass.traces.schema import Run
 from canvass.traces.timeouts import settings_of
 
@@ -39,6 +41,14 @@ def run_id_of(options: Options) -> str:
     return f"sim-{options.revision}-{options.member_count}-{options.seed}"
 
 
+RESULT_FILE = "result.json"
+"""The `RunResult` in the folder of a recorded run; a run without it was interrupted."""
+
+
+class OtherRunError(Exception):
+    """A folder has a run of the same name with other options."""
+
+
 def record_run(options: Options, folder: Path) -> RunResult:
     """Simulate one run and record it in a new folder within ``folder``."""
     source = {
@@ -50,7 +60,30 @@ def record_run(options: Options, folder: Path) -> RunResult:
     run = Run.of(options.rules, run_id_of(options), source)
     with RunRecorder(folder / run.run_id, run, suffix=".zst", flush=False) as recorder:
         members = [recorder.member(i) for i in range(options.member_count)]
-        return Simulator(options, members).run()
+        result = Simulator(options, members).run()
+    with written_aside(folder / run.run_id / RESULT_FILE) as aside:
+        aside.write_bytes(msgspec.json.encode(result))
+    return result
+
+
+def recorded(options: Options, folder: Path) -> RunResult | None:
+    """Give the result of a run that was recorded before, or None. An interrupted run is removed.
+
+    Raises
+    ------
+    OtherRunError
+        If the run has other options.
+    """
+    run = folder / run_id_of(options)
+    try:
+        result = msgspec.json.decode((run / RESULT_FILE).read_bytes(), type=RunResult)
+    except (FileNotFoundError, msgspec.DecodeError):
+        if run.is_dir():
+            shutil.rmtree(run)
+        return None
+    if result.options != options:
+        raise OtherRunError(f"{run}: recorded with other options; name another folder")
+    return result
 
 
 STUCK = "Stuck"
@@ -130,16 +163,20 @@ class Tally:
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()
-        self._runs = self._steps = self._simulated_ns = self._recovery_ns = 0
+        self._runs = self._steps = self._simulated_ns = self._recovery_ns = self._kept_steps = 0
         self._counts: Counter[str] = Counter()
         self._actions: Counter[str] = Counter()
         self._digest = blake2b(digest_size=16)
         self._findings: list[SimulationFinding] = []
         self._left_out: list[LeftOut] = []
 
-    def add(self, result: RunResult, replay: str) -> str:
-        """Add a run; give one line of progress about all runs so far."""
+    def add(self, result: RunResult, replay: str, *, kept: bool = False) -> str:
+        """Add a run; give one line of progress about all runs so far.
+
+        ``kept`` tells that the run was recorded before; the steps a second do not count it.
+        """
         self._runs += 1
+        self._kept_steps += result.steps if kept else 0
         self._steps += result.steps
         self._simulated_ns += result.time_ns
         self._recovery_ns = max(self._recovery_ns, result.recovery_ns)
@@ -150,8 +187,11 @@ class Tally:
         if result.left_out:
             reason = "; ".join(result.left_out)
             self._left_out.append(LeftOut(result.options.seed, reason, replay))
-        per_s = self._steps / max(time.monotonic() - self._began_s, 0.001)
+        per_s = self._per_second(time.monotonic() - self._began_s)
         return f"{self._steps:,} steps, {per_s:,.0f}/s, {counted(len(self._findings), 'finding')}"
+
+    def _per_second(self, seconds: float) -> float:
+        return (self._steps - self._kept_steps) / max(seconds, 0.001)
 
     def report(self, base: Options, meter: CoverageMeter | None = None) -> SimulationReport:
         """Give the report of the series; ``base`` has the options of its first run."""
@@ -164,7 +204,7 @@ class Tally:
             seed_start=base.seed,
             steps=self._steps,
             seconds=round(seconds, 3),
-            steps_per_second=round(self._steps / max(seconds, 0.001), 1),
+            steps_per_second=round(self._per_second(seconds), 1),
             simulated_seconds=round(self._simulated_ns / 1e9, 3),
             counts=dict(sorted(self._counts.items())),
             actions=dict(sorted(self._actions.items())),
@@ -200,11 +240,11 @@ class CoverageMeter:
         """The number of distinct canonical steps of all runs."""
         return self._screening.distinct
 
-    def run(self, options: Options) -> RunResult:
-        """Simulate a run, and count its steps."""
+    def run(self, options: Options, kept: RunResult | None = None) -> RunResult:
+        """Simulate a run unless it is kept, and count its steps."""
         with TemporaryDirectory() as place:
             folder = self._out or Path(place)
-            result = record_run(options, folder)
+            result = kept or record_run(options, folder)
             self._screening.add(folder / run_id_of(options))
             self._screening.flush()
         return result
@@ -261,6 +301,8 @@ def simulate_series(
     out: Path | None,
     meter: CoverageMeter | None,
     progress: Callable[[str], object],
+    *,
+    again: bool = False,
 ) -> SimulationReport:
     """Simulate runs, one after the other.
 
@@ -278,15 +320,25 @@ def simulate_series(
         Measures coverage; None measures none.
     progress
         Called with one line after each run.
+    again
+        Whether runs that are recorded in ``out`` are kept.
+
+    Raises
+    ------
+    OtherRunError
+        If a run to keep has other options.
     """
     tally = Tally()
     for done in range(seeds):
         options = drawing.options(replace(base, seed=base.seed + done))
+        kept = recorded(options, out) if again and out is not None else None
         if meter is not None:
-            result = meter.run(options)
+            result = meter.run(options, kept)
+        elif out is None:
+            result = Simulator(options).run()
         else:
-            result = Simulator(options).run() if out is None else record_run(options, out)
-        line = tally.add(result, drawing.replay(options))
+            result = kept or record_run(options, out)
+        line = tally.add(result, drawing.replay(options), kept=kept is not None)
         if meter is not None:
             line = f"{line}, {meter.distinct_steps:,} distinct"
         progress(f"{done + 1:,} of {seeds:,} seeds, {line}")

@@ -41,8 +41,7 @@ def test_every_model_of_a_push_gets_one_line(command: Command, tiny: Path) -> No
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        (["--all"], "name models, or use --night or --all, not both"),
-        (["--night"], "name models, or use --night or --all, not both"),
+        (["--all"], "name models or use --all, not both"),
         (
             ["--diagram", "--format", "json"],
             "--diagram draws for a person; leave out --format json",
@@ -329,11 +328,11 @@ def test_an_impossible_check_is_one_line_and_exit_code_2(
 
 def test_an_empty_check_exits_with_2(command: Command, tiny: Path, tmp_path: Path) -> None:
     spec = shutil.copytree(tiny, tmp_path / "spec")
-    write_manifest(spec, model("TinyOk"))
-    code, _, err = command("check", "--night", "--spec", spec)
+    write_manifest(spec, model("TinyOk", set="night"))
+    code, _, err = command("check", "--spec", spec)
 
     assert code == 2
-    assert err == "canvass: nothing to check: the manifest has no model in the set night\n"
+    assert err == "canvass: nothing to check: the manifest has no model in the set ci\n"
 
 
 def test_without_java_it_is_one_line(
@@ -403,16 +402,6 @@ def test_a_specification_of_the_user_is_checked(
     assert said in out.splitlines()[0]
     assert ("      big: 5 -> 2" in out.splitlines()) is bool(claim)
     assert "canvass check My.tla" in command("check", "--spec", tmp_path)[2]
-
-
-def test_the_list_of_the_night_has_only_its_models(command: Command, tiny: Path) -> None:
-    code, out, _ = command("check", "--list", "--night", "--spec", tiny)
-
-    assert code == 0
-    assert [line.split()[:2] for line in out.splitlines()[1:]] == [
-        ["TinyLasso", "night"],
-        ["TinyEndless", "night"],
-    ]
 
 
 def test_coverage_is_shown_by_action(command: Command, tiny: Path) -> None:

@@ -256,6 +256,22 @@ def test_a_file_that_cannot_be_written_is_named(words: list[str], name: str) -> 
     assert (done.returncode, done.stderr) == (2, f"canvass: {name}: No space left on device\n")
 
 
+def test_a_termination_leaves_nothing_beside_the_result(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from canvass.traces.alignment import importer;"
+        "importer._import = lambda *_: os.kill(os.getpid(), signal.SIGTERM);"
+        f"sys.argv[1:] = ['import', 'aeron', {str(SAMPLES[0])!r}, '--out', 'new'];"
+        "from canvass.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+
+    assert (done.returncode, done.stdout) == (143, "")
+    assert done.stderr.splitlines()[-1] == "canvass: terminated"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_help_imports_nothing_heavy() -> None:
     """A module that takes long to import is imported by the command that needs it."""
     code = (

@@ -5,7 +5,6 @@ Here is only the command; `canvass.browser` has the server.
 
 from __future__ import annotations
 
-import signal
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -99,9 +98,7 @@ def _serve(
     if page_is_old(Path(canvass.browser.__path__[0])):
         complain("the page is older than its sources and may stay empty: `make page` builds it")
     opener = Opener(Checker(make_lookup(usable_graphs(paths), None)))
-    before = signal.signal(signal.SIGTERM, _terminate)
     with ExitStack() as ending:
-        ending.callback(signal.signal, signal.SIGTERM, before)
         ending.callback(opener.close)
         store = Store()
         with Stages() as stages:
@@ -123,8 +120,3 @@ def _serve(
                 webbrowser.open(ending.enter_context(leading_to(address)))
             server.run(sockets=[opened])
     raise typer.Exit(EXIT_INTERRUPTED)  # Only an interrupt ends the server.
-
-
-def _terminate(*_: object) -> None:
-    """End as an interrupt does: imported runs are removed."""
-    raise SystemExit(128 + signal.SIGTERM)

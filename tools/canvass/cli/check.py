@@ -131,8 +131,7 @@ def check(
         bool,
         typer.Option("--print-config", help="Print TLC's configuration of MODEL; check nothing."),
     ] = False,
-    night: Annotated[bool, typer.Option("--night", help="Check the nightly set instead.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Check both sets.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Check the nightly set, too.")] = False,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="TLC's threads. Default: from the manifest, else all processors."),
@@ -183,15 +182,14 @@ def check(
     from canvass.tlc import find_jar, find_java
 
     as_json = output is Format.JSON
-    if models and (night or everything):
-        raise CommandError("name models, or use --night or --all, not both")
+    if models and everything:
+        raise CommandError("name models or use --all, not both")
     if as_json and diagram:
         raise CommandError("--diagram draws for a person; leave out --format json")
     if export_to is not None:
         need_export_target(export_to)
     names = models or []
-    both = everything or (listing and not night)
-    sets = ModelSet if both else (ModelSet.NIGHT if night else ModelSet.CI,)
+    sets = ModelSet if everything or listing else (ModelSet.CI,)
     root, chosen = choose(names, frozenset(sets), spec, lists=listing)
     if listing or print_config:
         _list(root, chosen, output, listing=listing)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from canvass.cli.output import (
     EXIT_CLOSED_PIPE,
     EXIT_ERROR,
     EXIT_INTERRUPTED,
+    EXIT_TERMINATED,
     STDOUT_NAME,
     complain,
     write_text,
@@ -152,6 +154,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # Typer exits with 1 if the reader of stdout goes away. A failed check has the same code.
         if ended.code == 1:
             return EXIT_CLOSED_PIPE
+        if ended.code == EXIT_TERMINATED:
+            complain("terminated")
         return ended.code if isinstance(ended.code, int) else EXIT_ERROR
     except Exception as error:  # noqa: BLE001 - the one place where errors become lines
         return _explain(error)
@@ -161,8 +165,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def main() -> None:
-    """Run the command line of this process and exit with its code."""
+    """Run the command line of this process and exit with its code.
+
+    SIGTERM ends a command as Ctrl-C does: what it writes aside is removed, and its Java ends.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run())
+
+
+def _terminate(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # A second one would stop the removal.
+    raise SystemExit(EXIT_TERMINATED)
 
 
 def _explain(error: Exception) -> int:

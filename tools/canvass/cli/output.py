@@ -40,6 +40,8 @@ EXIT_INTERRUPTED: Final = 130
 """Ctrl-C: 128 + SIGINT."""
 EXIT_CLOSED_PIPE: Final = 141
 """The reader of stdout has closed it, as ``| head`` does: 128 + SIGPIPE."""
+EXIT_TERMINATED: Final = 143
+"""A supervisor or a time limit has ended the command: 128 + SIGTERM."""
 
 
 STDOUT_NAME: Final = "standard output"

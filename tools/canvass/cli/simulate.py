@@ -110,6 +110,9 @@ def simulate(
     out: Annotated[
         Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Go on in the folder: keep the runs that are whole.")
+    ] = False,
     output: Output = Format.HUMAN,
 ) -> None:
     """Simulate clusters in virtual time, with faults that the seed chooses.
@@ -133,22 +136,15 @@ def simulate(
     from canvass.simulation.faults import LEAST_TO_REPAIR
     from canvass.simulation.options import PROFILES, Options
 
-    if out is not None and out.exists() and any(out.iterdir()):
-        raise CommandError(f"{out} is not empty; name a new or empty folder")
+    _need_place(out, again=again)
     if disk_loss and (out is not None or coverage or graph or options):
         raise CommandError(
             f"--disk-loss excludes --out, --options and coverage options: {NO_RECORD}"
         )
     if profile not in PROFILES:
         raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
-    if profile != "swarm" and options:
-        raise CommandError("--profile excludes --options, which has the faults")
     if options:
-        for name in SERIES_OPTIONS:
-            source = context.get_parameter_source(name)
-            if source is not None and source.name == "COMMANDLINE":
-                option = name.replace("_", "-")
-                raise CommandError(f"--options has all values of one run; leave out --{option}")
+        _need_no_other(context, profile)
     fixed = _options_of(options, out) if options else None
     base = fixed or Options(seed_start, members, revision.value, steps)
     if (disk_loss or base.faults.disk_loss_mean) and base.member_count < LEAST_TO_REPAIR:
@@ -161,9 +157,28 @@ def simulate(
     with Stages() as stages:
         stages.stage("simulating")
         count = 1 if fixed else seeds
-        report = simulate_series(base, count, drawing, out, meter, stages.detail)
+        report = simulate_series(base, count, drawing, out, meter, stages.detail, again=again)
     emit(output, report, lambda: show(report, out))
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+
+
+def _need_place(out: Path | None, *, again: bool) -> None:
+    """Check that runs can be recorded in a folder, or that there is one to go on in."""
+    if again and out is None:
+        raise CommandError("--again needs --out, the folder that has the runs")
+    if out is not None and out.exists() and any(out.iterdir()) and not again:
+        raise CommandError(f"{out} is not empty; --again goes on with the runs in it")
+
+
+def _need_no_other(context: typer.Context, profile: str) -> None:
+    """Check that no option contradicts ``--options``."""
+    if profile != "swarm":
+        raise CommandError("--profile excludes --options, which has the faults")
+    for name in SERIES_OPTIONS:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.replace("_", "-")
+            raise CommandError(f"--options has all values of one run; leave out --{option}")
 
 
 def _options_of(text: str, out: Path | None) -> Options:
