@@ -50,8 +50,8 @@ from spark_verify import (
     simulate,
 )
 
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import check_units
 from canvass.corpus.spark_session import open_session
 from canvass.corpus.task_files import read_table
 from canvass.traces.counts import counted

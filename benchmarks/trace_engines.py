@@ -23,10 +23,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_corpus
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.conformance.verdict import CorpusVerdict
+from canvass.conformance.verify import check_corpus
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 

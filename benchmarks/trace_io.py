@@ -24,7 +24,7 @@ from canvass.traces.actions import Action
 from canvass.traces.arrow import from_table, to_table
 from canvass.traces.columns import from_events
 from canvass.traces.ndjson import BLOCK_BYTES, EventReader, EventWriter
-from canvass.traces.parquet import DatasetFile, DatasetWriter, column_problem
+from canvass.traces.parquet import DatasetFile, DatasetWriter, column_problems
 from canvass.traces.recorder import StreamRecorder
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import (
@@ -188,7 +188,7 @@ def main() -> None:
             "run folder to columns": lambda: drop(RunFolder(root).columns()),
             "Parquet file to columns": read_parquet,
             "Arrow table to columns": lambda: from_table(table),
-            "columns checked": lambda: column_problem(columns),
+            "columns checked": lambda: column_problems(columns),
             "events to columns": lambda: from_events("bench", 0, events),
             "columns to Arrow table": lambda: to_table(columns),
             "writer's encoding": lambda: encode_lines(events),

@@ -25,10 +25,10 @@ import msgspec
 import numpy as np
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import units_of
 from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.step_checker import Example, example_of
 from canvass.conformance.step_lookup import StepLookup, spec_digest
+from canvass.conformance.verify import units_of
 from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
 from canvass.steps.answers import SHIPPED, AnswerFile, shipped_answers

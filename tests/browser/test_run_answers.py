@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from canvass.browser import api
 from canvass.browser.verdicts import Checked
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import check_units
 from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read
 from canvass.lanes.model import Mark

@@ -15,7 +15,6 @@ import pytest
 from canvass.cli.main import run as run_command
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import rows_of
-from canvass.conformance.check import check_run, check_units
 from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
 from canvass.conformance.tlc_engine_runs import (
     TWO_DIGITS,
@@ -24,6 +23,7 @@ from canvass.conformance.tlc_engine_runs import (
     to_digits,
 )
 from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.verify import check_run, check_units
 from canvass.selftest.runs import record_run
 from canvass.steps.oracle import OracleError
 from canvass.traces.layout import STATE_INDEX

@@ -9,8 +9,8 @@ import pytest
 
 from canvass.cli.selftest import RUNS
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_units
 from canvass.conformance.verdict import Verdict
+from canvass.conformance.verify import check_units
 from canvass.selftest import corruptions
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Corruption, RecordedRun
 from canvass.selftest.runs import check_runs, record_run

@@ -13,9 +13,9 @@ from typing import Final
 import pytest
 
 from canvass.cluster import core
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
+from canvass.conformance.verify import check_units
 from canvass.selftest.kill_matrix import MUTANTS
 from canvass.selftest.runs import CoreThenOracle, record_run
 from canvass.traces.counts import counted

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
+from canvass.conformance.verify import check_units
 from canvass.selftest.runs import CoreThenOracle
 from support.scenario_runs import (
     RecordedScenario,

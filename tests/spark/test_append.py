@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import check_units
 from canvass.corpus.history import TABLES
 from support.corpora import record_runs
 from support.spoilt_runs import corrupt

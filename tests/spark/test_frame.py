@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import check_units
 from canvass.corpus.frame import BadEvents, verify
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
@@ -98,7 +98,8 @@ def test_an_id_of_several_runs_is_malformed_and_the_other_runs_are_checked(
     assert len(found) == len(verdicts) == len(list(runs.iterdir()))
     assert {name for name, verdict in verdicts.items() if verdict == "MALFORMED"} == {"run-1"}
     (reason,) = (row.reason for row in found if row.verdict == "MALFORMED")
-    assert reason == "several runs have the id run-1, or a step is there twice"
+    problem = "a step is there twice, or several runs have the id"
+    assert reason == f"the run run-1: member 1, step 0: {problem}"
 
 
 def test_columns_that_are_missing_are_named(spark: SparkSession) -> None:

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark import SparkContext
 
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.verify import check_units
 from canvass.corpus.engine import Engine, ProcessEngine, SparkEngine
 from canvass.corpus.job import CorpusJob, OutputExists
 from canvass.corpus.plan import Unit, list_units

@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import check_units
 from canvass.corpus.storage import Place, UrlPath, files_below
 from support.corpora import record_runs
 from support.object_store import object_store, upload

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from canvass.conformance.check import check_run
 from canvass.conformance.verdict import RunVerdict
+from canvass.conformance.verify import check_run
 from support.core_lookup import core_lookup
 
 

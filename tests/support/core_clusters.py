@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import check_units
 from canvass.selftest.kill_matrix import Mutant, load
 from canvass.selftest.runs import RandomCluster, record_run
 from canvass.simulation.options import rng_of

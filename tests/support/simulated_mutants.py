@@ -22,9 +22,9 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
+from canvass.conformance.verify import check_units
 from canvass.node import node
 from canvass.selftest.kill_matrix import Core, Mutant, load_member
 from canvass.simulation.options import Options

@@ -14,9 +14,9 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.verify import check_units
 from canvass.selftest.kill_matrix import Core, Mutant, load
 from canvass.selftest.runs import record_run
 

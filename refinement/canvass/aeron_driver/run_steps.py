@@ -106,7 +106,7 @@ def collect(units: Iterable[Unit]) -> Collected:
     Parameters
     ----------
     units
-        Run folders and files of data sets, as `canvass.conformance.check.units_of` gives them.
+        Run folders and files of data sets, as `canvass.conformance.verify.units_of` gives them.
 
     Raises
     ------

@@ -1,424 +1,474 @@
-"""`check_run` and `check_corpus`: the checker's public functions, in one process or in several.
+"""`check`: a function from events and TLC's answers to findings.
 
-    >>> verdict = check_run(Path("runs/seed-7"))          # doctest: +SKIP
-    >>> verdict.verdict, verdict.divergences              # doctest: +SKIP
+    >>> file = DatasetFile(Path("set/events-3-00000.parquet"))     # doctest: +SKIP
+    >>> tables = map(file.table, range(file.row_groups))           # doctest: +SKIP
+    >>> findings = check(tables, answers, file.runs)               # doctest: +SKIP
+    >>> findings.tables().verdicts                                 # doctest: +SKIP
 
-They call screening, lookup and diagnosis, which are in other modules. `make_lookup` combines state
-graphs, the known steps, a cache and TLC.
+It reads no file, asks nobody and keeps nothing. A step without an answer is an open step of the
+findings. Ask TLC about these, and check the runs with a refused one again: the new answers decide
+them. `Checker` does the work on columns, batch by batch: a run is never in memory as a whole, only
+what the checks of whole runs read (`canvass.conformance.sequence`).
 """
 
 from __future__ import annotations
 
-import dataclasses
-import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from canvass.conformance.diagnose import RunColumns, diagnose, has_changed, load
-from canvass.conformance.run_timing import TimingOptions
-from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of, with_limits
-from canvass.conformance.step_checker import Example, example_of, step_at
-from canvass.conformance.step_lookup import (
-    ALLOWED,
-    REFUSED,
-    RULE_MODULES,
-    StepLookup,
-    default_cache,
-    spec_digest,
-)
-from canvass.conformance.timing import GRACEFUL, Doubt
-from canvass.conformance.verdict import (
-    CorpusVerdict,
-    Counts,
-    Divergence,
-    RunVerdict,
-    TimingWarning,
-    Verdict,
-    verdict_on,
-)
-from canvass.spec.files import module_digest, spec_root
-from canvass.steps.answers import NO_ANSWERS, AnswersWarning, shipped_answers
-from canvass.steps.distinct import KeyTable
+from canvass.conformance.batch import BATCH_EVENTS, Batch, join, rows_of
+from canvass.conformance.diagnose import divergences_of
+from canvass.conformance.findings import Findings, Key, RunFindings
+from canvass.conformance.screen import MAX_RUN_EVENTS, check_whole, rules_of, with_limits
+from canvass.conformance.sequence import Sequence, digest
+from canvass.conformance.step_checker import Example, StepChecker, StepResults, step_at
+from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
+from canvass.steps.answers import ALLOWED, REFUSED, UNKNOWN, Answers
+from canvass.steps.kernel import Status
 from canvass.steps.step import Step
-from canvass.steps.tables import form_digest
-from canvass.traces.errors import TraceError
-from canvass.traces.run import Corpus
+from canvass.traces.arrow import ColumnError, conformed, from_table
+from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.layout import ACTION_NAMES, NONE
+from canvass.traces.ndjson import decode_run
+from canvass.traces.parquet import FactFinder, RunEntry, StreamOrder, column_problems
+from canvass.traces.schema import Fact, FactKind, Run, encode
 
-Allowed = Callable[[Sequence[Example]], Sequence[bool]]
-_DOUBTS: Final = 1_000
-"""Doubts about the times of a run for which steps are made, and looked up, at once."""
+TRUNCATED: Final = "truncated"
+"""The column that says of the last row of a stream why the stream is truncated."""
+REVISION: Final = "revision"
+"""The column with the revision of the spec that a run is checked against."""
 
-
-def _timing_warnings(state: RunState, allowed: Allowed) -> tuple[TimingWarning, ...]:
-    """Give the timing warnings of a run, by member and step.
-
-    Parameters
-    ----------
-    state
-        A run that was screened.
-    allowed
-        Tells of each of some steps whether the spec allows it.
-
-    Raises
-    ------
-    TraceError
-        If the run has to be read again, and has changed.
-    TlcError
-        If the oracle is needed and cannot run.
-    """
-    timing = state.timing
-    if timing is None:
-        return ()
-    if not timing.doubts:
-        return timing.settled(())
-    loaded = _read_again(state)
-
-    def unexplained(doubts: Sequence[Doubt]) -> Iterator[Doubt]:
-        others = [_others(loaded, doubt) for doubt in doubts]
-        examples = [example for each in others for example in each]
-        answers = dict(zip((example.key for example in examples), allowed(examples), strict=True))
-        for doubt, each in zip(doubts, others, strict=True):
-            if not any(answers[example.key] for example in each):
-                yield doubt
-
-    spans = range(0, len(timing.doubts), _DOUBTS)
-    return timing.settled(
-        doubt for first in spans for doubt in unexplained(timing.doubts[first : first + _DOUBTS])
-    )
+Runs: TypeAlias = Mapping[str, RunEntry] | Run
 
 
-def _read_again(state: RunState) -> RunColumns:
-    """Read a run that was screened.
-
-    Raises
-    ------
-    TraceError
-        If the run is gone, is no trace any more, or has another number of events.
-    """
-    try:
-        loaded = load(state.path, state.run_id)
-    except KeyError:
-        raise has_changed(str(state.path), state.run_id) from None
-    if len(loaded.columns) != state.events:
-        raise has_changed(str(state.path), state.run_id)
-    return loaded
-
-
-def _others(loaded: RunColumns, doubt: Doubt) -> Sequence[Example]:
-    """Give the step with each input that the times allow."""
-    row = loaded.row_of(doubt.member, doubt.step)
-    step = step_at(loaded.columns, loaded.states, row)
-    rules = loaded.run.rules
-    changed = (_changed(step, fields) for fields in doubt.instead)
-    return [example for each in changed if (example := example_of(each, rules)) is not None]
-
-
-def _changed(step: Step, fields: Mapping[str, Any]) -> Step:
-    """Give a step with other inputs, or with another member as the leader that closed."""
-    given = {name: value for name, value in fields.items() if name != GRACEFUL}
-    step = replace(step, input=replace(step.input, **given))
-    leader = fields.get(GRACEFUL)
-    if leader is None:
-        return step
-    before = replace(step.before, graceful_closed_leader_id=leader)
-    return replace(step, before=before, after=replace(step.after, graceful_closed_leader_id=leader))
-
-
-Progress = Callable[[int, int, int], object]
-"""Called after each batch of events: units read, units in all, events so far."""
-Asking = Callable[[int], object]
-"""Called before TLC is asked, with the number of steps."""
-
-
-def check_run(
-    path: Path, lookup: StepLookup | None = None, run_id: str | None = None
-) -> RunVerdict:
-    """Check one run.
+def check(events: Any, answers: Answers, runs: Runs) -> Findings:
+    """Check whole runs.
 
     Parameters
     ----------
-    path
-        A run folder, or a file of a data set.
-    lookup
-        Decides steps. By default TLC decides them, and its answers are not kept.
-    run_id
-        The id of the run in the file of a data set.
+    events
+        A `pyarrow.Table` of ``canvass.events/1``, or an iterable of tables or of
+        `pyarrow.RecordBatch`. Columns are found by their names, further ones are left out. The rows
+        are in the order of run, member and step; a run may continue in the next batch. All clusters
+        have the same size.
+    answers
+        What TLC has answered.
+    runs
+        By the ids of the runs their ``run.json``, with the facts of what is missing from them, as
+        `canvass.traces.parquet.DatasetFile` has them; a run without rows is MALFORMED. Or one
+        ``run.json`` for all runs. Then rows may have a column ``revision``, and a column
+        ``truncated`` with the reason in the last row of each truncated stream.
 
     Returns
     -------
-    RunVerdict
-        ``MALFORMED`` for a folder that is no run.
+    Findings
+        A run that is no trace is MALFORMED, and the others are checked.
 
     Raises
     ------
-    KeyError
-        If the file has no such run.
-    TlcError
-        If the oracle is needed and cannot run.
+    ColumnError
+        If a column is missing or has a type that cannot be cast.
+
+    Notes
+    -----
+    The findings do not depend on the sizes of the batches. In the order of the runs: each step is
+    looked up, then the checks of the whole run follow (causality, then the safety monitors).
     """
-    screening = Screening(lookup or StepLookup())
-    screening.add(path, run_id)
-    screening.ask()
-    (state,) = screening.runs
-    return settle(state, screening)
+    checked = _Tables(Checker(answers), runs)
+    for part in [events] if isinstance(events, pa.Table) else events:
+        table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
+        for start in range(0, table.num_rows, BATCH_EVENTS):
+            checked.take(table.slice(start, BATCH_EVENTS))
+    return checked.findings()
 
 
-def check_corpus(paths: Iterable[Path], lookup: StepLookup | None = None) -> CorpusVerdict:
-    """Check all runs of some corpora: run folders, folders of them, data sets or their files.
+@dataclass(slots=True, eq=False)
+class RunCheck:
+    """The state of the check of one run."""
 
-    Raises
-    ------
-    TraceError
-        If a corpus holds nothing to check, or something that is neither a run nor a data set.
-    TlcError
-        If the oracle is needed and cannot run.
-    """
-    return check_units(list(units_of(paths)), lookup or StepLookup())
-
-
-def units_of(paths: Iterable[Path]) -> Iterator[Unit]:
-    """Give the run folders and data set files of some corpora.
-
-    Each is given once, also if it is named twice. A path among them that can be no run is given as
-    the error that says why.
-
-    Raises
-    ------
-    TraceError
-        If a path is no corpus.
-    """
-    given = set[Path]()
-    for path in paths:
-        for unit in Corpus(path).units:
-            place = path_of(unit).absolute()
-            if place not in given:
-                given.add(place)
-                yield unit
+    path: str
+    run_id: str
+    run: Run | None = None
+    malformed: str = ""
+    events: int = 0
+    unchecked: int = 0
+    open_steps: set[Key] = field(default_factory=set)
+    actions: Ints = field(default_factory=lambda: np.zeros(len(ACTION_NAMES), dtype=np.int64))
+    facts: tuple[Fact, ...] = ()
+    found: RunVerdict | None = None
+    """The verdict, once the run has ended; provisional as long as steps are open."""
+    parts: list[Sequence] = field(default_factory=list)
+    wrong: dict[int, Step] = field(default_factory=dict)
+    """Steps that are not allowed, by their rows: the first two of each member and action."""
+    wrong_counts: dict[tuple[int, int], int] = field(default_factory=dict)
+    """The number of steps in ``wrong`` by member and action."""
 
 
-def check_units(
-    units: Iterable[Unit],
-    lookup: StepLookup,
-    progress: Progress | None = None,
-    asking: Asking | None = None,
-    timing: TimingOptions | None = None,
-) -> CorpusVerdict:
-    """Check run folders and files of data sets; check times and free inputs of run folders only."""
-    listed = list(units)
-    done = 0
-
-    def report() -> None:
-        if progress is not None:
-            progress(done, len(listed), screening.read)
-
-    screening = Screening(lookup, on_batch=report, timing=timing)
-    for number, unit in enumerate(listed, 1):
-        screening.add(unit)
-        done = number
-        report()
-        if len(screening.open_steps) >= ASK_AT:
-            _ask(screening, asking)
-            report()
-    screening.flush()
-    _ask(screening, asking)
-    return settle_all(screening)
-
-
-def _ask(screening: Screening, asking: Asking | None) -> None:
-    if asking is not None and screening.open_steps:
-        asking(len(screening.open_steps))
-    screening.ask()
-
-
-def settle_all(screening: Screening) -> CorpusVerdict:
-    """Give the verdicts on all runs that were screened; all their steps must be decided."""
-    verdicts = tuple(settle(state, screening) for state in screening.runs)
-    counts = Counts(
-        runs=len(screening.runs),
-        events=sum(state.events for state in screening.runs),
-        distinct_steps=screening.distinct,
-        found_in_table=screening.found_in_table,
-        found_in_cache=screening.found_in_cache,
-        asked_of_oracle=screening.asked,
-        seconds=time.perf_counter() - screening.started,
-    )
-    return CorpusVerdict(verdicts, counts)
-
-
-def settle(state: RunState, screening: Screening) -> RunVerdict:
-    """Give the verdict on a run whose steps are decided; diagnose a run that diverges.
-
-    The diagnosis reads the run again. A run that has changed in the meantime is ``MALFORMED``.
-    """
-    path = str(state.path)
-    if state.malformed:
-        return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=state.malformed)
-    if not state.events:
-        reason = "the run has no events: nothing was checked"
-        return RunVerdict(state.run_id, path, Verdict.MALFORMED, facts=state.facts, reason=reason)
-    diverges = bool(state.wrong) or screening.refused(state)
-    try:
-        divergences = _divergences(state, screening.lookup) if diverges else ()
-        warnings = _timing_warnings(state, screening.lookup.allowed)
-    except TraceError as error:
-        return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=str(error))
-    found = RunVerdict(
-        run_id=state.run_id,
-        path=path,
-        verdict=verdict_on(diverges=diverges, facts=state.facts, unchecked=state.unchecked),
-        events=state.events,
-        unchecked=state.unchecked,
-        divergences=divergences,
-        facts=state.facts,
-        revision="" if state.run is None else state.run.revision,
-        timing=warnings,
-        choices=() if state.timing is None else state.timing.choices(),
-    )
-    return with_limits(found, state.run)
-
-
-def _divergences(state: RunState, lookup: StepLookup) -> tuple[Divergence, ...]:
-    """Diagnose a run that diverges.
-
-    Raises
-    ------
-    TraceError
-        If the run has changed since it was screened.
-    """
-    found = diagnose(_read_again(state), state.facts, lookup)
-    if not found:
-        raise has_changed(str(state.path), state.run_id)
-    return found
-
-
-def check_in_processes(
-    units: Sequence[Unit],
-    lookup: StepLookup,
-    jobs: int,
-    progress: Progress | None = None,
-    asking: Asking | None = None,
-    timing: TimingOptions | None = None,
-) -> CorpusVerdict:
-    """Check run folders and files of data sets in several processes.
-
-    First each process screens its share of the units. This process asks the oracle about the
-    unknown steps of all shares. Then the shares with unknown steps are checked again. The verdicts
-    are those of `check_units`, in the order of the units.
-    """
-    started = time.perf_counter()
-    asked = lookup.asked
-    shares = [list(units[start::jobs]) for start in range(min(jobs, len(units)))]
-    parts: list[CorpusVerdict | None] = [None] * len(shares)
-    lent = before = dataclasses.replace(lookup, answers=lookup.cached())
-    keys = []
-    done = events = 0
-    with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
-        screened = {pool.submit(_screen, share, lent, timing): n for n, share in enumerate(shares)}
-        for future in as_completed(screened):
-            own_keys, examples, settled, count = future.result()
-            keys.append(own_keys)
-            parts[screened[future]] = settled
-            done, events = done + len(shares[screened[future]]), events + count
-            if progress is not None:
-                progress(done, len(units), events)
-            _ask_unknown(lookup, examples, asking)
-        lent = dataclasses.replace(lookup, answers=lookup.cached())
-        again = {
-            n: pool.submit(check_units, shares[n], lent, timing=timing)
-            for n, part in enumerate(parts)
-            if part is None
-        }
-        found = [part or again[n].result() for n, part in enumerate(parts)]
-    by_path: dict[str, list[int]] = {}
-    runs = [run for part in found for run in part.runs]
-    for place, run in enumerate(runs):
-        by_path.setdefault(run.path, []).append(place)
-    ordered = [runs[place] for unit in units for place in by_path.get(str(path_of(unit)), [])]
-    # Processes meet the same steps, and find those in the cache that were asked for them.
-    distinct = np.unique(np.concatenate(keys), axis=0)
-    in_cache = int(np.isin(before.look_up(distinct), (ALLOWED, REFUSED)).sum())
-    counts = Counts(
-        runs=len(ordered),
-        events=sum(part.counts.events for part in found),
-        distinct_steps=len(distinct),
-        found_in_table=len(distinct) - in_cache - (lookup.asked - asked),
-        found_in_cache=in_cache,
-        asked_of_oracle=lookup.asked - asked,
-        seconds=time.perf_counter() - started,
-    )
-    return CorpusVerdict(tuple(ordered), counts)
-
-
-def _screen(
-    units: list[Unit], lookup: StepLookup, timing: TimingOptions | None
-) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None, int]:
-    """Give the distinct keys, the unknown steps, the verdicts if no step is unknown, and the number
-    of events.
-    """
-    screening = Screening(lookup, timing=timing)
-    for unit in units:
-        screening.add(unit)
-    screening.flush()
-    examples = list(screening.open_steps.values())
-    settled = None if examples else settle_all(screening)
-    return screening.keys, examples, settled, screening.events
-
-
-def _ask_unknown(lookup: StepLookup, examples: list[Example], asking: Asking | None) -> None:
-    unknown = lookup.unknown(examples)
-    if unknown:
-        if asking is not None:
-            asking(len(unknown))
-        lookup.ask_oracle(unknown)
-
-
-def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> StepLookup:
-    """Make the lookup of steps from state graphs, the known steps, the cache and TLC.
+class Checker:
+    """Checks runs whose events come in batches of columns.
 
     Parameters
     ----------
-    graphs
-        Folders of state-graph artifacts with a table of keys.
-    cache
-        The folder of the cache; None for the user's cache folder.
-    keep
-        Whether the cache and the known steps are used.
+    answers
+        What TLC has answered.
 
-    Raises
-    ------
-    GraphError
-        If a graph cannot be opened, or is of another state of the spec.
+    Notes
+    -----
+    For each run call `begin`, then `take` with its events, then `end`. Small batches are joined, so
+    that the result of a run is there only after `flush`.
     """
-    folder = cache
-    try:
-        folder = (cache or default_cache()) if keep else None
-    except RuntimeError as error:  # There is no home folder.
-        warnings.warn(f"no cache of TLC's answers: {error}", AnswersWarning, stacklevel=2)
-    return StepLookup(
-        graphs={str(path): _open_keys(path) for path in graphs},
-        cache=folder,
-        shipped=shipped_answers(spec_digest()) if keep else NO_ANSWERS,
-    )
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._checks: list[RunCheck] = []
+        self._steps = StepChecker()
+        self._codes = np.empty(0, dtype=np.int8)
+        self._examples: dict[Key, Example] = {}
+        self._waiting: list[tuple[Mapping[str, RunCheck], EventColumns]] = []
+        self._waiting_events = 0
+        self._in_waiting: dict[str, RunCheck] = {}
+        self._ending: list[RunCheck] = []
+
+    @property
+    def open_count(self) -> int:
+        """The number of distinct open steps so far."""
+        return len(self._examples)
+
+    def begin(self, path: str, run_id: str, run: Run | None = None) -> RunCheck:
+        """Begin a run; ``path`` names it in the findings."""
+        found = RunCheck(path, run_id, run)
+        self._checks.append(found)
+        if run is not None:
+            try:
+                _ = run.rules
+            except ValueError as error:
+                found.malformed = str(error)
+        return found
+
+    def take(self, checks: Mapping[str, RunCheck], columns: EventColumns) -> None:
+        """Take the next events of some runs, whose checks are given by the ids of the runs."""
+        if self._waiting:
+            _, last = self._waiting[-1]
+            again = any(
+                self._in_waiting.get(run_id, checks[run_id]) is not checks[run_id]
+                for run_id in columns.runs
+            )
+            if again or last.member_count != columns.member_count:
+                self.flush()
+        self._waiting.append((checks, columns))
+        self._waiting_events += len(columns)
+        self._in_waiting.update((run_id, checks[run_id]) for run_id in columns.runs)
+        if self._waiting_events >= BATCH_EVENTS:
+            self.flush()
+
+    def end(self, check: RunCheck, facts: Iterable[Fact]) -> None:
+        """End a run: it has no more events. ``facts`` say what is missing from it."""
+        check.facts = tuple(facts)
+        self._ending.append(check)
+
+    def flush(self) -> None:
+        """Check the events that wait, and the whole runs that have ended."""
+        waiting, self._waiting, self._waiting_events = self._waiting, [], 0
+        self._in_waiting = {}
+        sound = [
+            (checks, columns)
+            for checks, columns in waiting
+            if not all(checks[run_id].malformed for run_id in columns.runs)
+        ]
+        if sound:
+            checks = {run_id: known[run_id] for known, c in sound for run_id in c.runs}
+            batch = join([({r: _rules_run(known[r]) for r in c.runs}, c) for known, c in sound])
+            self._check_steps(batch, [checks[run_id] for run_id in batch.columns.runs])
+        ending, self._ending = self._ending, []
+        for check in ending:
+            self._end(check)
+
+    def findings(self) -> Findings:
+        """Give the findings in all runs, which must have ended."""
+        self.flush()
+        return Findings(
+            tuple(
+                RunFindings(check.run, _verdict(check), frozenset(check.open_steps), check.actions)
+                for check in self._checks
+            ),
+            self._examples,
+            self._steps.distinct.keys,
+            self._codes,
+        )
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def _check_steps(self, batch: Batch, checks: list[RunCheck]) -> None:
+        columns = batch.columns
+        results = self._steps.check(batch)
+        self._look_up_new(results)
+        codes = np.full(len(columns), ALLOWED, dtype=np.int8)
+        keyed = results.numbers >= 0
+        codes[keyed] = self._codes[results.numbers[keyed]]
+        broken = results.status == Status.FRAME_BROKEN
+        codes[broken | (results.status == Status.OUT_OF_DOMAIN)] = REFUSED
+        unknown = results.status == Status.UNKNOWN_BEFORE
+        unknown[: columns.context] = False
+        parts = digest(columns, np.arange(len(checks), dtype=np.int64))
+        bounds = np.searchsorted(parts.run, np.arange(len(checks) + 1))
+        offset = columns.context
+        for place, (check, part) in enumerate(
+            zip(checks, parts.split(bounds.tolist()), strict=True)
+        ):
+            if check.malformed:
+                continue
+            rows = slice(int(bounds[place]) + offset, int(bounds[place + 1]) + offset)
+            before = check.events
+            check.events += len(part)
+            if check.events > MAX_RUN_EVENTS:
+                check.parts = []
+                continue
+            check.unchecked += int(np.count_nonzero(unknown[rows]))
+            for row in (np.flatnonzero(codes[rows] == REFUSED) + rows.start).tolist():
+                self._note_wrong(check, before + row - rows.start, results, row)
+            numbers = results.numbers[rows]
+            waiting = np.unique(numbers[codes[rows] == UNKNOWN])
+            check.open_steps |= {self._key(number) for number in waiting.tolist()}
+            check.actions += np.bincount(part.action, minlength=len(ACTION_NAMES))
+            check.parts.append(part)
+
+    def _note_wrong(self, check: RunCheck, place: int, results: StepResults, row: int) -> None:
+        """Keep a step that is not allowed, if it may be one of the first two of its action."""
+        columns = results.batch.columns
+        kind = int(columns.member[row]), int(columns.action[row])
+        count = check.wrong_counts[kind] = check.wrong_counts.get(kind, 0) + 1
+        if count <= 2:
+            check.wrong[place] = step_at(columns, results.states, row)
+
+    def _look_up_new(self, results: StepResults) -> None:
+        """Look up the steps that are new in this batch, and note those without an answer."""
+        known = len(self._codes)
+        fresh = self._steps.distinct.keys[known:]
+        if len(fresh):
+            codes = self._answers.look_up(fresh)
+            self._codes = np.concatenate([self._codes, codes])
+            numbers = (known + np.flatnonzero(codes == UNKNOWN)).tolist()
+            for example in results.examples(numbers):
+                self._examples[example.key] = example
+
+    def _key(self, number: int) -> Key:
+        first, second = self._steps.distinct.keys[number].tolist()
+        return first, second
+
+    def _is_allowed(self, check: RunCheck, example: Example) -> bool:
+        """Tell whether a step that is not in the run is allowed; it is open if nothing says so."""
+        (code,) = self._answers.look_up(np.array([example.key], dtype=np.uint64)).tolist()
+        if code == UNKNOWN:
+            check.open_steps.add(example.key)
+            self._examples[example.key] = example
+        return bool(code != REFUSED)
+
+    # --- whole runs -------------------------------------------------------------------------------
+
+    def _end(self, check: RunCheck) -> None:
+        """Make the checks of a whole run, and decide the verdict."""
+        if check.events > MAX_RUN_EVENTS:
+            check.malformed = check.malformed or (
+                f"{check.path}: TOO_LARGE: {check.events:,} events in the run {check.run_id};"
+                f" a run that is checked has at most {MAX_RUN_EVENTS:,}"
+            )
+        if check.malformed or not check.parts:
+            return
+        assert check.run is not None
+        run, sequence = check.run, Sequence.joined(check.parts)
+        check.parts = []
+        if run.member_count == 1:
+            # No state shows the disk that a single member has found, as it has begun a term since.
+            check.unchecked -= len(run.disk_replaced)
+        whole = check_whole(run, sequence, check.facts)
+        divergences: tuple[Divergence, ...] = ()
+        diverges = bool(check.wrong) or bool(whole.order.found.any()) or bool(whole.broken)
+        if diverges:
+            rows = np.array(sorted(check.wrong), dtype=np.int64)
+            allowed = partial(self._is_allowed, check)
+            step_of = check.wrong.__getitem__
+            divergences = divergences_of(run, sequence, whole, rows, step_of, allowed)
+        verdict = verdict_on(diverges=diverges, facts=whole.facts, unchecked=check.unchecked)
+        found = RunVerdict(
+            run_id=check.run_id,
+            path=check.path,
+            verdict=verdict,
+            events=check.events,
+            unchecked=check.unchecked,
+            divergences=divergences,
+            facts=whole.facts,
+            revision=run.revision,
+        )
+        check.found = with_limits(found, run)
 
 
-def _open_keys(path: Path) -> KeyTable:
-    """Open the keys of a graph whose edges are what today's spec allows, under today's keys."""
-    from canvass.graph import GraphError
-    from canvass.graph.artifact import open_keys, read_manifest
+def _rules_run(check: RunCheck) -> Run:
+    assert check.run is not None
+    return rules_of(check.run, malformed=bool(check.malformed))
 
-    manifest = read_manifest(path)
-    for name in RULE_MODULES:
-        file = f"{name}.tla"
-        if manifest.modules.get(file) != module_digest(spec_root() / file):
-            raise GraphError(f"{path}: the graph was made of another {file}; build it again")
-    if manifest.form_sha256 != form_digest():
-        raise GraphError(f"{path}: the graph has keys of another canonical form; build it again")
-    return open_keys(path)
+
+def _verdict(check: RunCheck) -> RunVerdict:
+    """Give the verdict on a run that has ended."""
+    verdict = RunVerdict(check.run_id, check.path, Verdict.MALFORMED, reason=check.malformed)
+    if check.malformed:
+        return verdict
+    if check.found is None:
+        reason = "the run has no events: nothing was checked"
+        return replace(verdict, facts=check.facts, reason=reason)
+    return check.found
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+class _Tables:
+    """Gives tables of events to a checker, and ends each run after its last row."""
+
+    def __init__(self, checker: Checker, runs: Runs) -> None:
+        self._checker = checker
+        self._given = runs
+        self._before: EventColumns | None = None
+        self._checks: dict[str, RunCheck] = {}
+        self._entries: dict[str, RunEntry] = {}
+        self._last = ""
+        self._finder = FactFinder()
+        if isinstance(runs, Mapping):
+            for run_id, entry in runs.items():
+                self._begin(run_id, entry)
+
+    def findings(self) -> Findings:
+        """End all runs."""
+        for run_id in list(self._entries):
+            self._end(run_id)
+        return self._checker.findings()
+
+    def _begin(self, run_id: str, entry: RunEntry) -> None:
+        self._entries[run_id] = entry
+        self._checks[run_id] = self._checker.begin("", run_id, entry.run)
+
+    def _end(self, run_id: str) -> None:
+        entry = self._entries.pop(run_id)
+        facts = [*self._finder.facts_of(entry)]
+        self._checker.end(self._checks[run_id], facts)
+
+    def take(self, table: Any) -> None:
+        """Check the next rows."""
+        ids = pc.fill_null(table["run"].cast(pa.string()), "").combine_chunks()
+        table = table.set_column(table.column_names.index("run"), "run", ids)
+        self._begin_new(table)
+        events = conformed(table)
+        try:
+            self._before = from_table(events, self._before)
+        except ColumnError:
+            self._take_apart(events, ids)
+            return
+        self._take_columns(self._before)
+
+    def _begin_new(self, table: Any) -> None:
+        """Begin the runs of a table that are new, if one ``run.json`` is for all runs."""
+        if not isinstance(self._given, Run):
+            return
+        names = [name for name in ("run", REVISION) if name in table.column_names]
+        for row in table.group_by(names, use_threads=False).aggregate([]).to_pylist():
+            revision = row.get(REVISION, self._given.revision) or ""
+            run = replace(self._given, run_id=row["run"], revision=revision)
+            known = self._checks.get(row["run"])
+            if known is None:
+                self._begin(row["run"], RunEntry(run))
+                self._refuse_bad(run)
+            elif known.run != run:
+                known.malformed = known.malformed or "the run has rows of several revisions"
+        if TRUNCATED in table.column_names:
+            cut = table.select(["run", "member", TRUNCATED]).filter(pc.is_valid(table[TRUNCATED]))
+            for row in cut.to_pylist():
+                fact = Fact(FactKind.TRUNCATED, row["run"], row["member"], detail=row[TRUNCATED])
+                entry = self._entries.get(row["run"])
+                if entry is not None:
+                    self._entries[row["run"]] = replace(entry, facts=(*entry.facts, fact))
+
+    def _refuse_bad(self, run: Run) -> None:
+        """Refuse a run whose id or revision the format does not have."""
+        try:
+            decode_run(encode(run), "run")
+        except TraceError as error:
+            self._checks[run.run_id].malformed = f"the run {run.run_id!r}: {error.reason}"
+
+    def _take_apart(self, events: Any, ids: Any) -> None:
+        """Take the rows of each run alone: a value that the format lacks makes one run malformed.
+
+        Raises
+        ------
+        ColumnError
+            If no row is at fault, but the table.
+        """
+        for run_id in dict.fromkeys(ids.to_pylist()):
+            own = events.filter(pc.equal(ids, run_id))
+            try:
+                columns = from_table(own, self._before)
+            except ColumnError as error:
+                if error.code is Code.BAD_SCHEMA:
+                    raise
+                self._refuse(run_id, error.reason)
+                self._before = None
+            else:
+                self._before = columns
+                self._take_columns(columns)
+
+    def _refuse(self, run_id: str, reason: str) -> None:
+        if run_id not in self._checks:
+            self._checks[run_id] = self._checker.begin("", run_id)
+        check = self._checks[run_id]
+        check.malformed = check.malformed or reason
+
+    def _take_columns(self, columns: EventColumns) -> None:
+        """Check the rows of sound runs, and end the runs before the last one."""
+        begins = columns.run[np.flatnonzero(np.diff(columns.run, prepend=NONE))]
+        for run_id, places in zip(columns.runs, np.bincount(begins).tolist(), strict=True):
+            if run_id not in self._checks:
+                self._refuse(run_id, f"the run {run_id} is not in the metadata")
+            elif run_id not in self._entries or places > 1:
+                self._refuse(run_id, StreamOrder.NOT_KEPT)
+        for number, (row, reason) in column_problems(columns).items():
+            member, step = int(columns.member[row]), int(columns.step[row])
+            run_id = columns.runs[number]
+            self._refuse(run_id, f"the run {run_id}: member {member}, step {step}: {reason}")
+        self._finder.look(columns)
+        self._check_absent(columns)
+        for sound in self._sound(columns):
+            self._checker.take(self._checks, sound)
+        for run_id in dict.fromkeys((self._last, *columns.runs[:-1])):
+            if run_id in self._entries and run_id != columns.runs[-1]:
+                self._end(run_id)
+        self._last = columns.runs[-1]
+
+    def _sound(self, columns: EventColumns) -> Iterator[EventColumns]:
+        """Give the rows of the runs that are no trouble: all at once, if possible."""
+        if not any(self._checks[run_id].malformed for run_id in columns.runs):
+            yield columns
+            return
+        begins = np.flatnonzero(np.diff(columns.run, prepend=NONE, append=NONE)).tolist()
+        for start, end in pairwise(begins):
+            run_id = columns.runs[int(columns.run[start])]
+            if not self._checks[run_id].malformed:
+                yield rows_of(columns, start, end, run_id)
+
+    def _check_absent(self, columns: EventColumns) -> None:
+        """Refuse runs with steps of members that took none."""
+        for number, run_id in enumerate(columns.runs):
+            run = self._checks[run_id].run
+            if run is None:
+                continue
+            for member_id in run.without_steps:
+                own = (columns.run == number) & (columns.member == member_id)
+                problem = run.steps_problem(member_id, int(np.count_nonzero(own)))
+                if problem:
+                    self._refuse(run_id, f"the run {run_id}: {problem}")

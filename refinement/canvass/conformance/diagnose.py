@@ -25,9 +25,10 @@ from canvass.conformance.differences import differences, in_words
 from canvass.conformance.safety_monitors import Violation
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
-from canvass.conformance.step_checker import StepChecker, StepResults, example_of, step_at
-from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
+from canvass.conformance.step_checker import Example, StepChecker, StepResults, example_of, step_at
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY, Divergence, DivergenceClass
+from canvass.steps.answers import REFUSED, UNKNOWN
 from canvass.steps.core_answer import core_answer
 from canvass.steps.form import form_of, regime
 from canvass.steps.frames import Frame, frame_of
@@ -43,6 +44,8 @@ from canvass.traces.schema import Fact, Run
 
 Codes = NDArray[np.int8]
 """`ALLOWED`, `REFUSED` or `UNKNOWN` for each distinct step, by its number."""
+Allowed = Callable[[Example], bool]
+"""Tells of a step whether the spec allows it."""
 
 MAX_DIVERGENCES: Final = 20
 _LOG_PROBLEMS: Final = frozenset(
@@ -124,7 +127,8 @@ def diagnose(
     sequence = digest(loaded.columns, np.zeros(1, dtype=np.int64))
     whole = check_whole(loaded.run, sequence, tuple(facts))
     wrong = _wrong_rows(loaded, lookup)
-    return divergences_of(loaded.run, sequence, whole, wrong, loaded.step, lookup)
+    allowed = lambda example: lookup.allowed([example])[0]  # noqa: E731
+    return divergences_of(loaded.run, sequence, whole, wrong, loaded.step, allowed)
 
 
 def divergences_of(
@@ -133,7 +137,7 @@ def divergences_of(
     whole: WholeRun,
     wrong: Ints,
     step_of: Callable[[int], Step],
-    lookup: StepLookup,
+    allowed: Allowed,
 ) -> tuple[Divergence, ...]:
     """Give the divergences of a run in the order of causes: the first of each kind and name.
 
@@ -149,12 +153,12 @@ def divergences_of(
         Rows of steps that are not allowed: for each member and action at least two, if there are.
     step_of
         Gives the step of a row of ``wrong``.
-    lookup
+    allowed
         Decides variants of these steps.
     """
     order = whole.order
     found = [
-        *_steps(run, sequence, order, wrong, step_of, lookup),
+        *_steps(run, sequence, order, wrong, step_of, allowed),
         *_receipts(sequence, order),
         *(_violation(sequence, order, each) for each in whole.broken),
     ]
@@ -264,10 +268,10 @@ def _steps(
     order: Order,
     wrong: Ints,
     step_of: Callable[[int], Step],
-    lookup: StepLookup,
+    allowed: Allowed,
 ) -> Iterator[Divergence]:
     for row in _first_rows(sequence.action, order, wrong):
-        kind, text = _what_is_wrong(step_of(row), run, lookup)
+        kind, text = _what_is_wrong(step_of(row), run, allowed)
         name = ACTION_NAMES[int(sequence.action[row])]
         yield _at(sequence, order, row, kind, name, text)
 
@@ -285,7 +289,7 @@ def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
     return chosen[:MAX_DIVERGENCES]
 
 
-def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[DivergenceClass, str]:
+def _what_is_wrong(step: Step, run: Run, allowed: Allowed) -> tuple[DivergenceClass, str]:
     """Give the class of a wrong step, and a text that says what is wrong."""
     rules = run.rules
     frame = frame_of(step.action, regime(step), shows_votes=rules.is_hardened("HZ11"))
@@ -298,7 +302,7 @@ def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[Divergence
         fields = ", ".join(map(wire_name, changed_fields(step, frame)))
         text = f"this step cannot change {fields}; the trace reports a change"
         example = example_of(_as_if_changed_before(step, frame), rules)
-        if example is not None and lookup.allowed([example])[0]:
+        if example is not None and allowed(example):
             text += "; the rest of the step is allowed, so that a step before it is not recorded"
             return DivergenceClass.INSTRUMENTATION_GAP, text
         return DivergenceClass.IMPLEMENTATION_STEP, text

@@ -11,13 +11,12 @@ from xml.etree import ElementTree
 from canvass.conformance.operators import find_operator
 from canvass.conformance.report import (
     fact_text,
-    limits_text,
     log_lines_of,
     place_of,
     run_names,
     timing_lines,
 )
-from canvass.conformance.verdict import CorpusVerdict, RunVerdict, Verdict
+from canvass.conformance.verdict import CorpusVerdict, RunVerdict, Verdict, limits_text
 from canvass.lanes.model import visible
 from canvass.traces.run import RUN_FILE, RunFolder
 

@@ -30,12 +30,13 @@ from canvass.conformance.verdict import (
     TimeoutSource,
     TimingWarning,
     Verdict,
+    limits_text,
+    revision_choice,
     shared_ids,
 )
 from canvass.lanes.model import Diagram, visible
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
-from canvass.traces.releases import LogReleases
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Event, Fact, FactKind, encode
 from canvass.traces.timeouts import duration_text
@@ -184,15 +185,6 @@ def meaning(runs: Sequence[RunVerdict]) -> str:
     )
 
 
-def limits_text(run: RunVerdict) -> str:
-    """Name the safety properties that were not checked in full; an empty text if all were."""
-    names = {
-        "not checked": run.not_asked,
-        "checked only on the known parts of the logs": run.asked_in_part,
-    }
-    return "; ".join(f"{what}: {', '.join(own)}" for what, own in names.items() if own)
-
-
 def limits(runs: Sequence[RunVerdict]) -> list[str]:
     """Give a line for each set of safety properties that some runs were not checked for in full."""
     counts = Counter(filter(None, map(limits_text, runs)))
@@ -219,16 +211,6 @@ def revision_lines(runs: Sequence[RunVerdict], *, every: bool = False) -> list[s
         subject = f"{count} of {len(runs)} runs: " if len(runs) > 1 else ""
         found += [f"{subject}{first}", *notes]
     return found
-
-
-def revision_choice(revision: str, releases: LogReleases | None) -> tuple[str, ...]:
-    """Give the revision of a run and how it was chosen, in one line, then a line for each note.
-
-    Of an imported run the first line has the releases, too. Without a revision there is no line.
-    """
-    if releases is not None:
-        return tuple(releases.lines())
-    return (f"revision {revision} of the spec, which the run names",) if revision else ()
 
 
 def show_command(path: str, divergence: Divergence) -> str:

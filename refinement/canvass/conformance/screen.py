@@ -25,14 +25,11 @@ from canvass.conformance.safety_monitors import Violation, asked_in_part, not_as
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_checker import Example, StepChecker, StepResults
 from canvass.conformance.step_lookup import (
-    ALLOWED,
-    IN_TABLE,
-    REFUSED,
-    UNKNOWN,
     StepLookup,
     StepLookupError,
 )
 from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.steps.answers import ALLOWED, IN_TABLE, REFUSED, UNKNOWN
 from canvass.steps.kernel import Status
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
@@ -403,16 +400,20 @@ def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
     )
 
 
-def _run(state: RunState) -> Run:
+def rules_of(run: Run, *, malformed: bool) -> Run:
     """Give the run whose rules hold for the steps of a batch.
 
     A malformed run may name rules that there are not. Its steps get the plain rules of its revision
     then; no verdict depends on them.
     """
+    if malformed:
+        return replace(run, hardening=(), appointed_leader_id=NULL_VALUE)
+    return run
+
+
+def _run(state: RunState) -> Run:
     assert state.run is not None
-    if state.malformed:
-        return replace(state.run, hardening=(), appointed_leader_id=NULL_VALUE)
-    return state.run
+    return rules_of(state.run, malformed=bool(state.malformed))
 
 
 def with_cuts(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:

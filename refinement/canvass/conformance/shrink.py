@@ -24,10 +24,10 @@ from pathlib import Path
 
 import msgspec
 
-from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import RunColumns
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, RunVerdict
+from canvass.conformance.verify import check_run
 from canvass.lanes.of_run import RunLanes
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.run import RUN_FILE

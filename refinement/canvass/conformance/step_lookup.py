@@ -21,18 +21,12 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
 from canvass.conformance.step_checker import Example
 from canvass.spec.files import find_file, module_digest
-from canvass.steps.answers import NO_ANSWERS, AnswerFile
+from canvass.steps.answers import ALLOWED, NO_ANSWERS, REFUSED, UNKNOWN, AnswerFile, Answers
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer
 from canvass.steps.oracle import ask as ask_tlc
 from canvass.steps.step import Step
 from canvass.steps.tables import tables_as_bytes
-
-REFUSED: Final = 0
-ALLOWED: Final = 1
-UNKNOWN: Final = -1
-IN_TABLE: Final = 2
-"""Allowed, as it is an edge of a state graph or a step that ships with canvass."""
 
 _KEY_VERSION: Final = 2
 """Raised when the canonical form or its key changes in another way than by its tables."""
@@ -118,16 +112,13 @@ class StepLookup:
     shipped: KeyTable = NO_ANSWERS
 
     def look_up(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
-        """Give for each key ``IN_TABLE``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
+        """Look steps up in all tables; see `Answers.look_up`."""
+        return self.tables.look_up(keys)
 
-        A step that is in no graph is unknown, not refused: a graph has bounds.
-        """
-        out = np.full(len(keys), UNKNOWN, dtype=np.int8)
-        for table in (*self.graphs.values(), self.shipped):
-            out[table.lookup(keys) >= 0] = IN_TABLE
-        open_keys = np.flatnonzero(out == UNKNOWN)
-        out[open_keys] = self.cached().lookup(keys[open_keys])
-        return out
+    @property
+    def tables(self) -> Answers:
+        """The tables as they are now."""
+        return Answers(self.graphs, self.shipped, self.cached())
 
     def ask_oracle(self, examples: Sequence[Example]) -> NDArray[np.int8]:
         """Let the oracle decide some steps, and keep the answers.

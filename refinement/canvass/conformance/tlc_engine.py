@@ -265,7 +265,7 @@ def check_with_tlc(
     Parameters
     ----------
     units
-        As `canvass.conformance.check.units_of` gives them.
+        As `canvass.conformance.verify.units_of` gives them.
     options
         Limits for TLC.
     progress

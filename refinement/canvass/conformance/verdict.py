@@ -250,3 +250,22 @@ def shared_ids(runs: Iterable[RunVerdict]) -> tuple[SharedId, ...]:
     return tuple(
         SharedId(run_id, tuple(found)) for run_id, found in paths.items() if len(found) > 1
     )
+
+
+def limits_text(run: RunVerdict) -> str:
+    """Name the safety properties that were not checked in full; an empty text if all were."""
+    names = {
+        "not checked": run.not_asked,
+        "checked only on the known parts of the logs": run.asked_in_part,
+    }
+    return "; ".join(f"{what}: {', '.join(own)}" for what, own in names.items() if own)
+
+
+def revision_choice(revision: str, releases: LogReleases | None) -> tuple[str, ...]:
+    """Give the revision of a run and how it was chosen, in one line, then a line for each note.
+
+    Of an imported run the first line has the releases, too. Without a revision there is no line.
+    """
+    if releases is not None:
+        return tuple(releases.lines())
+    return (f"revision {revision} of the spec, which the run names",) if revision else ()

@@ -9,7 +9,6 @@ only. So it works on Spark Connect, if the server's workers have canvass.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,22 +16,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from msgspec.structs import replace
 from pyspark.sql.functions import lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.corpus.data_source import REVISION, TRUNCATED, plain_schema, row_schema
-from canvass.corpus.plan import Unit, UnitKind
-from canvass.corpus.rows import ROW_SCHEMA, VERDICT_COLUMNS, RowKind, malformed_row, to_batch
+from canvass.conformance.check import REVISION, TRUNCATED, check
+from canvass.conformance.findings import VERDICTS
+from canvass.conformance.verify import decide
+from canvass.corpus.data_source import row_schema
 from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.arrow import ADDED_COLUMN, arrow_schema
-from canvass.traces.errors import TraceError
 from canvass.traces.layout import NONE
 from canvass.traces.limits import MAX_MEMBERS
-from canvass.traces.ndjson import decode_run
-from canvass.traces.parquet import RUNS_KEY, RunEntry
-from canvass.traces.schema import Fact, FactKind, Run, encode
+from canvass.traces.schema import Run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,11 +35,13 @@ if TYPE_CHECKING:
 Revision = Literal["1.49", "1.50", "hardened"]
 
 _RECORD: Final = "member_{}_log_position"
-_KEYS: Final = ["run", "member", "step"]
-"""The columns by which rows are in order."""
 _SOURCE: Final = "source"
 """The column that no verdict depends on; Spark does not move it."""
-_NO_SOURCE: Final = {"file": "", "lines": [], "observed": [], "reason": ""}
+COLUMNS: Final = [name for name in VERDICTS.names if name not in ("source", "open_steps")]
+"""The columns of the result: those of the table ``verdicts`` that rows of a DataFrame have."""
+_RESULT: Final = pa.schema([VERDICTS.field(name) for name in COLUMNS])
+_CHECKED_AT_ONCE: Final = 1 << 19
+"""Rows of a partition that are checked together: TLC is asked once about their open steps."""
 
 
 class BadEvents(Exception):
@@ -98,10 +95,7 @@ def verify(
         events.select(*names)
         .repartition("run")
         .sortWithinPartitions("run", "member", "step")
-        .mapInArrow(partial(_verify_rows, checker, run), from_arrow_schema(ROW_SCHEMA))
-        .where(f"kind = '{RowKind.VERDICT.value}'")
-        .select(*VERDICT_COLUMNS)
-        .drop("source")
+        .mapInArrow(partial(_verify_rows, checker, run), from_arrow_schema(_RESULT))
     )
 
 
@@ -131,71 +125,28 @@ def _columns_of_events(events: DataFrame, count: int, revision: Revision | None)
     return names
 
 
-def _verify_rows(checker: TaskChecker, template: Run, batches: Iterator[Any]) -> Iterator[Any]:
-    """Verify the runs of a partition through a file, as the reader of files checks all events."""
-    schema = arrow_schema(template.member_count)
-    runs: dict[str, RunEntry] = {}
-    refused: dict[str | None, str] = {}
-    last = None
-    with tempfile.TemporaryDirectory(prefix="canvass-rows-") as folder:
-        path = Path(folder) / "events.parquet"
-        with pq.ParquetWriter(path, schema, compression="lz4") as writer:
-            for batch in batches:
-                table = pa.Table.from_batches([batch])
-                keys = table.select(_KEYS)
-                for run_id in _repeated(keys if last is None else pa.concat_tables([last, keys])):
-                    refused[run_id] = f"several runs have the id {run_id}, or a step is there twice"
-                last = keys.slice(max(0, len(keys) - 1)) if len(keys) else last
-                for run in _runs_of(table, template):
-                    if run.run_id in refused:
-                        continue
-                    try:
-                        decode_run(encode(run), "run")
-                    except TraceError as error:
-                        refused[run.run_id] = f"the run {run.run_id!r}: {error.reason}"
-                    else:
-                        if runs.setdefault(run.run_id, RunEntry(run)).run != run:
-                            raise BadEvents(f"run {run.run_id} has rows of several revisions")
-                taken = [run_id for run_id in runs if run_id not in refused]
-                table = table.filter(pc.is_in(table["run"], pa.array(taken, pa.string())))
-                absent = [_NO_SOURCE] * table.num_rows
-                kind = plain_schema(template.member_count).field(_SOURCE)
-                if TRUNCATED in table.column_names:
-                    for run_id, fact in _truncated(table):
-                        runs[run_id] = replace(runs[run_id], facts=(*runs[run_id].facts, fact))
-                table = table.select([name for name in schema.names if name != _SOURCE])
-                table = table.append_column(kind, pa.array(absent, kind.type))
-                writer.write_table(table.cast(schema))
-            writer.add_key_value_metadata({RUNS_KEY: encode(list(runs.values()))})
-        # A run that was refused later has its first rows in the file.
-        wanted = tuple(run_id for run_id in runs if run_id not in refused)
-        unit = Unit(UnitKind.FILE, str(path), 0, runs=wanted)
-        yield to_batch(malformed_row(unit, reason, run_id) for run_id, reason in refused.items())
-        if wanted:
-            yield to_batch(checker.check((unit,)))
+def _verify_rows(checker: TaskChecker, run: Run, batches: Iterator[Any]) -> Iterator[Any]:
+    """Give the verdicts on the runs of a partition, whose rows are in order."""
+    lookup = checker.lookup()
+    for table in _whole_runs(batches):
+        found = decide(partial(check, table, runs=run), lookup)
+        yield from found.tables().verdicts.select(COLUMNS).to_batches()
 
 
-def _repeated(keys: Any) -> list[str]:
-    """Return the runs in which a member has a step twice, in rows that are in order."""
-    same = [pc.equal(keys[name][1:], keys[name][:-1]) for name in _KEYS]
-    twice = pc.and_(same[0], pc.and_(same[1], same[2]))
-    found: list[str] = pc.unique(keys["run"][1:].filter(twice)).to_pylist()
-    return found
-
-
-def _truncated(table: Any) -> Iterator[tuple[str, Fact]]:
-    """Yield run and fact of each truncated stream."""
-    truncated = table.select(["run", "member", TRUNCATED]).filter(
-        pc.is_valid(table.column(TRUNCATED))
-    )
-    for row in truncated.to_pylist():
-        kind, why = FactKind.TRUNCATED, row[TRUNCATED]
-        yield row["run"], Fact(kind, row["run"], row["member"], detail=why)
-
-
-def _runs_of(table: Any, template: Run) -> Iterator[Run]:
-    """Yield the runs that have rows in a table, each with the revision of its rows."""
-    columns = [name for name in ("run", REVISION) if name in table.column_names]
-    for row in table.group_by(columns).aggregate([]).to_pylist():
-        revision = row.get(REVISION, template.revision)
-        yield replace(template, run_id=row["run"], revision=revision)
+def _whole_runs(batches: Iterator[Any]) -> Iterator[Any]:
+    """Join batches to tables of whole runs, of `_CHECKED_AT_ONCE` rows each or a little more."""
+    waiting: list[Any] = []
+    rows = 0
+    for batch in batches:
+        ids = batch["run"]
+        if rows >= _CHECKED_AT_ONCE and len(ids):
+            # The rows before the last run are whole runs. A run may be longer than a batch.
+            last = pc.index(ids, ids[-1]).as_py()
+            same = waiting[-1]["run"][-1] == ids[0]
+            if last or not same:
+                yield pa.Table.from_batches([*waiting, batch.slice(0, last)])
+                waiting, rows, batch = [], 0, batch.slice(last)
+        waiting.append(batch)
+        rows += len(batch)
+    if rows:
+        yield pa.Table.from_batches(waiting)

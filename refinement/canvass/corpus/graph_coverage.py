@@ -14,9 +14,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from canvass.conformance.check import units_of
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import units_of
 from canvass.corpus.storage import local_folder, place_of
 from canvass.graph.artifact import open_graph, open_keys, read_manifest
 from canvass.steps.distinct import KeyTable

@@ -14,6 +14,7 @@ from shlex import quote
 from types import MappingProxyType
 from typing import Final
 
+from canvass.conformance.findings import step_name
 from canvass.conformance.html import block, link, page, table, text, to_html
 from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
@@ -27,7 +28,6 @@ from canvass.conformance.verdict import (
 )
 from canvass.corpus.graph_coverage import GraphCoverage
 from canvass.corpus.plan import TASK_COST, UnitKind, on_this_machine, unit_at
-from canvass.corpus.rows import step_name
 from canvass.corpus.storage import Place, place_of
 from canvass.corpus.summary import (
     VERDICTS,

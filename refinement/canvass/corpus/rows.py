@@ -20,7 +20,7 @@ import pyarrow as pa
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from canvass.conformance.report import limits_text, revision_choice
+from canvass.conformance.findings import reason_text
 from canvass.conformance.screen import RunState, with_limits
 from canvass.conformance.step_checker import Example
 from canvass.conformance.verdict import (
@@ -28,6 +28,7 @@ from canvass.conformance.verdict import (
     DivergenceClass,
     RunVerdict,
     Verdict,
+    revision_choice,
     verdict_on,
 )
 from canvass.corpus.plan import Unit
@@ -244,25 +245,6 @@ def verdict_rows(
             rank=divergence.rank,
             reason=divergence.text,
         )
-
-
-def step_name(member: int, step: int, between: str = ", ") -> str:
-    """Name a step of a member; without its number, -1, the line of a log that no step prints."""
-    return f"member {member}" + (f"{between}step {step}" if step >= 0 else "")
-
-
-def reason_text(found: RunVerdict) -> str:
-    """Return in one line why a run does not conform, or what was not checked; else empty."""
-    if found.divergences:
-        first = found.divergences[0]
-        return f"{step_name(first.member, first.step)}: {first.name}: {first.text}"
-    facts = [
-        f"{fact.kind.value} member {fact.member_id}"
-        + (f" step {fact.step}" if fact.step > 0 else "")
-        for fact in found.facts
-    ]
-    missing = "; ".join(facts[:5] + ["..."] * (len(facts) > 5))
-    return found.reason or missing or limits_text(found)
 
 
 def malformed_row(unit: Unit, reason: str, run_id: str | None = None) -> Row:

@@ -22,15 +22,14 @@ import numpy as np
 from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import settle
 from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.step_lookup import (
-    REFUSED,
     StepLookup,
     cache_file,
     default_cache,
     spec_digest,
 )
+from canvass.conformance.verify import settle
 from canvass.corpus.graph_coverage import edges_met
 from canvass.corpus.plan import Task, Unit, UnitKind, on_this_machine
 from canvass.corpus.rows import (
@@ -55,7 +54,7 @@ from canvass.corpus.storage import (
     writing,
 )
 from canvass.graph.artifact import open_keys
-from canvass.steps.answers import shipped_answers
+from canvass.steps.answers import REFUSED, shipped_answers
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
@@ -215,10 +214,11 @@ class TaskChecker:
         token = (self.shared, self.generation, self.graphs, self.digest)
         if token not in _memo:
             _memo.clear()
-            _memo[token] = Screening(self._lookup())
+            _memo[token] = Screening(self.lookup())
         return _memo[token]
 
-    def _lookup(self) -> StepLookup:
+    def lookup(self) -> StepLookup:
+        """Give the lookup of a task: it asks TLC, one worker of a machine at a time."""
         graphs = {name: open_keys(local_folder(place_of(name))) for name in self.graphs}
         lookup = StepLookup(
             _ask_alone,

@@ -203,12 +203,12 @@ class Session:
             If a state graph cannot be used.
         """
         if self._lookup is None:
-            from canvass.conformance import check
+            from canvass.conformance import verify
 
             options = self._config.option
             graphs = [*options.canvass_graph, *self._config.getini("canvass_graph")]
             cache = Path(options.canvass_cache) if options.canvass_cache else None
-            self._lookup = check.make_lookup([Path(graph) for graph in graphs], cache)
+            self._lookup = verify.make_lookup([Path(graph) for graph in graphs], cache)
         return self._lookup
 
     def check(self, path: Path) -> Checked:
@@ -217,8 +217,8 @@ class Session:
         The test fails without a traceback if a state graph cannot be used, or TLC cannot run.
         """
         __tracebackhide__ = True
-        from canvass.conformance.check import settle_all
         from canvass.conformance.screen import Screening
+        from canvass.conformance.verify import settle_all
         from canvass.graph import GraphError
         from canvass.tlc import TlcError
 

@@ -28,9 +28,9 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import Ask, StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.verify import check_units
 from canvass.graph.artifact import open_keys
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
 from canvass.selftest.kill_matrix import Control, MutantResult

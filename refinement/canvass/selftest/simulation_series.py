@@ -229,8 +229,8 @@ class CoverageMeter:
     """
 
     def __init__(self, graphs: Sequence[Path], out: Path | None) -> None:
-        from canvass.conformance.check import make_lookup
         from canvass.conformance.screen import Screening
+        from canvass.conformance.verify import make_lookup
 
         self._screening = Screening(make_lookup(graphs, None, keep=False))
         self._out = out

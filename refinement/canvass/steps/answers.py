@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import warnings
+from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -26,6 +28,52 @@ SHIPPED: Final = "known-steps.sqlite"
 """The file that ships with canvass, in the folder of the spec. ``make known-steps`` makes it."""
 
 NO_ANSWERS: Final = KeyTable.build(np.empty((0, 2), np.uint64), np.empty(0, np.int64))
+
+REFUSED: Final = 0
+ALLOWED: Final = 1
+UNKNOWN: Final = -1
+IN_TABLE: Final = 2
+"""Allowed, as it is an edge of a state graph or a step that ships with canvass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Tables of the answers of TLC, in which steps are looked up. Their order does not matter.
+
+    Parameters
+    ----------
+    graphs
+        The keys of state graphs, by the names of the graphs. Their edges are allowed steps.
+    shipped
+        The answers that ship with canvass; all of them are allowed steps.
+    known
+        More answers: 1 for an allowed step, 0 for a refused one.
+    """
+
+    graphs: Mapping[str, KeyTable] = field(default_factory=dict)
+    shipped: KeyTable = NO_ANSWERS
+    known: KeyTable = NO_ANSWERS
+
+    def look_up(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
+        """Give for each key ``IN_TABLE``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
+
+        A step that is in no graph is unknown, not refused: a graph has bounds.
+        """
+        out = np.full(len(keys), UNKNOWN, dtype=np.int8)
+        for table in (*self.graphs.values(), self.shipped):
+            out[table.lookup(keys) >= 0] = IN_TABLE
+        open_keys = np.flatnonzero(out == UNKNOWN)
+        out[open_keys] = self.known.lookup(keys[open_keys])
+        return out
+
+    def knowing(self, keys: NDArray[np.uint64], codes: NDArray[np.int8]) -> Answers:
+        """Give these answers and more; a step that has an answer keeps it."""
+        table = KeyTable.build(
+            np.concatenate([self.known.keys, keys]),
+            np.concatenate([self.known.edges, codes.astype(np.int64)]),
+        )
+        return replace(self, known=table)
+
 
 _TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS answers (keys BLOB NOT NULL, codes BLOB NOT NULL, digest BLOB"

@@ -64,25 +64,37 @@ _ID_LIMIT: Final = 10**MAX_ID_DIGITS
 _ID_NUMBER: Final = (1 << ID_BITS) - 1
 
 
-def column_problem(columns: EventColumns) -> tuple[int, str] | None:
-    """Return the first row that a strict reader of lines would refuse, and the reason; or None.
+def column_problems(columns: EventColumns) -> dict[int, tuple[int, str]]:
+    """Find rows that a strict reader of lines would refuse.
+
+    Returns
+    -------
+    dict
+        For each run with such rows, by its number: the first of them, and the reason.
 
     Notes
     -----
-    The steps of a member must ascend. Gaps are allowed.
+    The members of a run must ascend, and the steps of a member. Gaps are allowed.
     """
-    start = columns.context
     found: list[tuple[int, str]] = []
 
     def refuse(bad: NDArray[np.bool_], reason: str) -> None:
         if bad.any():
-            found.append((int(np.argmax(bad)), reason))
+            _, first = np.unique(columns.run[bad], return_index=True)
+            rows = np.flatnonzero(bad)[first]
+            found.extend((row, reason) for row in rows.tolist() if row >= columns.context)
 
     member, step = columns.member, columns.step
     refuse((member < 0) | (member >= columns.member_count), "no such member")
     refuse(step < 0, "step is negative")
-    stays = (columns.run[1:] == columns.run[:-1]) & (member[1:] == member[:-1])
-    refuse(np.append(False, stays & (step[1:] <= step[:-1])), "steps do not ascend")
+    same = columns.run[1:] == columns.run[:-1]
+    stays = same & (member[1:] == member[:-1])
+    refuse(np.append(False, same & (member[1:] < member[:-1])), StreamOrder.NOT_KEPT)
+    refuse(
+        np.append(False, stays & (step[1:] == step[:-1])),
+        "a step is there twice, or several runs have the id",
+    )
+    refuse(np.append(False, stays & (step[1:] < step[:-1])), "steps do not ascend")
     for name in ("active", "accepted"):
         mask = columns.inputs[:, INPUT_INDEX[name]]
         refuse(
@@ -103,8 +115,10 @@ def column_problem(columns: EventColumns) -> tuple[int, str] | None:
     sends = columns.sends
     bad = _bad_message(sends) | (message_id_senders(sends) != member[row_of])
     refuse(_any_of(bad, row_of, len(columns)), "a send with fields out of range")
-    found = [problem for problem in found if problem[0] >= start]
-    return min(found, default=None)
+    firsts: dict[int, tuple[int, str]] = {}
+    for row, reason in sorted(found, key=lambda problem: problem[0]):
+        firsts.setdefault(int(columns.run[row]), (row, reason))
+    return firsts
 
 
 def message_id_senders(messages: Ints) -> Ints:
@@ -187,6 +201,24 @@ _NO_RUNS: Final = (
     " canvass.corpus.frame, or give the file its metadata canvass.runs again"
 )
 _ENTRIES: Final = msgspec.json.Decoder(tuple[RunEntry, ...])
+
+
+def entries_of(data: bytes, name: str) -> dict[str, RunEntry]:
+    """Decode the metadata of the runs of a file, or of a table.
+
+    Raises
+    ------
+    TraceError
+        If they are no such metadata, name no run, or a run twice; it calls them ``name``.
+    """
+    entries = decode_document(_ENTRIES, data, name, 0)
+    found = {entry.run.run_id: entry for entry in entries}
+    if len(found) != len(entries):
+        raise TraceError(Code.AMBIGUOUS, name, 0, 0, "a run twice")
+    if not found:
+        reason = "the metadata name no run: nothing can be checked"
+        raise TraceError(Code.BAD_SCHEMA, name, 0, 0, reason)
+    return found
 
 
 class _OpenFile:
@@ -391,13 +423,8 @@ class DatasetFile:
         data = (self._file.metadata.metadata or {}).get(RUNS_KEY)
         if data is None:
             raise self._error(Code.BAD_SCHEMA, _NO_RUNS)
-        entries = decode_document(_ENTRIES, data, self.name, 0)
-        found = {entry.run.run_id: entry for entry in entries}
-        if len(found) != len(entries):
-            raise self._error(Code.AMBIGUOUS, "a run twice")
-        if not found:
-            raise self._error(Code.BAD_SCHEMA, "the metadata name no run: nothing can be checked")
-        if any(entry.run.member_count != self.member_count for entry in entries):
+        found = entries_of(data, self.name)
+        if any(entry.run.member_count != self.member_count for entry in found.values()):
             raise self._error(Code.BAD_SCHEMA, "a run with another number of members")
         return found
 
@@ -453,7 +480,7 @@ class DatasetFile:
 
     def _columns(self, number: int, before: EventColumns | None) -> EventColumns:
         columns: EventColumns = self._guard(lambda: from_table(self.table(number), before))
-        problem = column_problem(columns)
+        problem = min(column_problems(columns).values(), default=None)
         if problem:
             reason = f"row group {number}, row {problem[0] - columns.context}: {problem[1]}"
             raise self._error(Code.BAD_EVENT, reason)

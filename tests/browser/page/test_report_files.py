@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from canvass.conformance.check import check_units
 from canvass.conformance.html import to_html
 from canvass.conformance.report import make_cases
+from canvass.conformance.verify import check_units
 from canvass.explanation.explanation import explain
 from canvass.explanation.explanation import to_html as explanation_html
 from canvass.explanation.reading import read

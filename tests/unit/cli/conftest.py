@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from canvass.cli.main import run
-from canvass.conformance import check
+from canvass.conformance import verify
 from support.core_lookup import core_lookup
 from support.tiny_spec import write_tiny_spec
 
@@ -28,7 +28,7 @@ Command = Callable[..., Ended]
 @pytest.fixture
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core answers in place of TLC."""
-    monkeypatch.setattr(check, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(verify, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture

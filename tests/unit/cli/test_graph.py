@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from canvass.conformance.check import make_lookup
+from canvass.conformance.verify import make_lookup
 from canvass.graph import GraphError, folders
 from canvass.graph.artifact import FILES, open_graph
 from canvass.spec import load_manifest

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from canvass.cli.main import run
-from canvass.conformance import check
+from canvass.conformance import verify
 from canvass.selftest.kill_matrix import MUTANTS
 from support.core_lookup import core_lookup
 from support.guide_examples import ROOT, absent, block
@@ -133,7 +133,7 @@ def test_the_readme_counts_the_steps_that_its_simulation_asks_about(
     readme = (ROOT / "README.md").read_text()
     command = next(line for line in readme.splitlines() if "canvass simulate --members" in line)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(check, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(verify, "make_lookup", lambda *_, **__: core_lookup())
 
     assert run(shlex.split(command)[1:]) == 0
     capsys.readouterr()

@@ -12,7 +12,7 @@ import pytest
 from canvass.cli.output import Stages
 from canvass.cli.verify import VerifyProgress
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_units
+from canvass.conformance.verify import check_units
 from canvass.selftest.runs import record_run
 from canvass.traces.alignment import importer
 from canvass.traces.alignment.alignment import align

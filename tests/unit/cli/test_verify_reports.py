@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance import check
+from canvass.conformance import verify
 from canvass.selftest.runs import record_run
 from support import corruptions
 from support.aeron_runs import SAMPLES
@@ -23,7 +23,7 @@ Command = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core answers in place of TLC."""
-    monkeypatch.setattr(check, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(verify, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture(scope="module")

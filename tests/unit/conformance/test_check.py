@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
 from canvass.conformance import screen
-from canvass.conformance.check import check_corpus, check_run, make_lookup, settle_all
 from canvass.conformance.junit import to_junit
 from canvass.conformance.report import limits
 from canvass.conformance.screen import Screening
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
+from canvass.conformance.verify import check_corpus, check_run, make_lookup, settle_all
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import AnswersWarning
 from canvass.traces.parquet import RUNS_KEY, DatasetWriter

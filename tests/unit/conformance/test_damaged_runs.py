@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_corpus
 from canvass.conformance.verdict import Verdict
+from canvass.conformance.verify import check_corpus
 from canvass.selftest.runs import record_run
 from support.core_lookup import core_lookup
 from support.corruptions import Streams, read_streams, write_streams

@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.conformance.check import check_units
 from canvass.conformance.differences import Difference
 from canvass.conformance.html import to_html
 from canvass.conformance.operators import Operator
 from canvass.conformance.report import Case, Place, make_case, make_cases
 from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict
+from canvass.conformance.verify import check_units
 from canvass.lanes.model import Diagram, LaneEvent
 from support import corruptions
 from support.core_lookup import core_lookup

@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.conformance.batch import rows_of
-from canvass.conformance.check import check_corpus, check_run, settle_all
 from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.verify import check_corpus, check_run, settle_all
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 from support import corruptions

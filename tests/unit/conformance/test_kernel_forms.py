@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from canvass.conformance import check, kernel_logs, kernel_order
+from canvass.conformance import kernel_logs, kernel_order, verify
 from canvass.conformance.step_lookup import StepLookup
 from canvass.steps import jit
 from canvass.steps import kernel as step_kernel
@@ -53,7 +53,7 @@ def test_both_forms_of_a_kernel_agree(corpus: Path, monkeypatch: pytest.MonkeyPa
             monkeypatch.setattr(module, name, compared(getattr(module, name), calls))
 
     allowing = StepLookup(oracle=lambda _, steps: [Answer(True, True)] * len(steps))
-    check.check_corpus([corpus], allowing)
+    verify.check_corpus([corpus], allowing)
 
     assert set(calls) == {name for names in KERNELS.values() for name in names}
 

@@ -12,29 +12,26 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import (
-    check_corpus,
-    check_in_processes,
-    make_lookup,
-)
 from canvass.conformance.screen import Screening
 from canvass.conformance.step_checker import Example, example_of
 from canvass.conformance.step_lookup import (
-    ALLOWED,
-    IN_TABLE,
     RULE_MODULES,
-    UNKNOWN,
     StepLookup,
     spec_digest,
 )
 from canvass.conformance.verdict import Verdict
+from canvass.conformance.verify import (
+    check_corpus,
+    check_in_processes,
+    make_lookup,
+)
 from canvass.graph import GraphError
 from canvass.graph.artifact import Counts, GraphRules, Manifest
 from canvass.graph.folders import write_manifest
 from canvass.selftest.runs import record_run
 from canvass.spec.files import module_digest, spec_root
 from canvass.steps import tables as step_tables
-from canvass.steps.answers import shipped_answers
+from canvass.steps.answers import ALLOWED, IN_TABLE, UNKNOWN, shipped_answers
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step

@@ -11,11 +11,11 @@ import pytest
 
 from canvass.cli.main import run as command
 from canvass.cluster.rules import Rules
-from canvass.conformance import check
-from canvass.conformance.check import check_run
+from canvass.conformance import verify
 from canvass.conformance.diagnose import load
 from canvass.conformance.shrink import NothingToShrink, Shrinker, Shrunk, write_run
 from canvass.conformance.verdict import DivergenceClass, Verdict
+from canvass.conformance.verify import check_run
 from canvass.selftest.runs import record_run
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
@@ -144,7 +144,7 @@ def test_a_run_that_does_not_diverge_is_not_shrunk(good: Path) -> None:
 def test_the_command_writes_the_run_and_says_what_was_left_out(
     good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(check, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(verify, "make_lookup", lambda *_, **__: core_lookup())
     bad = corrupted(good, tmp_path / "bad", corruptions.vote_without_disk)
     words = ["trace", "shrink", str(bad), "--out"]
 

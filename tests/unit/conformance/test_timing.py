@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from canvass.conformance import check
-from canvass.conformance.check import check_units
+from canvass.conformance import verify
 from canvass.conformance.member_times import is_heard_throughout
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.timing import Doubt, MemberTiming
 from canvass.conformance.verdict import RunVerdict, TimeoutSource, TimingRule, Verdict
+from canvass.conformance.verify import check_units
 from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
 from canvass.traces.actions import Action
@@ -304,7 +304,7 @@ def test_doubts_are_settled_alike_however_many_are_asked_about_at_once(
     imported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = timed(imported, given={HEARTBEAT_TIMEOUT: 10 * _S}).timing
-    monkeypatch.setattr(check, "_DOUBTS", 1)
+    monkeypatch.setattr(verify, "_DOUBTS", 1)
 
     assert timed(imported, given={HEARTBEAT_TIMEOUT: 10 * _S}).timing == at_once
     assert sum(one.count for one in at_once) > 1

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass.cli.main import run
-from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import check_units
 from canvass.corpus.history import Arrivals, Patience, is_settled
 from canvass.corpus.plan import list_units
 from canvass.corpus.storage import Place, UrlPath, files_below

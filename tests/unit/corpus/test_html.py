@@ -11,10 +11,10 @@ import pytest
 
 from canvass.cli import batch
 from canvass.cluster.rules import Rules
+from canvass.conformance.findings import reason_text
 from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
 from canvass.corpus.graph_coverage import ActionSteps, GraphCoverage
 from canvass.corpus.html import render
-from canvass.corpus.rows import reason_text
 from canvass.corpus.summary import (
     BadBaseline,
     Coverage,

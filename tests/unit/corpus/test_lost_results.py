@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,18 @@ import pyarrow.compute as pc
 import pytest
 from msgspec.structs import replace
 
-from canvass.conformance.step_lookup import ALLOWED, StepLookup
+from canvass.conformance.check import check
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.data_source import EventsReader, row_schema
 from canvass.corpus.engine import ProcessEngine, RunTask
-from canvass.corpus.frame import BadEvents, _verify_rows
+from canvass.corpus.frame import _verify_rows
 from canvass.corpus.job import CorpusJob
-from canvass.corpus.plan import Task, Unit, list_units
-from canvass.corpus.rows import Row, RowKind
+from canvass.corpus.plan import Unit, list_units
+from canvass.corpus.rows import RowKind
 from canvass.corpus.task_checker import TaskChecker
 from canvass.corpus.task_files import LostResults
-from canvass.traces.parquet import DatasetFile, DatasetWriter
+from canvass.steps.answers import ALLOWED, Answers
+from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from canvass.traces.schema import Run
 from support.corpora import record_runs
@@ -111,34 +113,26 @@ def changed(table: Any, column: str, value: str | None) -> Any:
 
 def verdicts_on(
     table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> dict[str | None, str]:
-    """The verdicts on the runs of a table, without the oracle."""
+) -> dict[str | None, tuple[str, str]]:
+    """Verdicts and reasons of the runs of a table, without the oracle."""
     monkeypatch.setattr(StepLookup, "ask_oracle", lambda _, steps: np.full(len(steps), ALLOWED))
     checker = TaskChecker.of(cache=tmp_path / "cache")
     run = Run("canvass.run/1", "run", "1.50", 3)
     found = _verify_rows(checker, run, iter(table.to_batches()))
-    rows = [row for batch in found for row in batch.to_pylist() if row["kind"] == "VERDICT"]
-    return {row["run_id"]: row["verdict"] for row in rows}
+    rows = [row for batch in found for row in batch.to_pylist()]
+    assert len({row["run_id"] for row in rows}) == len(rows)
+    return {row["run_id"]: (row["verdict"], row["reason"]) for row in rows}
 
 
 def test_a_run_with_an_id_that_the_format_refuses_has_a_verdict(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StepLookup, "ask_oracle", lambda _, steps: np.full(len(steps), ALLOWED))
-    table = changed(rows_of(corpus), "run", "Run 2")
-    checker = TaskChecker.of(cache=tmp_path / "cache")
+    found = verdicts_on(changed(rows_of(corpus), "run", "Run 2"), tmp_path, monkeypatch)
 
-    found = _verify_rows(checker, Run("canvass.run/1", "run", "1.50", 3), iter(table.to_batches()))
-
-    rows = [row for batch in found for row in batch.to_pylist() if row["kind"] == "VERDICT"]
-    assert {row["run_id"]: row["verdict"] for row in rows} == {
-        "run-0": "CONFORMS",
-        "run-1": "CONFORMS",
-        "Run 2": "MALFORMED",
-        "run-3": "CONFORMS",
-    }
-    (reason,) = (row["reason"] for row in rows if row["verdict"] == "MALFORMED")
+    verdict, reason = found.pop("Run 2")
+    assert verdict == "MALFORMED"
     assert reason.startswith("the run 'Run 2': Expected `str` matching regex")
+    assert found == dict.fromkeys(("run-0", "run-1", "run-3"), ("CONFORMS", ""))
 
 
 @pytest.mark.parametrize(
@@ -157,34 +151,36 @@ def test_a_run_without_an_id_or_with_an_unknown_revision_is_malformed(
 
     found = verdicts_on(table, tmp_path, monkeypatch)
 
-    assert found.pop(malformed) == "MALFORMED"
-    assert found == dict.fromkeys(("run-0", "run-1", "run-3"), "CONFORMS")
+    assert found.pop(malformed)[0] == "MALFORMED"
+    assert found == dict.fromkeys(("run-0", "run-1", "run-3"), ("CONFORMS", ""))
 
 
 def test_the_revision_of_rows_decides_their_rules(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Runs of other rules used to be checked as runs of 1.50, and might conform to it."""
-    seen: list[str] = []
-    check = TaskChecker.check
+    hardened = changed(rows_of(corpus), "revision", "hardened")
+    run = Run("canvass.run/1", "run", "1.50", 3)
 
-    def check_and_look(checker: TaskChecker, task: Task) -> Iterator[Row]:
-        with DatasetFile(task[0].location) as file:
-            seen.extend(sorted(entry.run.revision for entry in file.runs.values()))
-        return check(checker, task)
+    both = check(rows_of(corpus), Answers(), run), check(hardened, Answers(), run)
 
-    monkeypatch.setattr(TaskChecker, "check", check_and_look)
-
-    verdicts_on(changed(rows_of(corpus), "revision", "hardened"), tmp_path, monkeypatch)
-
-    assert seen == ["1.50", "1.50", "1.50", "hardened"]
+    plain, other = (
+        {each.verdict.run_id: each.open_steps for each in findings.runs} for findings in both
+    )
+    assert [name for name in plain if plain[name] != other[name]] == ["run-2"]
 
 
-def test_rows_of_two_revisions_in_a_run_are_an_error(
+def test_a_run_with_rows_of_two_revisions_is_malformed(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = rows_of(corpus)
-    both = pa.concat_tables([table, changed(table, "revision", "1.49")])
+    half = table["member"].to_numpy() > 0
+    both = changed(table, "revision", "1.49").filter(half)
+    mixed = pa.concat_tables([table.filter(~half), both]).sort_by(
+        [(name, "ascending") for name in ("run", "member", "step")]
+    )
 
-    with pytest.raises(BadEvents, match="run run-2 has rows of several revisions"):
-        verdicts_on(both, tmp_path, monkeypatch)
+    found = verdicts_on(mixed, tmp_path, monkeypatch)
+
+    assert found.pop("run-2") == ("MALFORMED", "the run has rows of several revisions")
+    assert {verdict for verdict, _ in found.values()} == {"CONFORMS"}

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance import check
-from canvass.conformance.check import check_run
+from canvass.conformance import verify
 from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
+from canvass.conformance.verify import check_run
 from canvass.pytest_plugin.session import Coverage, seed_of, share
 from canvass.selftest.runs import record_run
 from canvass.steps.distinct import KeyTable
@@ -40,7 +40,7 @@ def office(recorder, seed, kind=Clerk, run_id="office"):
 @pytest.fixture(autouse=True)
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the core answer in place of TLC."""
-    monkeypatch.setattr(check, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(verify, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture(autouse=True)
@@ -411,7 +411,7 @@ def test_coverage_of_a_graph_counts_its_steps(
         lookup.graphs = {"small": table}
         return lookup
 
-    monkeypatch.setattr(check, "make_lookup", with_graph)
+    monkeypatch.setattr(verify, "make_lookup", with_graph)
     corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
 
     ended = pytester.runpytest("--canvass-collect", "--canvass-fail-under-edges", "50.1")
@@ -485,7 +485,7 @@ def test_a_step_that_tlc_cannot_check_fails_the_test_once_and_without_a_tracebac
 
         return StepLookup(oracle=oracle)
 
-    monkeypatch.setattr(check, "make_lookup", without_java)
+    monkeypatch.setattr(verify, "make_lookup", without_java)
     pytester.makepyfile(
         OFFICE + "def test_it(canvass_recorder):\n    office(canvass_recorder, 5).check()\n"
     )

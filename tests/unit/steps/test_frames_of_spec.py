@@ -14,8 +14,8 @@ import pytest
 
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import check_corpus
 from canvass.conformance.verdict import Verdict
+from canvass.conformance.verify import check_corpus
 from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
 from canvass.steps.frames import FIELDS, REGIME_FIELDS, Regime, frame_of

@@ -24,7 +24,7 @@ from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
 from canvass.traces.columns import EventColumns, from_events
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.parquet import DatasetFile, DatasetWriter, RunEntry, column_problem
+from canvass.traces.parquet import DatasetFile, DatasetWriter, RunEntry, column_problems
 from canvass.traces.schema import Event, Fact, FactKind, Input, Run, encode
 from support.examples import examples
 from support.trace_events import plain_event, run_of, streams
@@ -53,7 +53,7 @@ def test_events_survive_columns(stream: list[Event]) -> None:
     columns = from_events("r", 0, stream)
 
     assert [columns.event(row) for row in range(len(columns))] == [bare(e) for e in stream]
-    assert column_problem(columns) is None
+    assert column_problems(columns) == {}
 
 
 @FEW
@@ -295,7 +295,7 @@ def test_forged_columns_are_refused(name: str) -> None:
     table = changed(sample(), *FORGED[name])
     taken = False
     with suppress(ColumnError):
-        taken = column_problem(from_table(table)) is None
+        taken = column_problems(from_table(table)) == {}
 
     assert not taken
 
@@ -312,7 +312,7 @@ def test_forged_sends_are_refused(forge: str) -> None:
         columns, sends=np.array([cells]), send_offsets=np.array([0, 1], dtype=np.int64)
     )
 
-    assert column_problem(forged) == (0, "a send with fields out of range")
+    assert column_problems(forged) == {0: (0, "a send with fields out of range")}
 
 
 def test_a_table_of_another_format_is_refused() -> None:

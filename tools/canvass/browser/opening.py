@@ -20,8 +20,8 @@ from canvass.browser.limits import CHOICES
 from canvass.browser.reports import OpenCorpus, OpenReport
 from canvass.browser.sources import Lazy, Source, Store, shown
 from canvass.browser.verdicts import Checker, RunSource
-from canvass.conformance.check import make_lookup
 from canvass.conformance.step_lookup import default_cache
+from canvass.conformance.verify import make_lookup
 from canvass.corpus.plan import UnitKind, list_units
 from canvass.graph import GraphError
 from canvass.graph.build import cache_folder, load_model

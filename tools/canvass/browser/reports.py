@@ -20,8 +20,8 @@ import pyarrow.dataset as ds
 from canvass.browser import api
 from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, shown
+from canvass.conformance.findings import reason_text
 from canvass.conformance.report import natural
-from canvass.corpus.rows import reason_text
 from canvass.corpus.summary import (
     VERDICTS,
     DivergenceClassSummary,

@@ -29,7 +29,6 @@ from canvass.browser.sources import Lazy, Store
 from canvass.browser.tracks import DOWN, ENDED
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
-from canvass.conformance.check import check_run
 from canvass.conformance.differences import Difference
 from canvass.conformance.refused_step import RefusedStep, explain_refusal
 from canvass.conformance.report import CLASS_TEXTS, Case, about, draw, place_of
@@ -40,6 +39,7 @@ from canvass.conformance.verdict import (
     DivergenceClass,
     RunVerdict,
 )
+from canvass.conformance.verify import check_run
 from canvass.lanes.of_run import value_text
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.releases import releases_of_run

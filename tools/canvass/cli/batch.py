@@ -312,8 +312,8 @@ def _show_new(summary: Summary, identity: str, output: Format) -> None:
 
 def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str | None) -> None:
     """Print the result for a person: verdicts, then the clusters of divergences."""
+    from canvass.conformance.findings import step_name
     from canvass.conformance.report import shared_id_remark
-    from canvass.corpus.rows import step_name
     from canvass.corpus.summary import (
         in_part_text,
         name_of,

@@ -56,7 +56,7 @@ class Report:
 
     def write(self, summary: Summary) -> None:
         """Write the summary, the pages of examples, and the report page."""
-        from canvass.conformance.check import make_lookup
+        from canvass.conformance.verify import make_lookup
         from canvass.corpus.html import REPORT_FILE, render, write_examples
         from canvass.corpus.storage import UrlPath
         from canvass.corpus.summary import SUMMARY_FILE, new_clusters
@@ -191,7 +191,7 @@ def _causes(counts: dict[str, int]) -> str:
 
 def check_request(request: Request) -> None:
     """Refuse options that exclude each other, and a graph of another spec."""
-    from canvass.conformance.check import make_lookup
+    from canvass.conformance.verify import make_lookup
     from canvass.corpus.storage import local_folder
 
     if request.engine is EngineName.PROCESS and request.master is not None:

@@ -92,7 +92,7 @@ def _serve(
     from canvass.browser.opening import Opener, prepare, usable_graphs
     from canvass.browser.sources import Store
     from canvass.browser.verdicts import Checker
-    from canvass.conformance.check import make_lookup
+    from canvass.conformance.verify import make_lookup
 
     files = page_files()
     if page_is_old(Path(canvass.browser.__path__[0])):

@@ -117,7 +117,7 @@ def _compare_revisions(subject: str, revision: str, path: ClassPath) -> None:
 def _drive_runs(driver: Driver, paths: list[Path], output: Format) -> int:
     """Drive the steps of runs, show the result, and give the exit code."""
     from canvass.aeron_driver.run_steps import collect, drive_runs
-    from canvass.conformance.check import units_of
+    from canvass.conformance.verify import units_of
 
     with _progress("reading the runs"):
         found = collect(units_of(paths))

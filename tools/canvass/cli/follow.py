@@ -93,9 +93,9 @@ def verdict_of(paths: list[Path], *, is_whole: bool = True) -> tuple[str, str]:
 
 def _checked(run: Path) -> tuple[str, str]:
     """The verdict of a run, and where it diverges, with the line of the log."""
-    from canvass.conformance.check import check_units, make_lookup
     from canvass.conformance.report import log_lines_of
     from canvass.conformance.run_timing import TimingOptions
+    from canvass.conformance.verify import check_units, make_lookup
 
     [one] = check_units([run], make_lookup([], None), timing=TimingOptions(asks=False)).runs
     if not one.divergences:

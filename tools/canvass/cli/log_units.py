@@ -25,7 +25,7 @@ def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
     A file that has no line of a cluster's member is passed over. Logs that cannot be imported are
     given as an error.
     """
-    from canvass.conformance.check import units_of
+    from canvass.conformance.verify import units_of
     from canvass.traces.aeron_log.errors import AeronLogError, LogCode
     from canvass.traces.aeron_log.logs import logs_below
     from canvass.traces.alignment.alignment import ImportFault, NoMember

@@ -159,9 +159,9 @@ def shrink(
     canvass trace shrink RUN --out small && canvass trace show small
     """
     from canvass.cli.output import Stages
-    from canvass.conformance.check import check_units, make_lookup
     from canvass.conformance.diagnose import load
     from canvass.conformance.shrink import Shrinker, write_run
+    from canvass.conformance.verify import check_units, make_lookup
     from canvass.traces.run import Corpus
 
     if out.exists():

@@ -33,11 +33,11 @@ from canvass.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from canvass.conformance.check import Progress
     from canvass.conformance.refused_step import RefusedStep
     from canvass.conformance.screen import Unit
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
+    from canvass.conformance.verify import Progress
 
 
 @dataclass
@@ -184,10 +184,10 @@ def verify(
 
     from canvass.cli.log_units import import_units
     from canvass.cli.output import Stages
-    from canvass.conformance.check import check_in_processes, check_units, make_lookup
     from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.run_timing import TimingOptions
+    from canvass.conformance.verify import check_in_processes, check_units, make_lookup
 
     of_steps = {
         "--graph": graph,
