@@ -176,6 +176,7 @@ LiveNext ==
     \/ \E i, j \in Members : Receives(i, j)
     \/ \E i \in Members : Repeat(i)
     \/ \E i \in Members : Deadline(i)
+    \/ Rest
 
 Fairness ==
     /\ WF_vars(ScriptStep)

@@ -237,4 +237,6 @@ NeverSettled ==
       /\ \A i \in Members : ClosedElection(i) /\ CommittedPrefix(i) = <<0, 1>>)
 
 NeverOvertakes == \A i, j \in Members : MayArrive(i, j) \subseteq {1}
+
+TENextOrRest == Next \/ UNCHANGED <<vars, auxFaults>>
 =============================================================================

@@ -357,6 +357,10 @@ WalkNext ==
                           IN  /\ auxSeen' = auxSeen \cup new
                               /\ \A n \in new : PrintT(<<"sighting", n, auxWalk, auxStep>>)
 
+WalkOrRest ==
+    \/ WalkNext
+    \/ auxStep = Length /\ UNCHANGED <<vars, auxWalk, auxDice, auxStep, auxCut, auxSeen>>
+
 (***************************************************************************)
 (* Courses that a search in stages has found, and the sighting of each as  *)
 (* a counterexample.                                                       *)

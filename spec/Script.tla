@@ -103,14 +103,22 @@ Plain(c) ==
          log     |-> TLCEval([i \in Members |-> c.log[i]]),
          hist    |-> c.hist]
 
-RECURSIVE Played(_, _, _)
-Played(clusters, script, k) ==
-    IF k > Len(script) THEN clusters
-    ELSE LET next == TLCEval(Plain(Play(clusters[Len(clusters)], script[k])))
-         IN  Played(Append(clusters, next), script, k + 1)
+(***************************************************************************)
+(* Played(clusters, script): the clusters so far, then the one after each  *)
+(* step.  The halves of a script are played one after the other, so that   *)
+(* Java's usual stack suffices for a long one.                             *)
+(***************************************************************************)
+RECURSIVE Played(_, _)
+Played(clusters, script) ==
+    LET half == Len(script) \div 2
+    IN  CASE script = <<>>   -> clusters
+          [] Len(script) = 1 -> Append(clusters, TLCEval(Plain(Play(clusters[Len(clusters)], script[1]))))
+          [] OTHER           ->
+                CHOOSE all \in {TLCEval(Played(begin, SubSeq(script, half + 1, Len(script)))) :
+                                    begin \in {TLCEval(Played(clusters, SubSeq(script, 1, half)))}} : TRUE
 
 After(script) ==
-    CHOOSE c \in {clusters[Len(clusters)] : clusters \in {Played(<<First>>, script, 1)}} : TRUE
+    CHOOSE c \in {clusters[Len(clusters)] : clusters \in {Played(<<First>>, script)}} : TRUE
 
 StartsAfter(scripts) == \E c \in {After(scripts[k]) : k \in DOMAIN scripts} : Starts(c)
 
@@ -176,7 +184,7 @@ TALE == 7    \* the register of TLC that holds the tale
 Tale == TLCGet(TALE)
 
 TaleInit ==
-    \E tale \in {Played(<<After(Before(0))>>, Script(0), 1)} :
+    \E tale \in {Played(<<After(Before(0))>>, Script(0))} :
         /\ Assert(\A k \in DOMAIN tale : \A n \in 1 .. (k - 1) : tale[k] # tale[n],
                   "the script comes back to a state of its own")
         /\ TLCSet(TALE, tale)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from canvass.cli.models import Standing
-from canvass.spec import ModelEntry, ModelSet, load_manifest, module_folders
+from canvass.spec import ModelEntry, ModelSet, find_file, load_manifest, module_folders
+from canvass.spec.files import first_comment
 from support.findings import run_of
 
 pytestmark = pytest.mark.tlc
@@ -31,6 +32,15 @@ def test_an_exhaustive_model_of_a_push_has_its_number_of_states_on_record() -> N
     without = [model.name for model in finished if model.mode.value == "check"]
 
     assert without == [model.name for model in finished if model.distinct_states]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_the_first_comment_of_a_configuration_says_how_tlc_ends(model: ModelEntry) -> None:
+    """`test_the_model_ends_as_expected` runs the same file."""
+    purpose, _, ending = first_comment(find_file(model.config)).rpartition(" TLC on ")
+
+    assert len(purpose) > 10
+    assert f"TLC on {ending}" == model.ending
 
 
 def test_every_configuration_of_the_spec_is_in_the_manifest() -> None:

@@ -59,7 +59,7 @@ def test_walks_reach_the_sightings_of_the_table(revision: str) -> None:
     """The number and the seed decide a walk, on every machine."""
     entry = MODELS[REVISIONS[revision]]
     seen: Counter[str] = Counter()
-    options = TlcOptions(check_deadlock=False, workers=1, heap_mib=512, stack_mib=16)
+    options = TlcOptions(workers=1, heap_mib=512)
     module = spec_root() / f"{entry.module}.tla"
     with run(module, config_of(spec_root(), entry), options) as tlc:
         for value in tlc.printed_values():

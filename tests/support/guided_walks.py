@@ -8,10 +8,8 @@ that reaches nothing begins again from another walk of the stage before it.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
-
-from msgspec import structs
 
 from canvass.cli.models import config_of
 from canvass.spec import load_manifest, spec_root
@@ -56,9 +54,9 @@ def stage(aim: Aim, course: Course, goal: str) -> list[tuple[int, int]]:
         "Walks": f"= {aim.walks}",
         "Length": f"= {begin + STEPS}",
     }
-    entry = structs.replace(entry, constants={**entry.constants, **constants})
     config = config_of(spec_root(), entry)
-    options = TlcOptions(check_deadlock=False, workers=1, heap_mib=512, stack_mib=16)
+    config = replace(config, constants={**config.constants, **constants})
+    options = TlcOptions(workers=1, heap_mib=512)
     module = spec_root() / f"{entry.module}.tla"
     found: list[tuple[int, int]] = []
     with run(module, config, options, constants={"Course": course}) as tlc:

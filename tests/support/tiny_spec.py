@@ -71,11 +71,9 @@ def model(name: str, /, **changes: Any) -> dict[str, Any]:
     return {
         "name": name,
         "module": "Tiny",
-        "config": f"{name}.cfg",
         "set": "ci",
         "expected": "success",
         "takes": "seconds",
-        "comment": f"The model {name}.",
     } | changes
 
 
@@ -102,7 +100,8 @@ def write_tiny_spec(folder: Path) -> Path:
     }
     for name, what in checked.items():
         limit = 2_000_000_000 if name == "TinyEndless" else 0
-        text = f"SPECIFICATION Spec\nCONSTANT Limit = {limit}\n{what}\n"
+        text = f"\\* The model {name}.\nSPECIFICATION Spec\nCONSTANT Limit = {limit}\n{what}\n"
+        text += "CHECK_DEADLOCK FALSE\n"
         (folder / f"{name}.cfg").write_text(text)
     write_manifest(folder, *MODELS)
     return folder

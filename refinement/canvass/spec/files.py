@@ -12,6 +12,7 @@ above it that has its name, as a box may speak of several.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -182,6 +183,13 @@ def names_of(module: Path, folders: Sequence[Path]) -> frozenset[str]:
         for declared in _DECLARED.findall(text):
             found.update(re.findall(r"\w+", declared))
     return frozenset(found)
+
+
+def first_comment(configuration: Path) -> str:
+    """Give the comment with which a configuration begins, on one line; empty if there is none."""
+    lines = configuration.read_text(encoding="utf-8", errors="replace").splitlines()
+    begin = itertools.takewhile(lambda line: line.startswith("\\*"), lines)
+    return " ".join(line[2:].strip() for line in begin)
 
 
 def find_definition(root: Path, module: Path, name: str) -> Definition | None:

@@ -1,9 +1,10 @@
-"""``spec/manifest.json``: every model, how it is run and what is expected of it.
+"""``spec/manifest.json``: every model, and what its configuration cannot say of it.
 
-The file is the record that the tests hold TLC to; this module neither runs a model nor compares a
-result. Reading is strict: an unknown key, a missing one or a contradiction is an error that names
-the place; `ModelEntry` has the keys that may be left out. A state without a successor is no error,
-unless the configuration has ``CHECK_DEADLOCK TRUE``.
+The configuration of a model has its name, and lies beside its module. TLC reads it as it is. Its
+first comment says what the model is for, and how TLC ends. The manifest is the record that the
+tests hold TLC to; this module neither runs a model nor compares a result. Reading is strict: an
+unknown key, a missing one or a contradiction is an error that names the place; `ModelEntry` has the
+keys that may be left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from canvass.spec.files import MANIFEST_NAME, SpecError, find_file, spec_root
 
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_.-]*\Z")]
 Count = Annotated[int, msgspec.Meta(ge=1)]
-RelativePath = Annotated[str, msgspec.Meta(pattern=r"\A(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_./-]*\Z")]
 
 
 class ModelSet(str, Enum):
@@ -67,17 +67,9 @@ class ModelEntry(
     Parameters
     ----------
     name
-        The name on the command line; unique.
+        The name on the command line, and that of the configuration; unique.
     module
-        The root module, without ``.tla``; may name a sub-folder (``mutants/MUT_QuorumOfOne``).
-    config
-        The configuration file, relative to the spec folder; by default the module with ``.cfg``.
-    constants
-        Replacements of the configuration's constants: by name the text after it, ``= value`` or
-        ``<- operator``. A mutant replaces one operator of the spec.
-    claims
-        The invariants and properties to check; null for all of the configuration. A name that the
-        configuration does not list is an invariant that must be violated: a goal.
+        The root module, without ``.tla``; by default, it has the model's name.
     model_set
         JSON ``set``: ``ci`` or ``night``.
     mode
@@ -99,20 +91,14 @@ class ModelEntry(
     takes
         The order of its processor time. Never compared; `canvass check MODEL --format json` says
         how much it was.
-    comment
-        Why the model exists, in one sentence.
     """
 
     name: Name
-    module: RelativePath
-    config: RelativePath = ""
+    module: Name = ""
     model_set: ModelSet = msgspec.field(name="set")
     mode: Mode = Mode.CHECK
     expected: Expected
     takes: Takes
-    comment: str
-    constants: dict[str, str] = {}
-    claims: tuple[Name, ...] | None = None
     violates: Name | None = None
     distinct_states: Count | None = None
     depth: Count | None = None
@@ -122,14 +108,9 @@ class ModelEntry(
     trace_depth: Count | None = None
 
     def __post_init__(self) -> None:
-        """Name the configuration, and refuse contradictions that the types do not."""
-        if not self.config:
-            force_setattr(self, "config", f"{self.module}.cfg")
-        for name, value in self.constants.items():
-            if not value.startswith(("= ", "<- ")):
-                raise ValueError(f"constant {name} is given {value!r}, not '= value' or '<- name'")
-        if self.claims is not None and self.violates not in (None, *self.claims):
-            raise ValueError(f"{self.violates!r} is not among the claims")
+        """Name the module, and refuse contradictions that the types do not."""
+        if not self.module:
+            force_setattr(self, "module", self.name)
         if self.violates is not None and self.expected not in (Expected.SAFETY, Expected.LIVENESS):
             raise ValueError(f"violates is given, but expected is {self.expected.value!r}")
         simulates = self.mode is Mode.SIMULATE
@@ -137,6 +118,22 @@ class ModelEntry(
             raise ValueError("a simulation needs traces, and nothing else has traces or traceDepth")
         if simulates and (self.distinct_states or self.depth):
             raise ValueError("a simulation has no distinctStates and no depth")
+
+    @property
+    def config(self) -> str:
+        """The name of its configuration file."""
+        return f"{self.name}.cfg"
+
+    @property
+    def ending(self) -> str:
+        """How TLC ends, in one sentence: the last of the configuration's first comment."""
+        if self.mode is Mode.SIMULATE:
+            options = f"-simulate num={self.traces} -depth {self.trace_depth}"
+            return f"TLC on {self.module} finds no error in random behaviours: {options}."
+        if self.expected is Expected.SUCCESS:
+            return f"TLC on {self.module} ends without an error."
+        found = f"{self.violates} is violated" if self.violates else "a property is violated"
+        return f"TLC on {self.module} finds that {found}."
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

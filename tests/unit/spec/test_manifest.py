@@ -34,21 +34,15 @@ def test_the_entries_are_read_in_their_order(tmp_path: Path) -> None:
         ({"distinctStates": 0}, "distinctStates"),
         ({"distinct_states": 9}, "distinct_states"),
         ({"module": "../Tiny"}, "module"),
-        ({"config": "/Tiny.cfg"}, "config"),
-        ({"config": ""}, "config"),
+        ({"config": "Tiny.cfg"}, "config"),
         ({"name": "has space"}, "name"),
         ({"violates": "TypeOK"}, "violates is given, but expected is 'success'"),
-        ({"constants": {"Limit": "3"}}, "constant Limit is given '3'"),
-        (
-            {"expected": "safety", "violates": "TypeOK", "claims": ["OneNominee"]},
-            "'TypeOK' is not among the claims",
-        ),
         ({"traces": 10}, "a simulation needs traces"),
         ({"mode": "simulate"}, "a simulation needs traces"),
         ({"traceDepth": 10}, "a simulation needs traces"),
         ({"mode": "simulate", "traces": 9, "depth": 3}, "no distinctStates and no depth"),
-        ({"config": "Absent.cfg"}, "needs Absent.cfg, which is not there"),
-        ({"module": "mutants/Absent"}, "needs mutants/Absent.tla, which is not there"),
+        ({"name": "Absent"}, "needs Absent.cfg, which is not there"),
+        ({"module": "Absent"}, "needs Absent.tla, which is not there"),
     ],
 )
 def test_a_wrong_entry_is_one_line_with_the_file(
@@ -71,26 +65,29 @@ def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:
         load_manifest(tmp_path)
 
 
-def test_a_model_is_checked_with_the_configuration_of_its_module_unless_it_says_otherwise(
+def test_a_model_is_checked_with_the_module_of_its_name_unless_it_says_otherwise(
     tmp_path: Path,
 ) -> None:
-    entry = model("TinyOk")
-    del entry["config"]
+    entry = model("Tiny")
+    del entry["module"]
     (write_tiny_spec(tmp_path) / "Tiny.cfg").touch()
-    write_manifest(tmp_path, entry, model("Other"), model("Walk", mode="simulate", traces=9))
-    for name in ("Other.cfg", "Walk.cfg"):
-        (tmp_path / name).touch()
+    write_manifest(tmp_path, entry, model("Walk", mode="simulate", traces=9, traceDepth=5))
+    (tmp_path / "Walk.cfg").touch()
 
     models = load_manifest(tmp_path).models
 
-    assert [(one.config, one.mode) for one in models] == [
-        ("Tiny.cfg", Mode.CHECK),
-        ("Other.cfg", Mode.CHECK),
-        ("Walk.cfg", Mode.SIMULATE),
+    assert [(one.module, one.config, one.mode, one.ending) for one in models] == [
+        ("Tiny", "Tiny.cfg", Mode.CHECK, "TLC on Tiny ends without an error."),
+        (
+            "Tiny",
+            "Walk.cfg",
+            Mode.SIMULATE,
+            "TLC on Tiny finds no error in random behaviours: -simulate num=9 -depth 5.",
+        ),
     ]
 
 
-@pytest.mark.parametrize("field", ["name", "module", "set", "expected", "takes", "comment"])
+@pytest.mark.parametrize("field", ["name", "set", "expected", "takes"])
 def test_what_must_be_said_has_no_default(tmp_path: Path, field: str) -> None:
     entry = model("TinyOk")
     del entry[field]

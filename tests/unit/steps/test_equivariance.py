@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from canvass.cli import models
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.spec import find_file, load_manifest
+from canvass.spec import find_file, load_manifest, spec_root
 from canvass.steps import oracle
 from canvass.steps.oracle import ask
 from canvass.steps.step import Step
@@ -56,8 +57,9 @@ def test_spec_a_step_its_form_and_its_renaming_have_one_verdict(rules: Rules) ->
 def mutated_by(monkeypatch: pytest.MonkeyPatch, module: str, mutant: str) -> None:
     """Let the oracle decide by the spec with one operator replaced, as a mutant's model does."""
     family = find_file(f"{module}.tla").read_text(encoding="utf-8")
-    (entry,) = (model for model in load_manifest().models if model.name == mutant)
-    ((name, value),) = entry.constants.items()
+    entries = {model.name: model for model in load_manifest().models}
+    own, healthy = (models.config_of(spec_root(), entries[one]) for one in (mutant, module))
+    ((name, value),) = own.constants.items() - healthy.constants.items()
     by = value.removeprefix("<- ")
     definition = re.search(rf"^{by}\(.*?(?=^\(\*|^---|^===)", family, re.MULTILINE | re.DOTALL)
     assert definition is not None

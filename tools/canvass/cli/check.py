@@ -26,7 +26,8 @@ from canvass.cli.output import (
     result_console,
     write_json,
 )
-from canvass.spec import Manifest, Mode, ModelEntry, ModelSet
+from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, find_file
+from canvass.spec.files import first_comment
 
 if TYPE_CHECKING:
     from canvass.cli.models import ModelReport, ModelRun, Settings
@@ -52,14 +53,15 @@ def exit_code(standings: Sequence[Standing]) -> int:
     return EXIT_UNEXPECTED if Standing.NOT_AS_EXPECTED in standings else EXIT_OK
 
 
-def show_list(models: Sequence[ModelEntry]) -> None:
+def show_list(root: Path, models: Sequence[ModelEntry]) -> None:
     """Write the models for a person: on a terminal, a line each."""
     rows = [("model", "set", "expected", "states", "what it is for")]
     for model in models:
         expected = model.violates or ("holds" if model.expected.value == "success" else "")
         counted = f"{model.distinct_states:,}" if model.distinct_states else ""
         own = (model.name, model.model_set.value, expected or model.expected.value, counted)
-        rows.append((*own, model.comment))
+        comment = first_comment(find_file(model.config, root))
+        rows.append((*own, comment.partition(" TLC on ")[0]))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     console = result_console()
     for name, group, expected, counted, comment in rows:
@@ -127,10 +129,6 @@ def check(
     listing: Annotated[
         bool, typer.Option("--list", help="List models, those with MODEL in the name.")
     ] = False,
-    print_config: Annotated[
-        bool,
-        typer.Option("--print-config", help="Print TLC's configuration of MODEL; check nothing."),
-    ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Check the nightly set, too.")] = False,
     workers: Annotated[
         int | None,
@@ -191,8 +189,8 @@ def check(
     names = models or []
     sets = ModelSet if everything or listing else (ModelSet.CI,)
     root, chosen = choose(names, frozenset(sets), spec, lists=listing)
-    if listing or print_config:
-        _list(root, chosen, output, listing=listing)
+    if listing:
+        emit(output, Manifest(tuple(chosen)), lambda: show_list(root, chosen))
         return
 
     settings = Settings(
@@ -240,18 +238,6 @@ def _check(
             raise
         return runs, EXIT_INTERRUPTED
     return runs, exit_code([run.comparison.standing for run in runs])
-
-
-def _list(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: bool) -> None:
-    """Write the models, or TLC's configuration of the only one."""
-    from canvass.cli.models import config_of
-
-    if not listing:
-        if len(models) != 1:
-            raise CommandError("--print-config is for one MODEL")
-        print(config_of(root, models[0]).text(), end="")
-    else:
-        emit(output, Manifest(tuple(models)), lambda: show_list(models))
 
 
 def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:

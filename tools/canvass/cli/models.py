@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -29,6 +29,7 @@ from canvass.spec import (
     module_folders,
     spec_root,
 )
+from canvass.spec.files import HARNESS
 
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
@@ -101,10 +102,6 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparis
 
 def _differs(reason: str) -> Comparison:
     return Comparison(Standing.NOT_AS_EXPECTED, reason)
-
-
-SCRIPT_STACK_MIB = 64
-"""Java stack of TLC's threads: scripts need more than the default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +242,6 @@ class ModelRun:
         )
 
 
-OWN = "a specification of the user"
 _FEW = 4
 """Models that one sentence names."""
 
@@ -278,9 +274,7 @@ def choose(
     if not own[0].is_file():
         raise CommandError(f"{own[0]}: there is no such file")
     outcome, takes, name = Expected.SUCCESS, Takes.MINUTE, own[0].stem
-    entry = ModelEntry(
-        name=name, module=name, model_set=ModelSet.CI, expected=outcome, takes=takes, comment=OWN
-    )
+    entry = ModelEntry(name=name, model_set=ModelSet.CI, expected=outcome, takes=takes)
     return own[0].absolute().parent, (entry,)
 
 
@@ -321,13 +315,13 @@ def select(
 
 
 def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
-    """Return TLC's configuration of a model: its file, with the changes of the manifest.
+    """Return TLC's configuration of a model.
 
     Raises
     ------
     ConfigError
-        If the file is not a configuration, or it or the manifest names what the module does not
-        have. TLC ignores the value of an unknown constant.
+        If the file is not a configuration, or names what the module does not have. TLC ignores the
+        value of an unknown constant.
     """
     from canvass.graph.syntax import near
     from canvass.spec.files import names_of
@@ -335,8 +329,6 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     from canvass.tlc.workspace import read_config
 
     config = read_config(find_file(entry.config, root))
-    config = replace(config, constants={**config.constants, **entry.constants})
-    config = config if entry.claims is None else config.with_claims(entry.claims)
     known = names_of(find_file(f"{entry.module}.tla", root), module_folders(root))
     for name in config.names():
         if known and name not in known:
@@ -345,7 +337,11 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
 
 
 def run_model(
-    root: Path, entry: ModelEntry, settings: Settings, on_event: Callable[[Event], object]
+    root: Path,
+    entry: ModelEntry,
+    settings: Settings,
+    on_event: Callable[[Event], object],
+    constants: Mapping[str, str] | None = None,
 ) -> ModelRun:
     """Run TLC on a model, and compare the result with the manifest.
 
@@ -361,6 +357,8 @@ def run_model(
         The settings of the run.
     on_event
         Called with each event of TLC.
+    constants
+        Changes of the configuration's constants: by name the text after it.
 
     Raises
     ------
@@ -375,17 +373,19 @@ def run_model(
     workers = settings.workers or entry.workers or processors()
     try:
         config = config_of(root, entry)
+        config = replace(config, constants={**config.constants, **(constants or {})})
     except ConfigError as error:
         result = CheckResult(outcome=Outcome.CONFIG_ERROR, message=str(error))
         return ModelRun(entry, result, compare(entry, result, workers=workers), None, workers, 0.0)
+    module = find_file(f"{entry.module}.tla", root)
     options = TlcOptions(
         jar=settings.jar,
         java=settings.java,
         workers=workers,
         heap_mib=settings.heap_mib or entry.heap_mib or TlcOptions.heap_mib,
-        stack_mib=SCRIPT_STACK_MIB,
+        # The graph of one member makes a sequence of each set of inputs, one by one.
+        stack_mib=64 if module.parent == HARNESS else None,
         timeout_s=settings.timeout_s,
-        check_deadlock=entry.comment == OWN,
         simulate=simulates,
         traces=entry.traces,
         depth=entry.trace_depth,
@@ -394,7 +394,6 @@ def run_model(
         library=module_folders(root),
         jvm_args=SHORT_RUN if entry.takes is Takes.SECONDS else (),
     )
-    module = find_file(f"{entry.module}.tla", root)
     before = _processor_s()
     result = check_with_tlc(module, config, options=options, on_event=on_event)
     taken = _processor_s() - before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -76,15 +76,6 @@ class TlcConfig:
     constraints: tuple[str, ...] = ()
     action_constraints: tuple[str, ...] = ()
     check_deadlock: bool | None = None
-
-    def with_claims(self, names: Collection[str]) -> TlcConfig:
-        """Return a copy with only these claims; a name that is not a property is an invariant."""
-        properties = tuple(name for name in self.properties if name in names)
-        return replace(
-            self,
-            invariants=tuple(name for name in names if name not in properties),
-            properties=properties,
-        )
 
     def names(self) -> tuple[str, ...]:
         """Give the constants and operators that the configuration names; ``A!B`` gives ``A``."""

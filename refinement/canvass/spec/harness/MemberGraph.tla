@@ -261,5 +261,5 @@ Init == member \in {Representative(s) : s \in Roots} /\ auxStep = <<>>
 
 Next == \E action \in Actions : Do(action)
 
-Spec == Init /\ [][Next]_vars
+NextOrRest == Next \/ (auxStep # <<>> /\ UNCHANGED vars)    \* for TLC, no deadlock anywhere
 =============================================================================
