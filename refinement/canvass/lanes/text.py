@@ -11,6 +11,7 @@ without colours.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ Line: TypeAlias = list[tuple[str, Style]]
 
 MIN_WIDTH: Final = 18
 """Minimum width of a lane: an action's name fits."""
+_MAX_ROWS: Final = 9
+"""Rows of a message's contents; a narrower lane shows the first fields and how many there are."""
+_FIELD: Final = re.compile(r", (?=[A-Za-z]+=)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,8 @@ class TextLanes:
     glyphs
         The characters to draw with.
     contents
-        Whether to write the contents of each message at its receipt.
+        Whether to write the contents of each message at its receipt; a narrow lane has the first
+        fields only.
     """
 
     def __init__(
@@ -179,7 +184,7 @@ class TextLanes:
         if self._contents:
             for message in received:
                 if message.text:
-                    yield f"{glyphs.came} {message.text}", "message"
+                    yield self._folded(f"{glyphs.came} {message.text}"), "message"
         for message in sent:
             to = self._diagram.lanes[message.receiver].rpartition(" ")[2]
             if message.fate is Fate.LOST:
@@ -188,6 +193,18 @@ class TextLanes:
                 yield f"{glyphs.to} {to} {message.name}", "message"
         for line in (*event.aside, *event.changes):
             yield line.replace("→", glyphs.to).replace("←", glyphs.came), ""
+
+    def _folded(self, text: str) -> str:
+        """The contents of a message, or the first fields if they are too many for the lane."""
+        indent = f"{self._glyphs.axis}   "
+        if len(self._wrapped(text, indent)) <= _MAX_ROWS:
+            return text
+        fields = _FIELD.split(text)
+        for count in range(len(fields) - 1, 0, -1):
+            shown = f"{', '.join(fields[:count])}, and {len(fields) - count} more"
+            if len(self._wrapped(shown, indent)) < _MAX_ROWS:
+                return shown
+        return text
 
     def _wrapped(self, text: str, indent: str) -> list[str]:
         return textwrap.wrap(

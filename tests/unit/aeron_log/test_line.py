@@ -305,6 +305,8 @@ VOTE = "[5.000000001] CLUSTER: VOTE [9/9]: memberId=1 logLeadershipTermId=1 logP
         (COMMIT + "logPosition=5 leaderId=x", LogCode.BAD_VALUE, len(COMMIT) + 24),
         (COMMIT + "logPosition=1_0 leaderId=1", LogCode.BAD_VALUE, len(COMMIT) + 13),
         (COMMIT + f"logPosition={1 << 63} leaderId=1", LogCode.BAD_VALUE, len(COMMIT) + 13),
+        (COMMIT + "logPosition=5 leaderId=-1", LogCode.BAD_VALUE, len(COMMIT) + 24),
+        (COMMIT.replace("=0 ", "=-1 ", 1) + "logPosition=5 leaderId=1", LogCode.BAD_VALUE, None),
         (COMMIT + "logPosition=5 leaderId=1 leaderId=1", LogCode.DUPLICATE_FIELD, None),
         (COMMIT + "logPosition=5 leaderId=1 stray", LogCode.BAD_TOKEN, len(COMMIT) + 26),
         (COMMIT + "logPosition=5 (truncated)", LogCode.TRUNCATED_EVENT, None),
@@ -329,10 +331,10 @@ def test_a_line_that_is_no_event_says_where_and_why(
 
 def test_a_position_may_take_all_of_63_bits() -> None:
     top = (1 << 63) - 1
-    record = one(COMMIT + f"logPosition={top} leaderId={-top - 1}")
+    record = one(COMMIT + f"logPosition={top} leaderId={top}")
 
     assert isinstance(record, r.CommitPosition)
-    assert (record.log_position, record.leader_member_id) == (top, -top - 1)
+    assert (record.log_position, record.leader_member_id) == (top, top)
 
 
 def test_split_fields_gives_values_with_their_columns() -> None:

@@ -25,10 +25,18 @@ from canvass.traces.aeron_log.event_types import (
     Field,
     Release,
 )
-from canvass.traces.aeron_log.records import ClusterEvent, Notation, ProcessStart, Start
+from canvass.traces.aeron_log.records import (
+    SENDER_FIELDS,
+    ClusterEvent,
+    Notation,
+    ProcessStart,
+    Start,
+)
 from canvass.traces.limits import MAX_INT, MIN_INT
 
 NS_PER_S: Final = 1_000_000_000
+_BEFORE: Final = len(ClusterEvent.__struct_fields__)
+"""Fields of a record before those of its event."""
 TRUNCATED_SUFFIX: Final = " (truncated)"
 
 STAMP: Final = re.compile(r"\[(-?[0-9]{1,10})\.(-?[0-9]{1,9})\] ")
@@ -128,6 +136,9 @@ class ClusterLineParser:
         self._record: Callable[..., ClusterEvent] = row.record
         self.fields = row.fields
         self.unknown_fields: dict[str, int] = {}
+        sender = SENDER_FIELDS.get(row.record)
+        place = row.record.__struct_fields__.index(sender) - _BEFORE if sender else -1
+        self._ids = ("memberId", row.fields[place].log_name) if sender else ()
 
     def scan(self, file: int, number: int, line: str, release: Release = OLDEST) -> ClusterEvent:
         """The record of a line of any release, read by the names of its fields.
@@ -151,6 +162,7 @@ class ClusterLineParser:
         lengths = _LENGTHS.match(text, start)
         try:
             found = split_fields(text, lengths.end() if lengths else start)
+            self._check_ids(found)
             member_id = self._member(found, len(text))
             values = list(self._values(found, len(text), release))
         except LineProblem as problem:
@@ -160,6 +172,14 @@ class ClusterLineParser:
         for name in found:
             self.unknown_fields[name] = self.unknown_fields.get(name, 0) + 1
         return self._record(file, number, stamp[0], member_id, *values)
+
+    def _check_ids(self, found: dict[str, tuple[str, int]]) -> None:
+        """Refuse a received message whose sender or receiver has the id of no member."""
+        for name in self._ids:
+            if name in found and found[name][0].startswith("-"):
+                value, column = found[name]
+                reason = f"no member has the id {shown(value)}"
+                raise LineProblem(LogCode.BAD_VALUE, column, reason)
 
     def _member(self, found: dict[str, tuple[str, int]], length: int) -> int:
         """The member that wrote the line, removed from the values that were found."""
