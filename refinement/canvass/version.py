@@ -13,6 +13,7 @@ SETUP: Final = Path(__file__).resolve().parents[2] / "tools" / "setup"
 """The script that makes the environment of a checkout; a wheel does not have it."""
 DISTRIBUTION: Final = "aeron-canvass"
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
+    "fast": ("numba",),
     "spark": ("pyspark", "pandas"),
     "connect": ("grpcio", "grpcio-status", "googleapis-common-protos"),
     "graph": ("networkx", "scipy"),

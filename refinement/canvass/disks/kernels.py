@@ -10,9 +10,10 @@ because each frame is at least 32 bytes long.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Final, TypeVar, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -59,8 +60,9 @@ _TERM_FIELDS: Final = 24
 
 
 def compiled(function: _F) -> _F:
-    """Compile a function of numbers and arrays to machine code at its first call."""
-    return cast(_F, numba.njit(cache=True, nogil=True)(function))
+    """Compile a function of numbers and arrays at its first call; without numba, leave it."""
+    numba = import_module("numba") if find_spec("numba") else None
+    return cast(_F, numba.njit(cache=True, nogil=True)(function)) if numba else function
 
 
 def _crc_table(polynomial: int) -> Table:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable
 from functools import cache, wraps
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Final, ParamSpec, TypeVar, cast
@@ -19,6 +21,7 @@ import numpy as np
 
 from canvass.cluster import member
 from canvass.traces import layout
+from canvass.version import install_command
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _P = ParamSpec("_P")
@@ -81,8 +84,8 @@ def kernel(
 
     Its arguments are given by position. Both forms give the same result. Machine code is taken
     once the calls have had `ROWS_TO_COMPILE` rows in all, or `ROWS_TO_LOAD` if there is some on
-    disk. The arguments ``lists`` are only read: plain Python is given them as lists, which it
-    reads several times faster than arrays.
+    disk; without numba, never, and a warning says it. The arguments ``lists`` are only read: plain
+    Python is given them as lists, which it reads several times faster than arrays.
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -96,7 +99,9 @@ def kernel(
         def call(*args: Any) -> Any:
             nonlocal done
             done += len(args[place])
-            if done > ROWS_TO_COMPILE or (done > ROWS_TO_LOAD and is_on_disk(code)):
+            if (done > ROWS_TO_COMPILE and has_numba()) or (
+                done > ROWS_TO_LOAD and is_on_disk(code)
+            ):
                 return machine_code(code)(*args)
             return plain(*args)
 
@@ -113,6 +118,16 @@ def kernel(
     return decorate
 
 
+@cache
+def has_numba() -> bool:
+    """Whether numba is installed; warns at the first call if it is not."""
+    if find_spec("numba") is not None:
+        return True
+    slower = "many events take three times as long without numba"
+    warnings.warn(f"{slower}: {install_command('fast')}", stacklevel=2)
+    return False
+
+
 def _as_lists(value: Any) -> Any:
     """Give an array as lists, or a named tuple of arrays as one of lists."""
     if isinstance(value, np.ndarray):
@@ -122,7 +137,9 @@ def _as_lists(value: Any) -> Any:
 
 @cache
 def is_on_disk(function: FunctionType) -> bool:
-    """Whether numba has left machine code for a function of these sources."""
+    """Whether numba is installed and has left machine code for a function of these sources."""
+    if find_spec("numba") is None:
+        return False
     module = Path(function.__code__.co_filename)
     name = f"{module.stem}.{_cached_name(function)}-*.nbi"
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):

@@ -56,7 +56,7 @@ def test_a_person_reads_one_line_for_each_thing(command: Command) -> None:
     assert code == 0
     subjects = [line.split()[:2] for line in out.splitlines() if "fix: " not in line]
     assert {status for status, subject in subjects if subject != "extra"} == {"ok"}
-    assert len(subjects) == 12
+    assert len(subjects) == 13
     assert f"SHA-256 {PACKAGED_SHA256[:12]}… (known, TLC 2.15)" in out
 
 

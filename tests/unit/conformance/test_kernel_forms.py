@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -106,6 +107,27 @@ def test_a_kernel_is_compiled_once_it_has_had_many_rows(monkeypatch: pytest.Monk
     assert compiled == []
     assert total(2, [1]) == 2
     assert compiled == ["total"]
+
+
+def test_without_numba_a_kernel_stays_plain_and_says_so_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setattr(jit, "ROWS_TO_COMPILE", 10)
+    monkeypatch.setattr(jit, "ROWS_TO_LOAD", 10)
+    jit.has_numba.cache_clear()
+
+    @jit.kernel("rows")
+    def total(rows: list[int]) -> int:
+        return sum(rows)
+
+    try:
+        assert total([1] * 10) == 10
+        with pytest.warns(UserWarning, match="without numba: make setup-test"):
+            assert total([1]) == 1
+        assert total([1]) == 1
+    finally:
+        jit.has_numba.cache_clear()
 
 
 def test_machine_code_on_disk_is_not_loaded_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
