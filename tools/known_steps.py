@@ -25,13 +25,13 @@ import msgspec
 import numpy as np
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.step_checker import Example, example_of
 from canvass.conformance.step_lookup import StepLookup, spec_digest
-from canvass.conformance.verify import units_of
+from canvass.conformance.verdict import Verdict
+from canvass.conformance.verify import Unit, path_of, read_and_check, units_of
 from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
-from canvass.steps.answers import SHIPPED, AnswerFile, shipped_answers
+from canvass.steps.answers import SHIPPED, AnswerFile, Answers, shipped_answers
 from canvass.steps.step import Step
 from canvass.traces.alignment.importer import import_logs
 
@@ -151,13 +151,11 @@ def take(runs: Iterable[Path]) -> None:
 
 def steps_of(unit: Unit) -> list[Example]:
     """Give the distinct steps of one run; end the process if it is malformed."""
-    screening = Screening(StepLookup())
-    screening.add(unit)
-    screening.flush()
-    for run in screening.runs:
-        if run.malformed:
-            sys.exit(f"{run.path}: {run.malformed}")
-    return list(screening.open_steps.values())
+    found = read_and_check([unit], Answers())
+    for run in found.runs:
+        if run.verdict.verdict is Verdict.MALFORMED:
+            sys.exit(f"{run.verdict.path}: {run.verdict.reason}")
+    return list(found.open_steps.values())
 
 
 def share(runs: Iterable[Path]) -> None:

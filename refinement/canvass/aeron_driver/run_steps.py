@@ -26,8 +26,8 @@ from canvass.cluster.member import NO_INPUT, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
-from canvass.conformance.screen import Unit
 from canvass.conformance.step_checker import StepChecker, StepResults, step_at
+from canvass.conformance.verify import Unit
 from canvass.graph.artifact import StepArrays
 from canvass.steps.kernel import Status
 from canvass.steps.renaming import map_step, renumbered

@@ -108,11 +108,11 @@ def rows_of(columns: EventColumns, start: int, end: int, run_id: str) -> EventCo
     )
 
 
-def rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:
-    """Give the rows of one run in a batch, if it has any."""
-    if run_id in columns.runs:
-        rows = np.flatnonzero(columns.run == columns.runs.index(run_id))
-        if len(rows):
+def rows_of_run(columns: EventColumns, *run_ids: str) -> Iterator[EventColumns]:
+    """Give the rows of each of some runs in a batch, in their order; a run may have none."""
+    for number, run_id in enumerate(columns.runs):
+        rows = np.flatnonzero(columns.run == number)
+        if run_id in run_ids and len(rows):
             yield rows_of(columns, int(rows[0]), int(rows[-1]) + 1, run_id)
 
 

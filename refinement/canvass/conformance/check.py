@@ -24,29 +24,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join, rows_of
 from canvass.conformance.diagnose import divergences_of
 from canvass.conformance.findings import Findings, Key, RunFindings
-from canvass.conformance.screen import MAX_RUN_EVENTS, check_whole, rules_of, with_limits
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_checker import Example, StepChecker, StepResults, step_at
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
+from canvass.conformance.whole_run import check_whole, with_limits
 from canvass.steps.answers import ALLOWED, REFUSED, UNKNOWN, Answers
 from canvass.steps.kernel import Status
 from canvass.steps.step import Step
 from canvass.traces.arrow import ColumnError, conformed, from_table
-from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.columns import EventColumns, Ints, from_events
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES, NONE
 from canvass.traces.ndjson import decode_run
 from canvass.traces.parquet import FactFinder, RunEntry, StreamOrder, column_problems
-from canvass.traces.schema import Fact, FactKind, Run, encode
+from canvass.traces.schema import Event, Fact, FactKind, Run, encode
 
 TRUNCATED: Final = "truncated"
 """The column that says of the last row of a stream why the stream is truncated."""
 REVISION: Final = "revision"
 """The column with the revision of the spec that a run is checked against."""
 
+MAX_RUN_EVENTS: Final = 20_000_000
+"""Most events of a run: the checks of a whole run need them together in memory."""
 Runs: TypeAlias = Mapping[str, RunEntry] | Run
 
 
@@ -311,6 +314,17 @@ class Checker:
         check.found = with_limits(found, run)
 
 
+def rules_of(run: Run, *, malformed: bool) -> Run:
+    """Give the run whose rules hold for the steps of a batch.
+
+    A malformed run may name rules that there are not. Its steps get the plain rules of its revision
+    then; no verdict depends on them.
+    """
+    if malformed:
+        return replace(run, hardening=(), appointed_leader_id=NULL_VALUE)
+    return run
+
+
 def _rules_run(check: RunCheck) -> Run:
     assert check.run is not None
     return rules_of(check.run, malformed=bool(check.malformed))
@@ -325,6 +339,34 @@ def _verdict(check: RunCheck) -> RunVerdict:
         reason = "the run has no events: nothing was checked"
         return replace(verdict, facts=check.facts, reason=reason)
     return check.found
+
+
+def check_events(
+    run: Run, streams: Mapping[int, Iterable[Event]], answers: Answers, path: str = ""
+) -> Findings:
+    """Check one run whose events are in memory.
+
+    Parameters
+    ----------
+    run
+        Its ``run.json``.
+    streams
+        The events of each member that has a stream, in the order of steps.
+    answers
+        What TLC has answered.
+    path
+        Names the run in the findings.
+    """
+    checker, finder = Checker(answers), FactFinder()
+    check = checker.begin(path, run.run_id, run)
+    for member, stream in sorted(streams.items()):
+        events = list(stream)
+        if events:
+            columns = from_events(run.run_id, member, events)
+            finder.look(columns)
+            checker.take({run.run_id: check}, columns)
+    checker.end(check, finder.facts_of(RunEntry(run)))
+    return checker.findings()
 
 
 # --- tables ---------------------------------------------------------------------------------------

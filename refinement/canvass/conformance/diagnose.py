@@ -23,11 +23,11 @@ from canvass.conformance.batch import Batch, States, join, rows_of_run, states_b
 from canvass.conformance.causality import PROBLEMS, Order
 from canvass.conformance.differences import differences, in_words
 from canvass.conformance.safety_monitors import Violation
-from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_checker import Example, StepChecker, StepResults, example_of, step_at
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY, Divergence, DivergenceClass
+from canvass.conformance.whole_run import WholeRun, check_whole
 from canvass.steps.answers import REFUSED, UNKNOWN
 from canvass.steps.core_answer import core_answer
 from canvass.steps.form import form_of, regime

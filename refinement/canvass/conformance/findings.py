@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from canvass.conformance.run_timing import RunTiming
 from canvass.conformance.step_checker import Example
 from canvass.conformance.verdict import RunVerdict, Verdict, limits_text, revision_choice
 from canvass.traces.layout import ACTION_NAMES
@@ -98,6 +99,13 @@ class RunFindings:
     """The keys of its open steps."""
     actions: NDArray[np.int64]
     """The number of its events of each action, by the code of the action."""
+    timing: RunTiming | None = None
+    """What its times show, if they were checked."""
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Path and run id."""
+        return self.verdict.path, self.verdict.run_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,49 +8,33 @@ diverges, and which of its steps have no known answer yet. It keeps no events.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join, rows_of_run
-from canvass.conformance.causality import Order, cut_short, order_causes
+from canvass.conformance.check import MAX_RUN_EVENTS, rules_of
+from canvass.conformance.diagnose import diagnose, has_changed, load
 from canvass.conformance.run_timing import RunTiming, TimingOptions
-from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_checker import Example, StepChecker, StepResults
 from canvass.conformance.step_lookup import (
     StepLookup,
     StepLookupError,
 )
-from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
+from canvass.conformance.verify import Unit, path_of
+from canvass.conformance.whole_run import check_whole, with_limits
 from canvass.steps.answers import ALLOWED, IN_TABLE, REFUSED, UNKNOWN
 from canvass.steps.kernel import Status
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import ACTION_NAMES
-from canvass.traces.releases import releases_of_run
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Fact, FactKind, Run
-
-ASK_AT: Final = 20_000
-"""Distinct steps that wait before the oracle is asked; at the end it is asked for the rest."""
-Unit: TypeAlias = Path | TraceError
-"""A run folder, a file of a data set, or the error that says why a path is neither."""
-
-
-MAX_RUN_EVENTS: Final = 20_000_000
-"""Most events of a run: the checks of a whole run need them together in memory."""
-
-
-def path_of(unit: Unit) -> Path:
-    """Give the path of a unit."""
-    return Path(unit.file) if isinstance(unit, TraceError) else unit
+from canvass.traces.schema import Fact, Run
 
 
 @dataclass(slots=True, eq=False)
@@ -354,80 +338,52 @@ class Screening:
         return bool((codes == REFUSED).any())
 
 
-@dataclass(frozen=True, slots=True)
-class WholeRun:
-    """The results of the checks of a whole run."""
-
-    facts: tuple[Fact, ...]
-    order: Order
-    broken: list[Violation]
-
-
-def check_whole(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> WholeRun:
-    """Check causality and the safety monitors of a run."""
-    facts = with_cuts(run, sequence, facts)
-    complete = complete_members(run, facts)
-    empty = run.initial == "empty"
-    replaced = [(disk.member_id, disk.step) for disk in run.disk_replaced]
-    order = order_causes(
-        sequence, run.member_count, empty=empty, complete=complete, replaced=replaced
-    )
-    broken = violations(
-        sequence, order, revision=run.revision, unknown=not empty, complete=complete
-    )
-    return WholeRun(facts, order, broken)
-
-
-def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
-    """Add to a verdict what limits it.
-
-    These are the names of the safety properties that were not checked in full, and the releases
-    that wrote the logs of an imported run. An imported run that lacks something is incomplete.
-    """
-    if run is None:
-        return found
-    open_verdicts = (Verdict.CONFORMS, Verdict.INCOMPLETE)
-    if run.missing and found.verdict in open_verdicts and not found.reason:
-        found = replace(found, verdict=Verdict.INCOMPLETE, reason="; ".join(run.missing))
-    elif run.disk_replaced and found.verdict in open_verdicts and not found.reason:
-        found = replace(found, reason="remark: " + "; ".join(map(str, run.disk_replaced)))
-    unknown, whole = run.initial != "empty", all(complete_members(run, found.facts))
-    return replace(
-        found,
-        not_asked=not_asked(revision=run.revision, unknown=unknown, whole=whole),
-        asked_in_part=asked_in_part(revision=run.revision, unknown=unknown, whole=whole),
-        releases=releases_of_run(run),
-    )
-
-
-def rules_of(run: Run, *, malformed: bool) -> Run:
-    """Give the run whose rules hold for the steps of a batch.
-
-    A malformed run may name rules that there are not. Its steps get the plain rules of its revision
-    then; no verdict depends on them.
-    """
-    if malformed:
-        return replace(run, hardening=(), appointed_leader_id=NULL_VALUE)
-    return run
-
-
 def _run(state: RunState) -> Run:
     assert state.run is not None
     return rules_of(state.run, malformed=bool(state.malformed))
 
 
-def with_cuts(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
-    """Add to the facts of a run the streams that are truncated between two lines."""
-    known = {fact.member_id for fact in facts}
-    detail = "others received messages that come after its end"
-    return facts + tuple(
-        Fact(FactKind.TRUNCATED, run.run_id, member, detail=detail)
-        for member in cut_short(sequence, run.member_count)
-        if member not in known
+def settle(state: RunState, screening: Screening) -> RunVerdict:
+    """Give the verdict on a run whose steps are decided; diagnose a run that diverges.
+
+    The diagnosis reads the run again. A run that has changed in the meantime is ``MALFORMED``.
+    """
+    path = str(state.path)
+    if state.malformed:
+        return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=state.malformed)
+    if not state.events:
+        reason = "the run has no events: nothing was checked"
+        return RunVerdict(state.run_id, path, Verdict.MALFORMED, facts=state.facts, reason=reason)
+    diverges = bool(state.wrong) or screening.refused(state)
+    try:
+        divergences = _divergences(state, screening.lookup) if diverges else ()
+    except KeyError:
+        reason = str(has_changed(path, state.run_id))
+        return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=reason)
+    except TraceError as error:
+        return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=str(error))
+    found = RunVerdict(
+        run_id=state.run_id,
+        path=path,
+        verdict=verdict_on(diverges=diverges, facts=state.facts, unchecked=state.unchecked),
+        events=state.events,
+        unchecked=state.unchecked,
+        divergences=divergences,
+        facts=state.facts,
+        revision="" if state.run is None else state.run.revision,
     )
+    return with_limits(found, state.run)
 
 
-def complete_members(run: Run, facts: Iterable[Fact]) -> list[bool]:
-    """Tell for each member whether no step of it is missing."""
-    missing = {fact.member_id for fact in facts}
-    return [member not in missing for member in range(run.member_count)]
+def _divergences(state: RunState, lookup: StepLookup) -> tuple[Divergence, ...]:
+    """Diagnose a run that diverges.
+
+    Raises
+    ------
+    TraceError
+        If the run has changed since it was screened.
+    """
+    found = diagnose(load(state.path, state.run_id), state.facts, lookup)
+    if not found:
+        raise has_changed(str(state.path), state.run_id)
+    return found

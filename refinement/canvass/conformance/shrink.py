@@ -1,6 +1,6 @@
 """Delta debugging of a run: the smallest run that still diverges in the same way.
 
-Each candidate is written as a run and checked by the ordinary checker. It is accepted if its first
+Each candidate is checked by `check_events`. It is accepted if its first
 divergence has the same class and name and is at the same event. Candidates leave out, in this
 order, as long as it helps:
 
@@ -16,18 +16,19 @@ result is sent in it. The result has no step that was not recorded.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
+from canvass.conformance.check import check_events
 from canvass.conformance.diagnose import RunColumns
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, RunVerdict
-from canvass.conformance.verify import check_run
+from canvass.conformance.verify import decide
 from canvass.lanes.of_run import RunLanes
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.run import RUN_FILE
@@ -236,10 +237,7 @@ class Shrinker:
         if self._place not in kept[self._target.member]:
             return False
         events = _events(self.streams, kept)
-        with tempfile.TemporaryDirectory(prefix="canvass-") as folder:
-            path = Path(folder) / "run"
-            write_run(self.run, events, path)
-            found = check_run(path, self.lookup)
+        found = decide(partial(check_events, self.run, events), self.lookup).runs[0].verdict
         self.checks += 1
         if not self._diverges_alike(found, kept, events):
             return False

@@ -157,6 +157,12 @@ class StepLookup:
         codes = self.look_up(_keys(distinct))
         return [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
 
+    def refused(self, keys: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Give those of some keys that are known to be refused."""
+        listed = list(keys)
+        codes = self.look_up(np.array(listed, dtype=np.uint64).reshape(-1, 2))
+        return {listed[place] for place in np.flatnonzero(codes == REFUSED).tolist()}
+
     @property
     def _file(self) -> AnswerFile | None:
         if self.cache is None:

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.differences import Difference, in_words
-from canvass.conformance.screen import Unit, path_of, with_limits
 from canvass.conformance.tlc_engine_runs import EngineError, TraceRun, read_file, read_folder
 from canvass.conformance.verdict import (
     LOG_STREAM,
@@ -29,6 +28,8 @@ from canvass.conformance.verdict import (
     Verdict,
     verdict_on,
 )
+from canvass.conformance.verify import Unit, path_of
+from canvass.conformance.whole_run import with_limits
 from canvass.spec.files import module_folders
 from canvass.steps.oracle import constants_of
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, Value, run, to_python

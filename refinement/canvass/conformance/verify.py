@@ -1,10 +1,11 @@
-"""`check_run` and `check_corpus`: the checker's public functions, in one process or in several.
+"""Runs on disk to verdicts: read, `check`, ask TLC about the open steps, check those runs again.
 
     >>> verdict = check_run(Path("runs/seed-7"))          # doctest: +SKIP
     >>> verdict.verdict, verdict.divergences              # doctest: +SKIP
 
-They call screening, lookup and diagnosis, which are in other modules. `make_lookup` combines state
-graphs, the known steps, a cache and TLC.
+`read_and_check` reads units and asks nobody. `check_units` is ``canvass verify``: it calls
+`read_and_check`, in this process or in several, until no step is open. `decide` does the same with
+any other source of findings. `make_lookup` combines state graphs, the known steps, a cache and TLC.
 """
 
 from __future__ import annotations
@@ -12,40 +13,30 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from canvass.conformance.diagnose import RunColumns, diagnose, has_changed, load
-from canvass.conformance.findings import Findings
-from canvass.conformance.run_timing import TimingOptions
-from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of, with_limits
+from canvass.conformance.batch import rows_of_run
+from canvass.conformance.check import Checker, RunCheck
+from canvass.conformance.diagnose import RunColumns, has_changed, load
+from canvass.conformance.findings import Findings, RunFindings
+from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.step_checker import Example, example_of, step_at
-from canvass.conformance.step_lookup import (
-    RULE_MODULES,
-    StepLookup,
-    default_cache,
-    spec_digest,
-)
+from canvass.conformance.step_lookup import RULE_MODULES, StepLookup, default_cache, spec_digest
 from canvass.conformance.timing import GRACEFUL, Doubt
-from canvass.conformance.verdict import (
-    CorpusVerdict,
-    Counts,
-    Divergence,
-    RunVerdict,
-    TimingWarning,
-    Verdict,
-    verdict_on,
-)
+from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict, TimingWarning, Verdict
 from canvass.spec.files import module_digest, spec_root
 from canvass.steps.answers import (
     ALLOWED,
+    IN_TABLE,
     NO_ANSWERS,
     REFUSED,
     Answers,
@@ -56,92 +47,201 @@ from canvass.steps.distinct import KeyTable
 from canvass.steps.step import Step
 from canvass.steps.tables import form_digest
 from canvass.traces.errors import TraceError
-from canvass.traces.run import Corpus
+from canvass.traces.run import Corpus, RunFolder
 
-Allowed = Callable[[Sequence[Example]], Sequence[bool]]
+ASK_AT: Final = 20_000
+"""Distinct open steps after which TLC is asked; at the end it is asked about the rest."""
+Unit: TypeAlias = Path | TraceError
+"""A run folder, a file of a data set, or the error that says why a path is neither."""
+Progress = Callable[[int, int, int], object]
+"""Called now and then: units read, units in all, events so far."""
+Asking = Callable[[int], object]
+"""Called before TLC is asked, with the number of steps."""
+_Allowed = Callable[[Sequence[Example]], Sequence[bool]]
 _DOUBTS: Final = 1_000
 """Doubts about the times of a run for which steps are made, and looked up, at once."""
 
 
-def _timing_warnings(state: RunState, allowed: Allowed) -> tuple[TimingWarning, ...]:
-    """Give the timing warnings of a run, by member and step.
+def path_of(unit: Unit) -> Path:
+    """Give the path of a unit."""
+    return Path(unit.file) if isinstance(unit, TraceError) else unit
+
+
+def units_of(paths: Iterable[Path]) -> Iterator[Unit]:
+    """Give the run folders and data set files of some corpora.
+
+    Each is given once, also if it is named twice. A path among them that can be no run is given as
+    the error that says why.
+
+    Raises
+    ------
+    TraceError
+        If a path is no corpus.
+    """
+    given = set[Path]()
+    for path in paths:
+        for unit in Corpus(path).units:
+            place = path_of(unit).absolute()
+            if place not in given:
+                given.add(place)
+                yield unit
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+class UnitChecker:
+    """Reads units, and gives their events to a `Checker`.
 
     Parameters
     ----------
-    state
-        A run that was screened.
-    allowed
-        Tells of each of some steps whether the spec allows it.
+    answers
+        What TLC has answered.
+    timing
+        Options of the check of times and free inputs in run folders; None for no such check.
+    on_batch
+        Called after each batch of events, with their number.
+    """
+
+    def __init__(
+        self,
+        answers: Answers,
+        timing: TimingOptions | None = None,
+        on_batch: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        self._checker = Checker(answers)
+        self._timing, self._on_batch = timing, on_batch
+        self._timings: dict[str, RunTiming] = {}
+
+    @property
+    def open_count(self) -> int:
+        """The number of distinct open steps so far."""
+        return self._checker.open_count
+
+    def add(self, unit: Unit, only: Collection[str] | None = None) -> None:
+        """Check a run folder, or the runs of a file of a data set; ``only`` has the wanted ids."""
+        if isinstance(unit, TraceError):
+            self._refuse(path_of(unit), unit)
+        elif unit.suffix == ".parquet" and not unit.is_dir():
+            self._add_file(unit, only)
+        else:
+            self._add_folder(unit)
+
+    def findings(self) -> Findings:
+        """Give the findings in all units; those in run folders have their timing."""
+        found = self._checker.findings()
+        return dataclasses.replace(found, runs=tuple(map(self._timed, found.runs)))
+
+    def _timed(self, found: RunFindings) -> RunFindings:
+        timing = self._timings.get(found.verdict.path)
+        if timing is None or found.verdict.verdict is Verdict.MALFORMED:
+            return found
+        verdict = replace(found.verdict, choices=timing.choices())
+        return dataclasses.replace(found, verdict=verdict, timing=timing)
+
+    def _refuse(self, path: Path, error: Exception) -> None:
+        check = self._checker.begin(str(path), path.name)
+        check.malformed = str(error)
+        self._checker.end(check, ())
+
+    def _add_folder(self, path: Path) -> None:
+        try:
+            folder = RunFolder(path)
+        except TraceError as error:
+            self._refuse(path, error)
+            return
+        run = folder.run
+        check = self._checker.begin(str(path), run.run_id, run)
+        try:
+            timing = None if self._timing is None else RunTiming(run, self._timing)
+            for member in folder.streams:
+                for columns, sources in folder.sourced_columns(member):
+                    self._checker.take({run.run_id: check}, columns)
+                    self._on_batch(len(columns) - columns.context)
+                    if timing is not None:
+                        timing.take(member, columns, sources)
+            if timing is not None:
+                timing.end()
+                self._timings[str(path)] = timing
+        except (TraceError, ValueError) as error:
+            check.malformed = check.malformed or str(error)
+        self._checker.end(check, folder.facts)
+
+    def _add_file(self, path: Path, only: Collection[str] | None) -> None:
+        from canvass.traces.parquet import DatasetFile, FactFinder
+
+        checks: dict[str, RunCheck] = {}
+        finder = FactFinder()
+        try:
+            with DatasetFile(path) as file:
+                entries = file.runs
+                if only is not None:
+                    entries = {run_id: file.runs[run_id] for run_id in only if run_id in file.runs}
+                for run_id, entry in entries.items():
+                    checks[run_id] = self._checker.begin(str(path), run_id, entry.run)
+                for batch in file.batches(None if only is None else file.groups_of(*entries)):
+                    finder.look(batch)
+                    for columns in [batch] if only is None else rows_of_run(batch, *entries):
+                        self._checker.take(checks, columns)
+                    self._on_batch(len(batch) - batch.context)
+                for run_id, entry in entries.items():
+                    self._checker.end(checks[run_id], finder.facts_of(entry))
+        except TraceError as error:
+            if not checks:
+                self._refuse(path, error)
+            for check in checks.values():
+                check.malformed = check.malformed or str(error)
+                self._checker.end(check, ())
+
+
+def read_and_check(
+    units: Iterable[Unit], answers: Answers, only: Collection[str] | None = None
+) -> Findings:
+    """Read units and check their runs; nobody is asked.
+
+    Parameters
+    ----------
+    units
+        Run folders and files of data sets.
+    answers
+        What TLC has answered.
+    only
+        The ids of the wanted runs in files of data sets. Default: all.
+    """
+    checker = UnitChecker(answers)
+    for unit in units:
+        checker.add(unit, only)
+    return checker.findings()
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+
+def decide(checked: Callable[[Answers], Findings], lookup: StepLookup) -> Findings:
+    """Check, ask TLC about the open steps, and check again if TLC refuses one of them.
+
+    Parameters
+    ----------
+    checked
+        Gives the findings in some runs from the answers that there are.
+    lookup
+        Has the answers, and asks TLC.
+
+    Returns
+    -------
+    Findings
+        All steps are decided.
 
     Raises
     ------
-    TraceError
-        If the run has to be read again, and has changed.
     TlcError
-        If the oracle is needed and cannot run.
+        If TLC cannot run.
     """
-    timing = state.timing
-    if timing is None:
-        return ()
-    if not timing.doubts:
-        return timing.settled(())
-    loaded = _read_again(state)
-
-    def unexplained(doubts: Sequence[Doubt]) -> Iterator[Doubt]:
-        others = [_others(loaded, doubt) for doubt in doubts]
-        examples = [example for each in others for example in each]
-        answers = dict(zip((example.key for example in examples), allowed(examples), strict=True))
-        for doubt, each in zip(doubts, others, strict=True):
-            if not any(answers[example.key] for example in each):
-                yield doubt
-
-    spans = range(0, len(timing.doubts), _DOUBTS)
-    return timing.settled(
-        doubt for first in spans for doubt in unexplained(timing.doubts[first : first + _DOUBTS])
-    )
-
-
-def _read_again(state: RunState) -> RunColumns:
-    """Read a run that was screened.
-
-    Raises
-    ------
-    TraceError
-        If the run is gone, is no trace any more, or has another number of events.
-    """
-    try:
-        loaded = load(state.path, state.run_id)
-    except KeyError:
-        raise has_changed(str(state.path), state.run_id) from None
-    if len(loaded.columns) != state.events:
-        raise has_changed(str(state.path), state.run_id)
-    return loaded
-
-
-def _others(loaded: RunColumns, doubt: Doubt) -> Sequence[Example]:
-    """Give the step with each input that the times allow."""
-    row = loaded.row_of(doubt.member, doubt.step)
-    step = step_at(loaded.columns, loaded.states, row)
-    rules = loaded.run.rules
-    changed = (_changed(step, fields) for fields in doubt.instead)
-    return [example for each in changed if (example := example_of(each, rules)) is not None]
-
-
-def _changed(step: Step, fields: Mapping[str, Any]) -> Step:
-    """Give a step with other inputs, or with another member as the leader that closed."""
-    given = {name: value for name, value in fields.items() if name != GRACEFUL}
-    step = replace(step, input=replace(step.input, **given))
-    leader = fields.get(GRACEFUL)
-    if leader is None:
-        return step
-    before = replace(step.before, graceful_closed_leader_id=leader)
-    return replace(step, before=before, after=replace(step.after, graceful_closed_leader_id=leader))
-
-
-Progress = Callable[[int, int, int], object]
-"""Called after each batch of events: units read, units in all, events so far."""
-Asking = Callable[[int], object]
-"""Called before TLC is asked, with the number of steps."""
+    while True:
+        findings = checked(lookup.tables)
+        steps = list(findings.open_steps.values())
+        if not steps or (lookup.ask_oracle(steps) != REFUSED).all():
+            return findings.closed()
 
 
 def check_run(
@@ -170,11 +270,11 @@ def check_run(
     TlcError
         If the oracle is needed and cannot run.
     """
-    screening = Screening(lookup or StepLookup())
-    screening.add(path, run_id)
-    screening.ask()
-    (state,) = screening.runs
-    return settle(state, screening)
+    only = None if run_id is None else [run_id]
+    found = decide(lambda answers: read_and_check([path], answers, only), lookup or StepLookup())
+    if not found.runs:
+        raise KeyError(run_id)
+    return found.runs[0].verdict
 
 
 def check_corpus(paths: Iterable[Path], lookup: StepLookup | None = None) -> CorpusVerdict:
@@ -187,27 +287,138 @@ def check_corpus(paths: Iterable[Path], lookup: StepLookup | None = None) -> Cor
     TlcError
         If the oracle is needed and cannot run.
     """
-    return check_units(list(units_of(paths)), lookup or StepLookup())
+    units = list(units_of(paths))
+    for unit in units:
+        if isinstance(unit, TraceError):
+            raise unit
+    return check_units(units, lookup or StepLookup())
 
 
-def units_of(paths: Iterable[Path]) -> Iterator[Unit]:
-    """Give the run folders and data set files of some corpora.
+_Work = tuple[Unit, "frozenset[str] | None"]
+"""A unit, and the ids of the wanted runs in it."""
 
-    Each is given once, also if it is named twice. A path among them that can be no run is given as
-    the error that says why.
 
-    Raises
-    ------
-    TraceError
-        If a path is no corpus.
+@dataclass(slots=True)
+class Verification:
+    """The state of one `check_units`.
+
+    Parameters
+    ----------
+    lookup
+        Has the answers, and asks TLC.
+    units
+        The units in their order.
+    jobs
+        The number of processes that read and check; this process asks TLC.
     """
-    given = set[Path]()
-    for path in paths:
-        for unit in Corpus(path).units:
-            place = path_of(unit).absolute()
-            if place not in given:
-                given.add(place)
-                yield unit
+
+    lookup: StepLookup
+    units: Sequence[Unit]
+    jobs: int = 1
+    progress: Progress = lambda *_: None
+    asking: Asking = lambda _: None
+    timing: TimingOptions | None = None
+    _found: dict[tuple[str, str], RunFindings] = field(default_factory=dict)
+    _steps: list[tuple[NDArray[np.uint64], NDArray[np.int8]]] = field(default_factory=list)
+    _read: int = 0
+    _events: int = 0
+
+    def run(self) -> CorpusVerdict:
+        """Check until no step is open; give the verdicts in the order of the units."""
+        started, asked = time.perf_counter(), self.lookup.asked
+        work: list[_Work] = [(unit, None) for unit in self.units]
+        first = True
+        while work:
+            again: dict[str, set[str]] = {}
+            lost = {(str(unit), run_id) for unit, ids in work for run_id in ids or ()}
+            for findings in self._round(work, first=first):
+                lost -= {run.name for run in findings.runs}
+                for path, run_id in self._take(findings, first=first):
+                    again.setdefault(path, set()).add(run_id)
+            for name in lost:
+                self._found[name] = _changed(self._found[name])
+            work = [(Path(path), frozenset(ids)) for path, ids in again.items()]
+            first = False
+        order = {str(path_of(unit)): place for place, unit in enumerate(self.units)}
+        found = sorted(self._found.values(), key=lambda one: order[one.verdict.path])
+        verdicts = tuple(self._settled(one) for one in found)
+        return CorpusVerdict(verdicts, self._counts(started, asked))
+
+    def _round(self, work: Sequence[_Work], *, first: bool) -> Iterator[Findings]:
+        """Read and check units; before the next findings TLC may be asked about open steps."""
+        if self.jobs == 1 or len(work) == 1:
+            yield from self._here(work, first=first)
+            return
+        shares = [work[start :: self.jobs] for start in range(min(self.jobs, len(work)))]
+        with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
+            answers = self.lookup.tables
+            futures = {pool.submit(_share, share, answers, self.timing): share for share in shares}
+            for future in as_completed(futures):
+                findings = future.result()
+                if first:
+                    self._read += len(futures[future])
+                    self._events += sum(run.verdict.events for run in findings.runs)
+                    self.progress(self._read, len(self.units), self._events)
+                yield findings
+
+    def _here(self, work: Sequence[_Work], *, first: bool) -> Iterator[Findings]:
+        def note(events: int) -> None:
+            if first:
+                self._events += events
+                self.progress(self._read, len(self.units), self._events)
+
+        checker = UnitChecker(self.lookup.tables, self.timing, note)
+        for unit, only in work:
+            checker.add(unit, only)
+            self._read += first
+            note(0)
+            if checker.open_count >= ASK_AT:
+                yield checker.findings()
+                checker = UnitChecker(self.lookup.tables, self.timing, note)
+        yield checker.findings()
+
+    def _take(self, findings: Findings, *, first: bool) -> Iterator[tuple[str, str]]:
+        """Ask about the open steps of findings; give the runs that have to be checked again."""
+        unknown = self.lookup.unknown(findings.open_steps.values())
+        if unknown:
+            self.asking(len(unknown))
+            self.lookup.ask_oracle(unknown)
+        refused = self.lookup.refused(findings.open_steps)
+        if first:
+            self._steps.append((findings.keys, findings.codes))
+        for run in findings.runs:
+            before = self._found.get(run.name)
+            if not first and before is None:
+                continue  # The path has another run now.
+            if before is not None and _is_other(run.verdict, before.verdict):
+                run = _changed(run)
+            self._found[run.name] = run
+            if not refused.isdisjoint(run.open_steps):
+                yield run.name
+
+    def _settled(self, found: RunFindings) -> RunVerdict:
+        if found.timing is None:
+            return found.verdict
+        try:
+            warned = _timing_warnings(found.verdict, found.timing, self.lookup.allowed)
+        except TraceError as error:
+            return replace(_changed(found).verdict, reason=str(error))
+        return replace(found.verdict, timing=warned)
+
+    def _counts(self, started: float, asked: int) -> Counts:
+        """Count what was checked. A step counts where it was met first."""
+        keys, codes = map(np.concatenate, zip(*self._steps, strict=True))
+        distinct, places = np.unique(keys, axis=0, return_index=True)
+        met = codes[places]
+        return Counts(
+            runs=len(self._found),
+            events=sum(run.verdict.events for run in self._found.values()),
+            distinct_steps=len(distinct),
+            found_in_table=int(np.count_nonzero(met == IN_TABLE)),
+            found_in_cache=int(np.isin(met, (ALLOWED, REFUSED)).sum()),
+            asked_of_oracle=self.lookup.asked - asked,
+            seconds=time.perf_counter() - started,
+        )
 
 
 def check_units(
@@ -216,198 +427,128 @@ def check_units(
     progress: Progress | None = None,
     asking: Asking | None = None,
     timing: TimingOptions | None = None,
+    *,
+    jobs: int = 1,
 ) -> CorpusVerdict:
-    """Check run folders and files of data sets; check times and free inputs of run folders only."""
-    listed = list(units)
-    done = 0
+    """Check run folders and files of data sets; check times and free inputs of run folders only.
 
-    def report() -> None:
-        if progress is not None:
-            progress(done, len(listed), screening.read)
+    Parameters
+    ----------
+    units
+        What is checked. The verdicts have their order.
+    lookup
+        Has the answers, and asks TLC.
+    progress, asking
+        Called in between.
+    timing
+        Options of the check of times; None for none.
+    jobs
+        The number of processes that read and check.
 
-    screening = Screening(lookup, on_batch=report, timing=timing)
-    for number, unit in enumerate(listed, 1):
-        screening.add(unit)
-        done = number
-        report()
-        if len(screening.open_steps) >= ASK_AT:
-            _ask(screening, asking)
-            report()
-    screening.flush()
-    _ask(screening, asking)
-    return settle_all(screening)
-
-
-def _ask(screening: Screening, asking: Asking | None) -> None:
-    if asking is not None and screening.open_steps:
-        asking(len(screening.open_steps))
-    screening.ask()
-
-
-def settle_all(screening: Screening) -> CorpusVerdict:
-    """Give the verdicts on all runs that were screened; all their steps must be decided."""
-    verdicts = tuple(settle(state, screening) for state in screening.runs)
-    counts = Counts(
-        runs=len(screening.runs),
-        events=sum(state.events for state in screening.runs),
-        distinct_steps=screening.distinct,
-        found_in_table=screening.found_in_table,
-        found_in_cache=screening.found_in_cache,
-        asked_of_oracle=screening.asked,
-        seconds=time.perf_counter() - screening.started,
-    )
-    return CorpusVerdict(verdicts, counts)
-
-
-def settle(state: RunState, screening: Screening) -> RunVerdict:
-    """Give the verdict on a run whose steps are decided; diagnose a run that diverges.
-
-    The diagnosis reads the run again. A run that has changed in the meantime is ``MALFORMED``.
+    Raises
+    ------
+    TlcError
+        If the oracle is needed and cannot run.
     """
-    path = str(state.path)
-    if state.malformed:
-        return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=state.malformed)
-    if not state.events:
-        reason = "the run has no events: nothing was checked"
-        return RunVerdict(state.run_id, path, Verdict.MALFORMED, facts=state.facts, reason=reason)
-    diverges = bool(state.wrong) or screening.refused(state)
-    try:
-        divergences = _divergences(state, screening.lookup) if diverges else ()
-        warnings = _timing_warnings(state, screening.lookup.allowed)
-    except TraceError as error:
-        return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=str(error))
-    found = RunVerdict(
-        run_id=state.run_id,
-        path=path,
-        verdict=verdict_on(diverges=diverges, facts=state.facts, unchecked=state.unchecked),
-        events=state.events,
-        unchecked=state.unchecked,
-        divergences=divergences,
-        facts=state.facts,
-        revision="" if state.run is None else state.run.revision,
-        timing=warnings,
-        choices=() if state.timing is None else state.timing.choices(),
-    )
-    return with_limits(found, state.run)
+    nothing: Callable[..., object] = lambda *_: None  # noqa: E731
+    said = progress or nothing, asking or nothing
+    return Verification(lookup, list(units), jobs, *said, timing).run()
 
 
-def _divergences(state: RunState, lookup: StepLookup) -> tuple[Divergence, ...]:
-    """Diagnose a run that diverges.
+def _share(work: Sequence[_Work], answers: Answers, timing: TimingOptions | None) -> Findings:
+    """Read and check the share of one process."""
+    checker = UnitChecker(answers, timing)
+    for unit, only in work:
+        checker.add(unit, only)
+    return checker.findings()
+
+
+def _is_other(now: RunVerdict, before: RunVerdict) -> bool:
+    """Whether a run that TLC has refused is another one than it was when it was checked first."""
+    if now.verdict is Verdict.MALFORMED:
+        return False
+    return now.verdict is not Verdict.DIVERGES or now.events != before.events
+
+
+def _changed(found: RunFindings) -> RunFindings:
+    """Give the findings in a run that has changed while it was checked."""
+    path, run_id = found.name
+    reason = str(has_changed(path, run_id))
+    verdict = RunVerdict(run_id, path, Verdict.MALFORMED, reason=reason)
+    return RunFindings(found.run, verdict, frozenset(), found.actions)
+
+
+# --- timing ---------------------------------------------------------------------------------------
+
+
+def _timing_warnings(
+    verdict: RunVerdict, timing: RunTiming, allowed: _Allowed
+) -> tuple[TimingWarning, ...]:
+    """Give the timing warnings of a run, by member and step.
 
     Raises
     ------
     TraceError
-        If the run has changed since it was screened.
+        If the run has to be read again, and has changed.
+    TlcError
+        If the oracle is needed and cannot run.
     """
-    found = diagnose(_read_again(state), state.facts, lookup)
-    if not found:
-        raise has_changed(str(state.path), state.run_id)
-    return found
+    if not timing.doubts:
+        return timing.settled(())
+    loaded = _read_again(verdict)
 
+    def unexplained(doubts: Sequence[Doubt]) -> Iterator[Doubt]:
+        others = [_others(loaded, doubt) for doubt in doubts]
+        examples = [example for each in others for example in each]
+        answers = dict(zip((example.key for example in examples), allowed(examples), strict=True))
+        for doubt, each in zip(doubts, others, strict=True):
+            if not any(answers[example.key] for example in each):
+                yield doubt
 
-def check_in_processes(
-    units: Sequence[Unit],
-    lookup: StepLookup,
-    jobs: int,
-    progress: Progress | None = None,
-    asking: Asking | None = None,
-    timing: TimingOptions | None = None,
-) -> CorpusVerdict:
-    """Check run folders and files of data sets in several processes.
-
-    First each process screens its share of the units. This process asks the oracle about the
-    unknown steps of all shares. Then the shares with unknown steps are checked again. The verdicts
-    are those of `check_units`, in the order of the units.
-    """
-    started = time.perf_counter()
-    asked = lookup.asked
-    shares = [list(units[start::jobs]) for start in range(min(jobs, len(units)))]
-    parts: list[CorpusVerdict | None] = [None] * len(shares)
-    lent = before = dataclasses.replace(lookup, answers=lookup.cached())
-    keys = []
-    done = events = 0
-    with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
-        screened = {pool.submit(_screen, share, lent, timing): n for n, share in enumerate(shares)}
-        for future in as_completed(screened):
-            own_keys, examples, settled, count = future.result()
-            keys.append(own_keys)
-            parts[screened[future]] = settled
-            done, events = done + len(shares[screened[future]]), events + count
-            if progress is not None:
-                progress(done, len(units), events)
-            _ask_unknown(lookup, examples, asking)
-        lent = dataclasses.replace(lookup, answers=lookup.cached())
-        again = {
-            n: pool.submit(check_units, shares[n], lent, timing=timing)
-            for n, part in enumerate(parts)
-            if part is None
-        }
-        found = [part or again[n].result() for n, part in enumerate(parts)]
-    by_path: dict[str, list[int]] = {}
-    runs = [run for part in found for run in part.runs]
-    for place, run in enumerate(runs):
-        by_path.setdefault(run.path, []).append(place)
-    ordered = [runs[place] for unit in units for place in by_path.get(str(path_of(unit)), [])]
-    # Processes meet the same steps, and find those in the cache that were asked for them.
-    distinct = np.unique(np.concatenate(keys), axis=0)
-    in_cache = int(np.isin(before.look_up(distinct), (ALLOWED, REFUSED)).sum())
-    counts = Counts(
-        runs=len(ordered),
-        events=sum(part.counts.events for part in found),
-        distinct_steps=len(distinct),
-        found_in_table=len(distinct) - in_cache - (lookup.asked - asked),
-        found_in_cache=in_cache,
-        asked_of_oracle=lookup.asked - asked,
-        seconds=time.perf_counter() - started,
+    spans = range(0, len(timing.doubts), _DOUBTS)
+    return timing.settled(
+        doubt for first in spans for doubt in unexplained(timing.doubts[first : first + _DOUBTS])
     )
-    return CorpusVerdict(tuple(ordered), counts)
 
 
-def _screen(
-    units: list[Unit], lookup: StepLookup, timing: TimingOptions | None
-) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None, int]:
-    """Give the distinct keys, the unknown steps, the verdicts if no step is unknown, and the number
-    of events.
+def _read_again(verdict: RunVerdict) -> RunColumns:
+    """Read a run that was checked.
+
+    Raises
+    ------
+    TraceError
+        If the run is gone, is no trace any more, or has another number of events.
     """
-    screening = Screening(lookup, timing=timing)
-    for unit in units:
-        screening.add(unit)
-    screening.flush()
-    examples = list(screening.open_steps.values())
-    settled = None if examples else settle_all(screening)
-    return screening.keys, examples, settled, screening.events
+    try:
+        loaded = load(Path(verdict.path), verdict.run_id)
+    except KeyError:
+        raise has_changed(verdict.path, verdict.run_id) from None
+    if len(loaded.columns) != verdict.events:
+        raise has_changed(verdict.path, verdict.run_id)
+    return loaded
 
 
-def _ask_unknown(lookup: StepLookup, examples: list[Example], asking: Asking | None) -> None:
-    unknown = lookup.unknown(examples)
-    if unknown:
-        if asking is not None:
-            asking(len(unknown))
-        lookup.ask_oracle(unknown)
+def _others(loaded: RunColumns, doubt: Doubt) -> Sequence[Example]:
+    """Give the step with each input that the times allow."""
+    row = loaded.row_of(doubt.member, doubt.step)
+    step = step_at(loaded.columns, loaded.states, row)
+    rules = loaded.run.rules
+    changed = (_with_inputs(step, fields) for fields in doubt.instead)
+    return [example for each in changed if (example := example_of(each, rules)) is not None]
 
 
-def decide(checked: Callable[[Answers], Findings], lookup: StepLookup) -> Findings:
-    """Check, ask TLC about the open steps, and check again if TLC refuses one of them.
+def _with_inputs(step: Step, fields: Mapping[str, Any]) -> Step:
+    """Give a step with other inputs, or with another member as the leader that closed."""
+    given = {name: value for name, value in fields.items() if name != GRACEFUL}
+    step = replace(step, input=replace(step.input, **given))
+    leader = fields.get(GRACEFUL)
+    if leader is None:
+        return step
+    before = replace(step.before, graceful_closed_leader_id=leader)
+    return replace(step, before=before, after=replace(step.after, graceful_closed_leader_id=leader))
 
-    Parameters
-    ----------
-    checked
-        Gives the findings in some runs from the answers that there are.
-    lookup
-        Has the answers, and asks TLC.
 
-    Returns
-    -------
-    Findings
-        All steps are decided.
-    """
-    while True:
-        findings = checked(lookup.tables)
-        if not findings.open_steps:
-            return findings
-        steps = list(findings.open_steps.values())
-        if (lookup.ask_oracle(steps) != REFUSED).all():
-            return findings.closed()
+# --- answers --------------------------------------------------------------------------------------
 
 
 def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> StepLookup:

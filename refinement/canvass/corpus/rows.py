@@ -21,7 +21,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from canvass.conformance.findings import reason_text
-from canvass.conformance.screen import RunState, with_limits
+from canvass.conformance.screen import RunState
 from canvass.conformance.step_checker import Example
 from canvass.conformance.verdict import (
     Divergence,
@@ -31,6 +31,7 @@ from canvass.conformance.verdict import (
     revision_choice,
     verdict_on,
 )
+from canvass.conformance.whole_run import with_limits
 from canvass.corpus.plan import Unit
 from canvass.traces.alignment.importer import ImportSummary
 from canvass.traces.layout import ACTION_NAMES

@@ -22,14 +22,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.screen import RunState, Screening
+from canvass.conformance.screen import RunState, Screening, settle
 from canvass.conformance.step_lookup import (
     StepLookup,
     cache_file,
     default_cache,
     spec_digest,
 )
-from canvass.conformance.verify import settle
 from canvass.corpus.graph_coverage import edges_met
 from canvass.corpus.plan import Task, Unit, UnitKind, on_this_machine
 from canvass.corpus.rows import (

@@ -13,6 +13,7 @@ from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -217,24 +218,22 @@ class Session:
         The test fails without a traceback if a state graph cannot be used, or TLC cannot run.
         """
         __tracebackhide__ = True
-        from canvass.conformance.screen import Screening
-        from canvass.conformance.verify import settle_all
+        from canvass.conformance.verify import decide, read_and_check
         from canvass.graph import GraphError
         from canvass.tlc import TlcError
 
         try:
             lookup = self.lookup
-            screening = Screening(lookup)
-            screening.add(path)
-            screening.ask()
-            (result,) = settle_all(screening).runs
+            findings = decide(partial(read_and_check, [path]), lookup)
         except (GraphError, TlcError) as error:
             pytest.fail(f"canvass: {error}", pytrace=False)
-        taken = screening.runs[0].actions.nonzero()[0].tolist() if result.events else []
+        (run,) = findings.runs
+        result = run.verdict
+        taken = run.actions.nonzero()[0].tolist() if result.events else []
         every = _every_action()
         self.coverage.add(result.verdict.value, result.events, (every[code] for code in taken))
         for graph, table in lookup.graphs.items():
-            found = table.lookup(screening.keys)
+            found = table.lookup(findings.keys)
             self.coverage.add_steps(graph, len(table), found[found >= 0].tolist())
         return Checked(path, result)
 

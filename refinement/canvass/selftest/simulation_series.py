@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
+import numpy as np
 
 from canvass.simulation.options import PROFILES, Options, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
@@ -229,24 +230,26 @@ class CoverageMeter:
     """
 
     def __init__(self, graphs: Sequence[Path], out: Path | None) -> None:
-        from canvass.conformance.screen import Screening
         from canvass.conformance.verify import make_lookup
 
-        self._screening = Screening(make_lookup(graphs, None, keep=False))
+        self._answers = make_lookup(graphs, None, keep=False).tables
+        self._keys = self._answers.known.keys
         self._out = out
 
     @property
     def distinct_steps(self) -> int:
         """The number of distinct canonical steps of all runs."""
-        return self._screening.distinct
+        return len(self._keys)
 
     def run(self, options: Options, kept: RunResult | None = None) -> RunResult:
         """Simulate a run unless it is kept, and count its steps."""
+        from canvass.conformance.verify import read_and_check
+
         with TemporaryDirectory() as place:
             folder = self._out or Path(place)
             result = kept or record_run(options, folder)
-            self._screening.add(folder / run_id_of(options))
-            self._screening.flush()
+            found = read_and_check([folder / run_id_of(options)], self._answers)
+            self._keys = np.unique(np.concatenate([self._keys, found.keys]), axis=0)
         return result
 
     def report(self) -> list[GraphSteps]:
@@ -254,8 +257,8 @@ class CoverageMeter:
         from canvass.corpus.graph_coverage import coverage_of, edges_met
 
         rows = []
-        for graph, table in self._screening.lookup.graphs.items():
-            found = coverage_of(graph, edges_met(table, self._screening.keys))
+        for graph, table in self._answers.graphs.items():
+            found = coverage_of(graph, edges_met(table, self._keys))
             actions = {one.action: [one.covered, one.steps] for one in found.actions}
             rows.append(GraphSteps(found.graph, found.steps, found.covered, actions))
         return rows

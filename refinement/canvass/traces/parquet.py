@@ -441,16 +441,16 @@ class DatasetFile:
         read = self._guard(lambda: self._file.read_row_group(row_group, use_threads=False))
         return self._guard(lambda: conformed(read))
 
-    def groups_of(self, run_id: str) -> list[int]:
-        """Return the row groups whose statistics allow events of a run."""
-        return [number for number in range(self.row_groups) if self._may_hold(number, run_id)]
+    def groups_of(self, *run_ids: str) -> list[int]:
+        """Return the row groups whose statistics allow events of a run among some."""
+        return [n for n in range(self.row_groups) if self._may_hold(n, run_ids)]
 
-    def _may_hold(self, number: int, run_id: str) -> bool:
+    def _may_hold(self, number: int, run_ids: Sequence[str]) -> bool:
         about = self._file.metadata.row_group(number)
         found = self._guard(lambda: _statistics_of(about, "run"))
         if found is None or not found.has_min_max:
             return True
-        return bool(found.min <= run_id <= found.max)
+        return any(found.min <= run_id <= found.max for run_id in run_ids)
 
     def batches(self, row_groups: Sequence[int] | None = None) -> Iterator[EventColumns]:
         """Yield the events, one batch for each row group, with context rows.

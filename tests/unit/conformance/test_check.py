@@ -20,12 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
-from canvass.conformance import screen
+from canvass.conformance import check
 from canvass.conformance.junit import to_junit
 from canvass.conformance.report import limits
-from canvass.conformance.screen import Screening
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
-from canvass.conformance.verify import check_corpus, check_run, make_lookup, settle_all
+from canvass.conformance.verify import check_corpus, check_run, check_units, make_lookup
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import AnswersWarning
 from canvass.traces.parquet import RUNS_KEY, DatasetWriter
@@ -55,7 +54,7 @@ def test_a_run_that_is_too_long_is_malformed_with_its_size_and_the_limit(
 ) -> None:
     run = min(corpus.iterdir())
     events = check_run(run, core_lookup()).events
-    monkeypatch.setattr(screen, "MAX_RUN_EVENTS", events - 1)
+    monkeypatch.setattr(check, "MAX_RUN_EVENTS", events - 1)
     found = check_run(run, core_lookup())
 
     said = f"{run}: TOO_LARGE: {events:,} events in the run {found.run_id}; a run"
@@ -345,7 +344,7 @@ def test_check_a_malformed_run_stops_nothing(good_run: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("changes", [None, "sound", "shorter"])
-def test_check_a_diverging_run_that_changes_before_its_diagnosis_is_malformed(
+def test_check_a_diverging_run_that_changes_while_tlc_is_asked_is_malformed(
     changes: str | None, good_run: Path, tmp_path: Path
 ) -> None:
     """A verdict DIVERGES has a divergence, which every report shows."""
@@ -355,17 +354,16 @@ def test_check_a_diverging_run_that_changes_before_its_diagnosis_is_malformed(
         line["state"]["electionState"] = "INIT"
 
     folder = corrupted(good_run, tmp_path / "run", spoil)
-    screening = Screening(core_lookup())
-    screening.add(folder)
-    screening.ask()
-    shutil.rmtree(folder)
-    if changes is not None:
-        shutil.copytree(good_run, folder)
-    if changes == "shorter":
-        lines = (folder / "member-0.ndjson").read_bytes().splitlines(keepends=True)
-        (folder / "member-0.ndjson").write_bytes(b"".join(lines[:-1]))
 
-    found = settle_all(screening)
+    def change(_: int) -> None:
+        shutil.rmtree(folder)
+        if changes is not None:
+            shutil.copytree(good_run, folder)
+        if changes == "shorter":
+            lines = (folder / "member-0.ndjson").read_bytes().splitlines(keepends=True)
+            (folder / "member-0.ndjson").write_bytes(b"".join(lines[:-1]))
+
+    found = check_units([folder], core_lookup(), asking=change)
 
     assert found.runs[0].verdict is Verdict.MALFORMED
     assert found.runs[0].reason

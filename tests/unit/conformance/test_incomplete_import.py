@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.conformance.junit import to_junit
-from canvass.conformance.screen import with_limits
 from canvass.conformance.verdict import CorpusVerdict, RunVerdict, Verdict
+from canvass.conformance.whole_run import with_limits
 from canvass.traces.alignment.importer import INCOMPLETE, MAX_KEPT, import_logs
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run

@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.conformance.batch import rows_of
-from canvass.conformance.screen import RunState, Screening
+from canvass.conformance.check import Checker
 from canvass.conformance.verdict import RunVerdict, Verdict
-from canvass.conformance.verify import check_corpus, check_run, settle_all
+from canvass.conformance.verify import check_corpus, check_run
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 from support import corruptions
@@ -115,28 +115,25 @@ def test_verdict_clocks_compression_and_format_do_not_matter(
 def test_verdict_it_does_not_matter_where_streams_are_split(
     runs: list[Path], plain: list[object], data: st.DataObject
 ) -> None:
-    """Between any two events, whether what comes before is screened together with it or not."""
+    """Between any two events, whether what comes before is checked together with it or not."""
     number = data.draw(st.integers(0, RUNS - 1))
     folder = RunFolder(runs[number])
     run_id = folder.run.run_id
-    screening = Screening(LOOKUP)
-    state = RunState(runs[number], run_id, folder.run)
-    screening.runs.append(state)
+    checker = Checker(LOOKUP.tables)
+    check = checker.begin("", run_id, folder.run)
     for columns in folder.columns():
         first, count = columns.context, len(columns)
         cuts = data.draw(st.sets(st.integers(first, count), max_size=4))
         for start, end in pairwise(sorted({first, count, *cuts})):
             part = rows_of(columns, max(start - 1, 0), end, run_id)
-            screening.take({run_id: state}, replace(part, context=min(start, 1)))
-            if data.draw(st.booleans(), label="screened alone"):
-                screening.flush()
-    state.facts = tuple(folder.facts)
-    screening.end(state)
-    screening.ask()
+            checker.take({run_id: check}, replace(part, context=min(start, 1)))
+            if data.draw(st.booleans(), label="checked alone"):
+                checker.flush()
+    checker.end(check, folder.facts)
 
-    (found,) = settle_all(screening).runs
+    (found,) = checker.findings().runs
 
-    assert essence(found) == plain[number]
+    assert essence(found.verdict) == plain[number]
 
 
 def test_verdict_what_is_compared_is_not_all_the_same(

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.screen import Screening
 from canvass.conformance.step_checker import Example, example_of
 from canvass.conformance.step_lookup import (
     RULE_MODULES,
@@ -22,8 +21,9 @@ from canvass.conformance.step_lookup import (
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import (
     check_corpus,
-    check_in_processes,
+    check_units,
     make_lookup,
+    read_and_check,
 )
 from canvass.graph import GraphError
 from canvass.graph.artifact import Counts, GraphRules, Manifest
@@ -31,7 +31,7 @@ from canvass.graph.folders import write_manifest
 from canvass.selftest.runs import record_run
 from canvass.spec.files import module_digest, spec_root
 from canvass.steps import tables as step_tables
-from canvass.steps.answers import ALLOWED, IN_TABLE, UNKNOWN, shipped_answers
+from canvass.steps.answers import ALLOWED, IN_TABLE, UNKNOWN, Answers, shipped_answers
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
@@ -95,10 +95,7 @@ def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used
 
 def distinct_steps(run: Path) -> list[Example]:
     """The distinct canonical steps of a run."""
-    screening = Screening(StepLookup())
-    screening.add(run)
-    screening.flush()
-    return list(screening.open_steps.values())
+    return list(read_and_check([run], Answers()).open_steps.values())
 
 
 def table_of(steps: Sequence[Example]) -> KeyTable:
@@ -131,8 +128,8 @@ def test_several_processes_count_each_distinct_step_once(tmp_path: Path) -> None
     lookup = dataclasses.replace(core_lookup(), shipped=half)
     units = [tmp_path / "a", tmp_path / "b"]
 
-    first = check_in_processes(units, lookup, 2).counts
-    again = check_in_processes(units, lookup, 2).counts
+    first = check_units(units, lookup, jobs=2).counts
+    again = check_units(units, lookup, jobs=2).counts
 
     asked = len(steps) - len(half)
     assert first.distinct_steps == again.distinct_steps == len(steps)

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
-from canvass.conformance.screen import with_limits
 from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.whole_run import with_limits
 from canvass.corpus import summary as summaries
 from canvass.corpus.graph_coverage import GraphCoverage
 from canvass.corpus.job import CorpusJob

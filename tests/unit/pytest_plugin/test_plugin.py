@@ -396,14 +396,10 @@ def test_coverage_below_the_demanded_one_fails_the_session(
 def test_coverage_of_a_graph_counts_its_steps(
     pytester: pytest.Pytester, good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from canvass.conformance.screen import Screening
-
-    screening = Screening(core_lookup())
-    screening.add(good)
-    screening.flush()
-    others = np.zeros((len(screening.keys), 2), dtype=np.uint64)
+    met = verify.read_and_check([good], core_lookup().tables).keys
+    others = np.zeros((len(met), 2), dtype=np.uint64)
     others[:, 1] = np.arange(len(others))
-    keys = np.concatenate([screening.keys, others])
+    keys = np.concatenate([met, others])
     table = KeyTable.build(keys, np.arange(len(keys), dtype=np.int64))
 
     def with_graph(*_: object) -> StepLookup:
@@ -416,7 +412,7 @@ def test_coverage_of_a_graph_counts_its_steps(
 
     ended = pytester.runpytest("--canvass-collect", "--canvass-fail-under-edges", "50.1")
 
-    half = len(screening.keys)
+    half = len(met)
     assert ended.ret == pytest.ExitCode.TESTS_FAILED
     ended.stdout.fnmatch_lines(
         [f"steps of small: {half} of {2 * half} (50.0%)", "50.0% of small are less than the *"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from canvass.cli.options import PathKind, kind_of
 
 if TYPE_CHECKING:
-    from canvass.conformance.screen import Unit
+    from canvass.conformance.verify import Unit
 
 _LOGS: Final = {PathKind.LOGS, PathKind.LOG_FILE, PathKind.LOG_FOLDERS, PathKind.FOLDER}
 

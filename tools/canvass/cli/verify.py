@@ -34,10 +34,9 @@ from canvass.cli.output import (
 
 if TYPE_CHECKING:
     from canvass.conformance.refused_step import RefusedStep
-    from canvass.conformance.screen import Unit
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
-    from canvass.conformance.verify import Progress
+    from canvass.conformance.verify import Progress, Unit
 
 
 @dataclass
@@ -187,7 +186,7 @@ def verify(
     from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.run_timing import TimingOptions
-    from canvass.conformance.verify import check_in_processes, check_units, make_lookup
+    from canvass.conformance.verify import check_units, make_lookup
 
     of_steps = {
         "--graph": graph,
@@ -217,10 +216,8 @@ def verify(
         stages.detail(far.words)
         if engine is Engine.TLC:
             found = _check_with_tlc(units, timeout, heap, far.read)
-        elif jobs > 1 and len(units) > 1:
-            found = check_in_processes(units, lookup, jobs, far.read, far.ask, options)
         else:
-            found = check_units(units, lookup, far.read, far.ask, options)
+            found = check_units(units, lookup, far.read, far.ask, options, jobs=jobs)
     found = replace(found, timing_fails=timing is TimingMode.ERROR)
     page = ""
     if html is not None or output is VerifyFormat.HTML:
