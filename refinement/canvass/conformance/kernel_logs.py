@@ -256,7 +256,6 @@ def _is_gone(nodes: Any, hashes: Any, gone: Any, count: int, top: int, length: i
 @kernel("order")
 def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run stays in registers)
     order: Any,
-    first: int,
     member: Any,
     before: Any,
     recorded: Any,
@@ -282,13 +281,12 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     bad_detail: Any,
     witness: Any,
 ) -> tuple[Any, Any]:
-    """Follow the logs through some of the steps; note where each log property first fails.
+    """Follow the logs through the steps of a run; note where each log property first fails.
 
     Parameters
     ----------
-    order, first
-        Rows in an order of causes, and the place of the first row in that order. The rows are those
-        of the arrays given here, which may be a part of the run.
+    order
+        Rows in an order of causes.
     before
         The row before in the same stream, -1 for a member with nothing on disk, -2 if not known,
         ``REPLACED`` if the member starts with another disk than it left.
@@ -368,7 +366,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                     own = min(own, committed_length)
                     cut = end < _common(nodes, hashes, top[i], committed, own)
             if cut and first_bad[NO_TRUNCATION_BELOW_COMMIT] < 0:
-                first_bad[NO_TRUNCATION_BELOW_COMMIT] = first + k
+                first_bad[NO_TRUNCATION_BELOW_COMMIT] = k
                 bad_detail[NO_TRUNCATION_BELOW_COMMIT] = end
             top[i] = _node_at(nodes, top[i], end)
         elif end > old_length:
@@ -392,7 +390,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                     common = min(length[i], length[j])
                     differ = _mismatch(nodes, leadership_terms, top[i], top[j], common)
                     if differ >= 0:
-                        first_bad[LOG_MATCHING] = first + k
+                        first_bad[LOG_MATCHING] = k
                         bad_detail[LOG_MATCHING] = differ
 
         e = starts_leadership[row]
@@ -410,7 +408,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         if reads and first_bad[MISREAD] < 0:
             begun = module_term[row] if consumes[row] == CONSUMES_TERM else -1
             if _misread(nodes, leadership_terms, top[i], commit[before[row]], commit[row], begun):
-                first_bad[MISREAD] = first + k
+                first_bad[MISREAD] = k
                 bad_detail[MISREAD] = commit[row]
 
         # What is committed, and whether all agree on it.
@@ -426,7 +424,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
             own = _identity(nodes, hashes, top[i], common)
             differs = not _same(own, _identity(nodes, hashes, sure, common))
             if differs and first_bad[STATE_MACHINE_SAFETY] < 0:
-                first_bad[STATE_MACHINE_SAFETY] = first + k
+                first_bad[STATE_MACHINE_SAFETY] = k
                 bad_detail[STATE_MACHINE_SAFETY] = common
             if reached > sure_length and _identity(nodes, hashes, top[i], reached):
                 sure, count = _put_on_top(
@@ -472,7 +470,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                     leading[j],
                 )
                 if lacking >= 0:
-                    first_bad[LEADER_COMPLETENESS] = first + k
+                    first_bad[LEADER_COMPLETENESS] = k
                     bad_detail[LEADER_COMPLETENESS] = lacking
         at_risk = whole and (extended or end < old_length)
         if at_risk and first_bad[COMMITTED_IS_DURABLE] < 0:
@@ -485,7 +483,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 ):
                     holders += 1
             if holders < members // 2 + 1:
-                first_bad[COMMITTED_IS_DURABLE] = first + k
+                first_bad[COMMITTED_IS_DURABLE] = k
                 bad_detail[COMMITTED_IS_DURABLE] = committed_length
     known[0], known[1], known[2] = count, committed, committed_length
     known[3], known[4], known[5] = sure, sure_length, lost

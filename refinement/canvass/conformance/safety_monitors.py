@@ -119,7 +119,6 @@ def replay(
     rows = np.arange(len(sequence))
     kernel.replay_logs(
         order.order,
-        0,
         *_steps_of(sequence, order),
         led.term,
         led.base,

@@ -197,8 +197,8 @@ class RunEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _NO_RUNS: Final = (
-    "the metadata do not tell the runs, as another tool has written the file: verify its rows with"
-    " canvass.corpus.frame, or give the file its metadata canvass.runs again"
+    "the metadata do not tell the runs, as another tool has written the file{}: verify its rows"
+    " with canvass.corpus.frame, or give the file its metadata canvass.runs again"
 )
 _ENTRIES: Final = msgspec.json.Decoder(tuple[RunEntry, ...])
 
@@ -422,7 +422,10 @@ class DatasetFile:
     def _entries(self) -> dict[str, RunEntry]:
         data = (self._file.metadata.metadata or {}).get(RUNS_KEY)
         if data is None:
-            raise self._error(Code.BAD_SCHEMA, _NO_RUNS)
+            known = arrow_schema(self.member_count).names
+            more = [name for name in self._file.schema_arrow.names if name not in known]
+            added = f" and added {', '.join(more[:5])}" if more else ""
+            raise self._error(Code.BAD_SCHEMA, _NO_RUNS.format(added))
         found = entries_of(data, self.name)
         if any(entry.run.member_count != self.member_count for entry in found.values()):
             raise self._error(Code.BAD_SCHEMA, "a run with another number of members")

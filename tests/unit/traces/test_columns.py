@@ -339,6 +339,9 @@ def test_a_file_that_is_no_data_set_is_refused(tmp_path: Path) -> None:
     pq.write_table(sample(), path)
     with pytest.raises(TraceError, match="do not tell the runs"):
         DatasetFile(path)
+    pq.write_table(sample().append_column("ingested_at", pa.array(["now"] * len(sample()))), path)
+    with pytest.raises(TraceError, match="written the file and added ingested_at: verify its rows"):
+        DatasetFile(path)
     pq.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(TraceError, match="run, member, step"):
         DatasetFile(path)
