@@ -14,11 +14,11 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from canvass.conformance.screen import Screening
-from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.verify import units_of
+from canvass.conformance.verdict import Verdict
+from canvass.conformance.verify import read_and_check, units_of
 from canvass.corpus.storage import local_folder, place_of
 from canvass.graph.artifact import open_graph, open_keys, read_manifest
+from canvass.steps.answers import Answers
 from canvass.steps.distinct import KeyTable
 from canvass.traces.layout import ACTION_NAMES
 
@@ -121,15 +121,13 @@ def covered_by(graph: Path, corpora: Iterable[Path]) -> Covered:
         If the graph has no table of steps.
     """
     table = open_keys(graph)
-    screening = Screening(StepLookup(graphs={str(graph): table}))
-    for unit in units_of(corpora):
-        screening.add(unit)
-    screening.flush()
-    met = edges_met(table, screening.seen_keys())
+    findings = read_and_check(units_of(corpora), Answers(graphs={str(graph): table}))
+    verdicts = [found.verdict for found in findings.runs]
+    met = edges_met(table, findings.keys)
     return Covered(
         coverage=coverage_of(str(graph), met),
         missed=np.setdiff1d(np.asarray(table.edges), met),
-        runs=len(screening.runs),
-        malformed=sum(bool(state.malformed) for state in screening.runs),
-        events=screening.events,
+        runs=len(verdicts),
+        malformed=sum(verdict.verdict is Verdict.MALFORMED for verdict in verdicts),
+        events=sum(verdict.events for verdict in verdicts),
     )

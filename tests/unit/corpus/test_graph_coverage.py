@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from canvass.conformance.screen import Screening
-from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import read_and_check
 from canvass.corpus.plan import list_units
 from canvass.corpus.task_checker import TaskChecker
 from canvass.corpus.task_files import JobRows, stage_of, write_rows, write_tables, write_tasks
 from canvass.graph.artifact import open_keys
 from canvass.graph.build import cached_graph, load_model
 from canvass.selftest.runs import record_run
+from canvass.steps.answers import Answers
 
 
 @pytest.mark.tlc
@@ -37,11 +37,8 @@ def test_the_steps_of_a_graph_that_runs_take_are_counted_once(
     rows = JobRows(stage_of(tmp_path / "work", results, len(results)))
     (found,) = write_tables(rows, tmp_path)
 
-    screening = Screening(StepLookup(graphs={"": open_keys(folder)}))
-    for unit in units:
-        screening.add(Path(unit.path))
-    screening.flush()
-    taken = np.unique(open_keys(folder).lookup(screening.keys))
+    met = read_and_check([Path(unit.path) for unit in units], Answers()).keys
+    taken = np.unique(open_keys(folder).lookup(met))
     assert found.covered == int(np.count_nonzero(taken >= 0)) > 10
     assert found.steps == graph.manifest.counts.canonical
     assert (found.model, found.member_count) == ("MCMemberGraph1", 1)

@@ -6,21 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from canvass.conformance.screen import Screening
 from canvass.conformance.step_checker import Example
-from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verify import read_and_check
 from canvass.corpus.rows import to_example, to_question
+from canvass.steps.answers import Answers
 from support.corpora import record_runs
 
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
     root = record_runs(tmp_path_factory.mktemp("corpus") / "runs", 3, 200)
-    screening = Screening(StepLookup())
-    for folder in sorted(root.iterdir()):
-        screening.add(folder)
-    screening.flush()
-    return list(screening.open_steps.values())
+    return list(read_and_check(sorted(root.iterdir()), Answers()).open_steps.values())
 
 
 def test_a_question_is_the_step_it_was_made_of(examples: list[Example]) -> None:
