@@ -407,7 +407,8 @@ class Verification:
 
     def _counts(self, started: float, asked: int) -> Counts:
         """Count what was checked. A step counts where it was met first."""
-        keys, codes = map(np.concatenate, zip(*self._steps, strict=True))
+        nothing = NO_ANSWERS.keys, np.empty(0, np.int8)
+        keys, codes = map(np.concatenate, zip(nothing, *self._steps, strict=True))
         distinct, places = np.unique(keys, axis=0, return_index=True)
         met = codes[places]
         return Counts(
