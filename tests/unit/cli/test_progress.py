@@ -104,7 +104,7 @@ def test_checking_tells_how_far_it_is_and_what_tlc_is_asked(tmp_path: Path) -> N
 
     found = check_units(runs, core_lookup(), lambda *far: read.append(far), asked.append)
 
-    assert read[0][:2] == (1, 2)
+    assert {each[:2] for each in read} >= {(1, 2), (2, 2)}
     assert read[-1] == (2, 2, found.counts.events)
     assert asked == [found.counts.asked_of_oracle]
 
