@@ -100,7 +100,7 @@ class RunFindings:
     actions: NDArray[np.int64]
     """The number of its events of each action, by the code of the action."""
     timing: RunTiming | None = None
-    """What its times show, if they were checked."""
+    """The check of its times, if there was one."""
 
     @property
     def name(self) -> tuple[str, str]:
