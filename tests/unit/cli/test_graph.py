@@ -15,8 +15,10 @@ import pytest
 from canvass.conformance.verify import make_lookup
 from canvass.graph import GraphError, folders
 from canvass.graph.artifact import FILES, open_graph
+from canvass.graph.build import cache_folder, load_model
 from canvass.spec import load_manifest
 from canvass.steps.distinct import EDGES_FILE, KEYS_FILE
+from support.graphs import graph_of
 from support.guide_examples import block
 
 pytestmark = pytest.mark.tlc
@@ -27,12 +29,10 @@ MODEL = "MCMemberGraph1"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from canvass.graph.build import build_graph, load_model
-
-    made = tmp_path_factory.mktemp("graphs") / "one"
-    build_graph(load_model(MODEL), made)
-    return made
+def folder(pytestconfig: pytest.Config) -> Path:
+    graph_of(pytestconfig, MODEL)
+    assert pytestconfig.cache is not None
+    return cache_folder(load_model(MODEL), pytestconfig.cache.mkdir("graphs"))
 
 
 def test_two_builds_make_the_same_files(command: Command, folder: Path, tmp_path: Path) -> None:
