@@ -208,7 +208,7 @@ def find_missing(timeline: Timeline) -> list[Sentence]:
     if not timeline.merged(records.ClusterEvent):
         text = "No log has a CLUSTER line: the events may be off, or no process began an election."
         found.append(Sentence(text, tuple(one.evidence(0) for one in timeline.members.values())))
-    else:
+    elif timeline.member_count > 1:
         found += _missing_events(timeline)
     for one in timeline.members.values():
         found += _of_member(one)
@@ -305,26 +305,26 @@ MAX_ROWS: Final = 200
 """Rows of each table in a page; the last ones are shown."""
 
 
-def to_html(found: Explanation, source: str) -> str:
+def to_html(several: Mapping[str, Explanation], source: str) -> str:
     """Write a page.
 
     Parameters
     ----------
+    several
+        The explanation of each cluster, by its name.
     source
         What was explained, for the title.
     """
-    span = shown_ns(found.end_ns - found.begin_ns)
-    members = f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}"
-    body = [
-        f"<h1>{text(source)}: {len(found.leaderships)} leaderships in {text(span)}</h1>",
-        f'<p class="note">{members}, {time_without_leader(found)}</p>',
-        *(
-            f'<p class="note">{text(said)}</p>'
-            for said in (*written_by(found), clocks_apart(found))
-            if said
-        ),
-        *sections(found),
-    ]
+    body: list[str] = []
+    for name, found in several.items():
+        span = shown_ns(found.end_ns - found.begin_ns)
+        members = f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}"
+        notes = [f"{members}, {time_without_leader(found)}"]
+        notes += map(text, filter(None, (*written_by(found), clocks_apart(found))))
+        led = f"{len(found.leaderships)} leaderships in {text(span)}"
+        body += [f"<h1>{text(name)}: {led}</h1>"]
+        body += [f'<p class="note">{note}</p>' for note in notes]
+        body += sections(found)
     return page(f"canvass explain: {source}", body)
 
 

@@ -31,7 +31,7 @@ from canvass.explanation.timeline import Timeline, UnreadLines, make_timeline
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.logs import read_cluster, read_clusters
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.source import parse_log_name
 from canvass.traces.alignment.printing import printed_lines
@@ -42,8 +42,26 @@ from canvass.traces.schema import Closing, Event
 from canvass.traces.timeouts import SettingFault, beside, timeouts_of
 
 
+def read_each(path: Path) -> Iterator[tuple[str, Timeline, States | None]]:
+    """Read a run, or the logs of one or several clusters; parameters and errors as for `read`.
+
+    Yields
+    ------
+    tuple
+        A name, with ``~1``, ``~2`` where several clusters ran one after the other; then as `read`.
+    """
+    name = path.absolute().name
+    if (path / RUN_FILE).is_file():
+        yield name, *read(path)
+        return
+    clusters = read_clusters([path])
+    clusters[0].need_lines()
+    for number, logs in enumerate(clusters, 1):
+        yield f"{name}~{number}" if len(clusters) > 1 else name, _timeline_of(logs, path), None
+
+
 def read(path: Path) -> tuple[Timeline, States | None]:
-    """Read logs or a run.
+    """Read the logs of one cluster, or a run.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,6 +88,17 @@ def test_it_is_a_remark_if_it_is_expected(logs: Path, tmp_path: Path) -> None:
     assert (result.verdict, result.divergences) == (Verdict.CONFORMS, ())
     assert result.reason == "remark: " + "; ".join(map(str, summary.disk_replaced))
     assert result.not_asked == ()
+
+
+def test_config_json_beside_the_logs_can_expect_it(tmp_path: Path) -> None:
+    """So that each command that imports logs takes it for a remark."""
+    shutil.copytree(EMPTIED, tmp_path / "logs")
+    (tmp_path / "logs" / "config.json").write_text('{"expect_disk_replaced": true}')
+    import_logs([tmp_path / "logs"], tmp_path / "run")
+    result = checked(tmp_path / "run")
+
+    assert result.verdict is Verdict.CONFORMS
+    assert result.reason.startswith("remark: ")
 
 
 def test_a_false_line_elsewhere_is_still_found(tmp_path: Path) -> None:

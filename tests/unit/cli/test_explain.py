@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
@@ -19,6 +20,9 @@ from support.aeron_story import StoryLog, lead, write_story
 
 Command = Callable[..., tuple[int, str, str]]
 SAMPLE = SAMPLES[-1]
+_SYSTEM = Path(__file__).parents[2] / "captures" / "system"
+BACKUP = _SYSTEM / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz"
+RESTARTED = _SYSTEM / "ClusterTest.shouldStopLeaderAndRestartAsFollower.log.gz"
 
 
 def test_a_screen_says_who_led_and_names_lines(command: Command) -> None:
@@ -254,6 +258,51 @@ def test_a_log_without_a_cluster_is_one_line(command: Command, tmp_path: Path) -
 
     assert code == 2
     assert "no log has a line of the cluster" in err
+
+
+def test_the_clusters_of_one_log_are_explained_one_after_the_other(
+    command: Command, tmp_path: Path
+) -> None:
+    """Three members, then a single node, with id 3, from their backup."""
+    page = tmp_path / "page.html"
+    code, out, err = command("explain", BACKUP, "--html", page)
+    first, second = out.split(f"Cluster {BACKUP.name}~2\n")
+
+    assert (code, err) == (0, "")
+    assert first.splitlines()[1] == f"Cluster {BACKUP.name}~1"
+    assert "3 members, 3 logs" in first
+    assert "member 0 has id 3 in the logs" in second
+    assert "Missing" in second
+    assert page.read_text().count("<h1>") == 2
+    found = json.loads(command("explain", BACKUP, "--format", "json")[1])
+    assert [one["memberCount"] for one in found] == [3, 1]
+    assert [len(one["leaderships"]) for one in found] == [1, 2]
+
+
+def test_one_member_and_one_election_are_shown_where_they_are(command: Command) -> None:
+    only = command("explain", BACKUP, "--member", 2)[1]
+    both = command("explain", BACKUP, "--election", 1)[1]
+
+    assert "Member 2" in only
+    assert f"Cluster {BACKUP.name}" not in only
+    assert both.count(f"Cluster {BACKUP.name}") == 2
+    assert command("explain", BACKUP, "--member", 4)[0] == 2
+    assert command("explain", BACKUP, "--election", 2)[0] == 2
+
+
+@pytest.mark.parametrize("what", ["divergence", "danger"])
+def test_a_danger_in_any_cluster_ends_with_1(command: Command, what: str) -> None:
+    assert command("explain", BACKUP, "--exit-on", what)[0] == 0
+
+
+def test_members_that_never_ran_are_counted_if_config_json_says_so(
+    command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "all.log").write_text(gzip.decompress(RESTARTED.read_bytes()).decode())
+    (tmp_path / "config.json").write_text('{"members": 4}')
+    code, out, _ = command("explain", tmp_path / "all.log")
+
+    assert (code, out.splitlines()[0].split(",")[0]) == (0, "4 members")
 
 
 def test_a_page_has_the_tables_and_escapes_what_logs_say(command: Command, tmp_path: Path) -> None:

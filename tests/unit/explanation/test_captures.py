@@ -265,10 +265,15 @@ def test_a_danger_is_named_where_there_was_one_and_nowhere_else(path: Path) -> N
 
 def unsettled(path: Path) -> set[int]:
     """The members that had run for long where the harness gave up waiting for a settled cluster,
-    and were in an election still.
+    and whose election did not close within a canvass timeout from then on, as their logs show.
     """
-    timeouts = beside(path)
-    long_s = 3 * timeouts.get(STARTUP_CANVASS, DEFAULTS[STARTUP_CANVASS]) / 1e9
+    canvass_s = beside(path).get(STARTUP_CANVASS, DEFAULTS[STARTUP_CANVASS]) / 1e9
+    closed = {
+        (member_id, record.time_ns / 1e9)
+        for member_id, log in logs_of(path).members.items()
+        for record in log.records
+        if isinstance(record, ElectionStateChange) and record.new_state == "CLOSED"
+    }
     found, began = set[int](), dict[int, float]()
     for line in (path / "timeline.jsonl").read_text().splitlines():
         step = json.loads(line)
@@ -280,7 +285,10 @@ def unsettled(path: Path) -> set[int]:
         elif action == "no settled cluster":
             now = float(step["monotonic"])
             states = dict(enumerate(step["states"]))
-            found |= {k for k, at in began.items() if states[k] != "CLOSED" and now - at > long_s}
+            states |= {k: "CLOSED" for k, at in closed if now < at < now + canvass_s}
+            found |= {
+                k for k, at in began.items() if states[k] != "CLOSED" and now - at > 3 * canvass_s
+            }
     return found
 
 

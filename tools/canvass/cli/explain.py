@@ -4,7 +4,7 @@ members and risks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from textwrap import wrap
@@ -87,6 +87,7 @@ def explain(
 ) -> None:
     """Explain what happened in a cluster: leaders, elections, stuck members, risks.
 
+    A log of several clusters, one after the other, is explained cluster by cluster.
     Each sentence names the lines that show it, as FILE:LINE. Times are those of the logs.
     Exit code 0: explained. 1: an event that --exit-on names. 2: the logs or the run cannot be read.
 
@@ -105,19 +106,27 @@ def explain(
             options = "--format, --html, --election and --member"
             raise CommandError(f"--follow prints what is new, line by line: leave out {options}")
         raise typer.Exit(_follow(source, settings, exit_on))
-    timeline, states = read_timeline(source)
-    found = explain_timeline(timeline, states, settings)
-    if member is not None and member not in found.members:
-        raise CommandError(f"--member {member}: there is no log of that member")
-    if election is not None and election > len(found.elections):
-        shown = counted(len(found.elections), "election")
-        raise CommandError(f"--election {election}: the logs show {shown}")
+    found = {
+        name: explain_timeline(timeline, states, settings)
+        for name, timeline, states in read_timelines(source)
+    }
+    if member is not None:
+        found = {name: one for name, one in found.items() if member in one.members}
+        if not found:
+            raise CommandError(f"--member {member}: there is no log of that member")
+    if election is not None:
+        most = max(len(one.elections) for one in found.values())
+        if election > most:
+            raise CommandError(f"--election {election}: the logs show {counted(most, 'election')}")
+        found = {name: one for name, one in found.items() if election <= len(one.elections)}
     if html is not None:
         from canvass.explanation.explanation import to_html
 
         write_file(html, to_html(found, source.absolute().name))
-    emit(output, found, lambda: _show_part(found, election, member, source))
-    if exit_on is not ExitOn.NEVER and _is_reason(source, found, exit_on):
+    several = list(found.values())
+    document = several if len(several) > 1 else several[0]
+    emit(output, document, lambda: _show_all(found, election, member, source))
+    if exit_on is not ExitOn.NEVER and _is_reason(source, several, exit_on):
         raise typer.Exit(EXIT_UNEXPECTED)
 
 
@@ -130,40 +139,47 @@ def _follow(source: Path, settings: dict[str, int], exit_on: ExitOn) -> int:
     return Follower(source, settings, exit_on, Changes(), show).follow()
 
 
-def _is_reason(source: Path, found: Explanation, exit_on: ExitOn) -> bool:
-    """Whether an event of an explanation is one that ``--exit-on`` names; stderr has each."""
+def _is_reason(source: Path, found: Iterable[Explanation], exit_on: ExitOn) -> bool:
+    """Whether an event of explanations is one that ``--exit-on`` names; stderr has each."""
     from canvass.explanation.changes import Changes
 
-    news = list(Changes().of(found))
+    news = [new for one in found for new in Changes().of(one)]
     return list(map(complain, reasons_to_exit(news, verdict_of([source]), exit_on))) != []
 
 
-def read_timeline(source: Path) -> tuple[Timeline, States | None]:
-    """Read logs or a run as `canvass.explanation.reading.read` does, and say what is left out.
+def read_timelines(source: Path) -> list[tuple[str, Timeline, States | None]]:
+    """Read logs or a run as `canvass.explanation.reading.read_each`, and say what is left out.
 
     Raises
     ------
     CommandError
         If no log has a line.
     """
-    from canvass.explanation.reading import read
+    from canvass.explanation.reading import read_each
 
-    timeline, states = read(source)
-    if timeline.ignored:
-        complain(names_not_read(timeline.ignored))
-    if not timeline.members:
+    several = list(read_each(source))
+    ignored = several[0][1].ignored
+    if ignored:
+        complain(names_not_read(ignored))
+    if not any(timeline.members for _, timeline, _ in several):
         raise CommandError(f"{source}: {_NO_LINE}")
-    return timeline, states
+    return several
 
 
-def _show_part(found: Explanation, election: int | None, member: int | None, source: Path) -> None:
+def _show_all(
+    found: Mapping[str, Explanation], election: int | None, member: int | None, source: Path
+) -> None:
     console = result_console()
-    if election is not None:
-        show_election(console, found, found.elections[election - 1], member)
-    elif member is not None:
-        _show_member(console, found, member)
-    else:
-        show(console, found)
+    for name, one in found.items():
+        if len(found) > 1:
+            _title(console, f"Cluster {name}")
+        if election is not None:
+            show_election(console, one, one.elections[election - 1], member)
+        elif member is not None:
+            _show_member(console, one, member)
+        else:
+            show(console, one)
+    if election is None and member is None:
         console.print()
         _print(console, f"Whether a committed entry was lost: {_next_command(source)}")
 

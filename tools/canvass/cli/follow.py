@@ -63,7 +63,7 @@ def verdict_of(paths: list[Path], *, is_whole: bool = True) -> tuple[str, str]:
     Parameters
     ----------
     paths
-        A run folder, or logs as for `canvass.traces.alignment.importer.import_logs`.
+        A run folder, or logs as for `canvass.traces.alignment.importer.import_clusters`.
     is_whole
         Whether the logs have all lines. A line that cannot be explained proves nothing else.
 
@@ -74,21 +74,26 @@ def verdict_of(paths: list[Path], *, is_whole: bool = True) -> tuple[str, str]:
         not checked.
     """
     from canvass.traces.alignment.alignment import ImportFault
-    from canvass.traces.alignment.importer import import_logs
+    from canvass.traces.alignment.importer import import_clusters
     from canvass.traces.run import RUN_FILE
 
     if (paths[0] / RUN_FILE).is_file():
         return _checked(paths[0])
+    found = []
     with tempfile.TemporaryDirectory(prefix="canvass-follow-") as name:
-        run = Path(name) / "logs"
         try:
-            wrong = import_logs(paths, run).contradiction
+            runs = import_clusters(paths, Path(name) / "logs")
         except (AeronLogError, ImportFault) as error:
             return "", str(error)
-        verdict, why = _checked(run)
-    if wrong is not None and verdict != "DIVERGES":
-        return "DIVERGES" if is_whole else "INCOMPLETE", f"{wrong.reason} [{wrong}]"
-    return "INCOMPLETE" if verdict == "CONFORMS" and not is_whole else verdict, why
+        for run, summary in runs.items():
+            verdict, why = _checked(run)
+            wrong = summary.contradiction
+            if wrong is not None and verdict != "DIVERGES":
+                verdict, why = "DIVERGES" if is_whole else "INCOMPLETE", f"{wrong.reason} [{wrong}]"
+            if verdict == "CONFORMS" and not is_whole:
+                verdict = "INCOMPLETE"
+            found.append((verdict, why))
+    return max(found, key=lambda one: ("CONFORMS", "INCOMPLETE", "DIVERGES").index(one[0]))
 
 
 def _checked(run: Path) -> tuple[str, str]:

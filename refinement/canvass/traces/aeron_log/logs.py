@@ -19,7 +19,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_log.clusters import split_clusters
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode, joined
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog, members_named
-from canvass.traces.aeron_log.membership import noted_count, with_numbers
+from canvass.traces.aeron_log.membership import noted_beside, with_numbers
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -261,7 +261,7 @@ def read_clusters(
     is_shared = len(several) == 1 and parse_log_name(groups[0][0].name) is None
     clusters = split_clusters(logs) if is_shared else [logs]
     if not count and len(clusters) == 1:
-        count = noted_count(groups[0][0].parent)
+        count = noted_beside(groups[0][0]).members
     return [with_numbers(_cluster_of(one, ignored), count, is_shared=is_shared) for one in clusters]
 
 

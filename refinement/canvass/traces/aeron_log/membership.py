@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
@@ -27,17 +27,27 @@ CONFIG: Final = "config.json"
 _Record = TypeVar("_Record", bound=LogRecord)
 
 
-class _Config(msgspec.Struct):
-    members: int = 0
+class Noted(msgspec.Struct, frozen=True):
+    """What `CONFIG` says of a cluster beside its properties.
+
+    Attributes
+    ----------
+    members
+        The number of members; 0 if it does not say one.
+    expect_disk_replaced
+        Whether a member may start with another disk than it left.
+    """
+
+    members: Annotated[int, msgspec.Meta(ge=0, le=MAX_MEMBERS)] = 0
+    expect_disk_replaced: bool = False
 
 
-def noted_count(folder: Path) -> int:
-    """The number of members in `CONFIG`; 0 if it does not say one."""
+def noted_beside(log: Path) -> Noted:
+    """Read what `CONFIG` beside a log says; nothing, if there is none or another file."""
     try:
-        count = msgspec.json.decode((folder / CONFIG).read_bytes(), type=_Config).members
+        return msgspec.json.decode((log.parent / CONFIG).read_bytes(), type=Noted)
     except (OSError, msgspec.MsgspecError):
-        return 0
-    return count if 0 < count <= MAX_MEMBERS else 0
+        return Noted()
 
 
 def with_numbers(logs: ClusterLogs, count: int, *, is_shared: bool) -> ClusterLogs:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log.logs import read_clusters
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.membership import noted_beside
 from canvass.traces.aeron_log.records import TruncatedLine
 from canvass.traces.alignment.alignment import Alignment, ImportFault, Place, align
 from canvass.traces.alignment.driven_member import DrivenMember
@@ -74,9 +75,10 @@ def import_clusters(
     events, revision
         As for `align`.
     members
-        The number of members; by default that in the lines.
+        The number of members; by default that of ``config.json`` beside the logs, or in the lines.
     expects_replaced
-        Whether a disk that was changed from outside leaves the outcome as it is.
+        Whether a disk that was changed from outside leaves the outcome as it is; also if
+        ``config.json`` beside the logs expects it.
     say
         Called with a short description of each stage when it begins, and with the lines that are
         met whenever steps of a member are written. A log that is read in segments has its steps
@@ -103,6 +105,8 @@ def import_clusters(
     gc.disable()
     try:
         clusters = read_clusters(paths, say=say, kept=KEPT_LINES, count=members)
+        beside = noted_beside(next(iter(clusters[0].members.values())).files[0])
+        expects_replaced = expects_replaced or beside.expect_disk_replaced
         several = len(clusters) > 1
         names = [f"{out.name}~{k}" if several else "" for k in range(1, len(clusters) + 1)]
         with written_aside(out) as folder:
