@@ -113,8 +113,7 @@ def unelected_leaders(logs: Logs) -> Iterator[FalseCopy]:
     for member_id, index, _ in _places(logs, _WON):
         lines = list(logs[member_id])
         begun = max(k for k in range(index) if _STOOD in lines[k])
-        votes = [k for k in range(begun, index) if "CLUSTER: VOTE " in lines[k]]
-        if not votes:
+        if not (votes := [k for k in range(begun, index) if "CLUSTER: VOTE " in lines[k]]):
             continue  # A cluster of one.
         kept = [line for k, line in enumerate(lines) if k not in votes]
         # The log had lost its vote anyway if others tell who they voted for: no line is missing.

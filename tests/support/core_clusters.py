@@ -71,8 +71,7 @@ None stands for the hardening of the mutant's revision.
 
 def core_cluster_rules(mutant: Mutant) -> Rules:
     """Give the rules of the clusters of cores in which a mutant is searched for."""
-    hardening = CORE_CLUSTERS[mutant.name]
-    if hardening is None:
+    if (hardening := CORE_CLUSTERS[mutant.name]) is None:
         return Rules.of(mutant.revision, mutant.member_count)
     return Rules(mutant.member_count, hardening=hardening)
 

@@ -84,8 +84,7 @@ def record_of_a_member(streams: Streams, rng: random.Random) -> None:
 
 def recording_log(streams: Streams, rng: random.Random) -> None:
     """An entry of the recording log is wrong from one event on."""
-    where = _where(streams, rng, lambda line: line["state"]["recordingLog"])
-    if where is not None:
+    if (where := _where(streams, rng, lambda line: line["state"]["recordingLog"])) is not None:
         member, place = where
         name = rng.choice(("leadershipTermId", "termBaseLogPosition", "logPosition"))
         for line in streams[member][place:]:
@@ -102,8 +101,7 @@ def commit_forged(streams: Streams, rng: random.Random) -> None:
 
 def action_renamed(streams: Streams, rng: random.Random) -> None:
     """A step bears the name of another action without a message."""
-    where = _where(streams, rng, lambda line: "message" not in line["input"])
-    if where is not None:
+    if (where := _where(streams, rng, lambda line: "message" not in line["input"])) is not None:
         member, place = where
         others = ("Canvass", "FollowerReady", "UpdateFollowerPosition", "ElectionInit", "Restart")
         streams[member][place]["action"] = rng.choice(others)
@@ -160,23 +158,20 @@ def stream_missing(streams: Streams, rng: random.Random) -> None:
 
 def send_missing(streams: Streams, rng: random.Random) -> None:
     """A send is not recorded."""
-    where = _where(streams, rng, lambda line: line["sends"])
-    if where is not None:
+    if (where := _where(streams, rng, lambda line: line["sends"])) is not None:
         sends = streams[where[0]][where[1]]["sends"]
         sends.pop(rng.randrange(len(sends)))
 
 
 def send_forged(streams: Streams, rng: random.Random) -> None:
     """A message was sent with other contents than it was received with."""
-    where = _where(streams, rng, lambda line: line["sends"])
-    if where is not None:
+    if (where := _where(streams, rng, lambda line: line["sends"])) is not None:
         _forge(rng.choice(streams[where[0]][where[1]]["sends"])["message"], rng)
 
 
 def receipt_forged(streams: Streams, rng: random.Random) -> None:
     """A message is received with other contents than it was sent with."""
-    where = _where(streams, rng, lambda line: "message" in line["input"])
-    if where is not None:
+    if (where := _where(streams, rng, lambda line: "message" in line["input"])) is not None:
         _forge(streams[where[0]][where[1]]["input"]["message"], rng)
 
 
@@ -189,8 +184,7 @@ def _forge(message: Line, rng: random.Random) -> None:
 
 def receipts_exchanged(streams: Streams, rng: random.Random) -> None:
     """Two receipts of one channel bear each other's ids."""
-    where = _where(streams, rng, lambda line: "message" in line["input"])
-    if where is not None:
+    if (where := _where(streams, rng, lambda line: "message" in line["input"])) is not None:
         member, place = where
         sender = streams[member][place]["input"]["from"]
         later = [
@@ -284,8 +278,7 @@ def began_earlier(streams: Streams, rng: random.Random) -> None:
 
 def checksum_forged(streams: Streams, rng: random.Random) -> None:
     """A checksum of the log is another."""
-    where = _where(streams, rng, lambda line: line.get("logChecksums"))
-    if where is not None:
+    if (where := _where(streams, rng, lambda line: line.get("logChecksums"))) is not None:
         witness = rng.choice(streams[where[0]][where[1]]["logChecksums"])
         first = witness["checksum"][0]
         witness["checksum"] = ("0" if first != "0" else "1") + witness["checksum"][1:]
@@ -293,8 +286,7 @@ def checksum_forged(streams: Streams, rng: random.Random) -> None:
 
 def recorded_beyond(streams: Streams, rng: random.Random) -> None:
     """A stream ends with a record of bytes that no member has written."""
-    where = _where(streams, rng, lambda line: line["action"] == "RecordLog")
-    if where is not None:
+    if (where := _where(streams, rng, lambda line: line["action"] == "RecordLog")) is not None:
         member, place = where
         del streams[member][place + 1 :]
         last = streams[member][place]
@@ -332,8 +324,7 @@ def term_begins_unseen(streams: Streams, rng: random.Random) -> None:
 
 def leader_forged(streams: Streams, rng: random.Random) -> None:
     """A member says that it leads the term that another one leads."""
-    where = _where(streams, rng, lambda line: line["state"]["role"] == "LEADER")
-    if where is not None:
+    if (where := _where(streams, rng, lambda line: line["state"]["role"] == "LEADER")) is not None:
         state = streams[where[0]][where[1]]["state"]
         other = rng.choice([m for m in streams if m != where[0]] or [where[0]])
         line = rng.choice(streams[other])

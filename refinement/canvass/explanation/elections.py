@@ -290,8 +290,7 @@ def _ballots(timeline: Timeline, chosen: dict[int, list[_Place]]) -> Iterator[Ba
         if place.phase.state == "CANDIDATE_BALLOT"
     ]
     for _, phase in sorted(listed, key=lambda one: one[0])[:MAX_PHASES]:
-        report = report_ballot(timeline, phase)
-        if report is not None:
+        if (report := report_ballot(timeline, phase)) is not None:
             yield report
 
 

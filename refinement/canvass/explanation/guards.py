@@ -219,8 +219,7 @@ def _replication(stay: _Stay) -> Iterator[Sentence]:
             stop = base if append < base else end
             yield stay.say(f"It copies its leader's log up to {stop}.", index)
             break
-    ended = stay.last(records.ReplicationEnded)
-    if ended is not None:
+    if (ended := stay.last(records.ReplicationEnded)) is not None:
         yield stay.say(f"The copy ended at {ended[1].position}.", ended[0])
     yield from _commit(stay, stop)
 

@@ -42,26 +42,20 @@ from canvass.traces.schema import Closing, Event
 from canvass.traces.timeouts import SettingFault, beside, timeouts_of
 
 
-def read_each(path: Path) -> Iterator[tuple[str, Timeline, States | None]]:
-    """Read a run, or the logs of one or several clusters; parameters and errors as for `read`.
-
-    Yields
-    ------
-    tuple
-        A name, with ``~1``, ``~2`` where several clusters ran one after the other; then as `read`.
-    """
-    name = path.absolute().name
-    if (path / RUN_FILE).is_file():
-        yield name, *read(path)
-        return
-    clusters = read_clusters([path])
-    clusters[0].need_lines()
-    for number, logs in enumerate(clusters, 1):
-        yield f"{name}~{number}" if len(clusters) > 1 else name, _timeline_of(logs, path), None
-
-
 def read(path: Path) -> tuple[Timeline, States | None]:
-    """Read the logs of one cluster, or a run.
+    """Read the logs of one cluster, or a run; parameters, returns and errors as for `read_each`.
+
+    Raises
+    ------
+    ValueError
+        If the logs are those of several clusters.
+    """
+    [found] = read_each(path).values()
+    return found
+
+
+def read_each(path: Path) -> dict[str, tuple[Timeline, States | None]]:
+    """Read the logs of one cluster or of several, or a run.
 
     Parameters
     ----------
@@ -70,8 +64,9 @@ def read(path: Path) -> tuple[Timeline, States | None]:
 
     Returns
     -------
-    tuple
-        The timeline, and the states of a run.
+    dict
+        The timeline, and the states of a run, by the name of the run or the logs; with ``~1``,
+        ``~2`` where several clusters ran one after the other.
 
     Raises
     ------
@@ -82,22 +77,24 @@ def read(path: Path) -> tuple[Timeline, States | None]:
     SettingFault
         If ``config.json`` beside the logs has an invalid timeout.
     """
+    name = path.absolute().name
     if not (path / RUN_FILE).is_file():
-        logs = read_cluster([path])
-        logs.need_lines()
-        return _timeline_of(logs, path), None
+        clusters = read_clusters([path])
+        clusters[0].need_lines()
+        names = [f"{name}~{k}" if len(clusters) > 1 else name for k in range(1, len(clusters) + 1)]
+        return {k: (_timeline_of(one, path), None) for k, one in zip(names, clusters, strict=True)}
     folder = RunFolder(path)
     run = folder.load()
-    names = {member_id: stream.name for member_id, stream in folder.streams.items()}
-    absent = tuple(k for k in range(run.run.member_count) if k not in names)
+    files = {member_id: stream.name for member_id, stream in folder.streams.items()}
+    absent = tuple(k for k in range(run.run.member_count) if k not in files)
     try:
         timeouts, closings = timeouts_of(run.run), run.run.closings()
     except (SettingFault, ValidationError) as fault:
         raise TraceError(Code.BAD_VALUE, str(path / RUN_FILE), 0, 0, str(fault)) from None
-    timeline = make_timeline(logs_of_run(run, names, closings), absent, timeouts)
+    timeline = make_timeline(logs_of_run(run, files, closings), absent, timeouts)
     timeline.releases = releases_of_run(run.run)
     offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
-    return timeline, states_of_run(run, offsets)
+    return {name: (timeline, states_of_run(run, offsets))}
 
 
 def _timeline_of(logs: ClusterLogs, path: Path) -> Timeline:

@@ -207,8 +207,7 @@ def _disks(
     disks = _Disks(timeline, bases)
     for time_ns, member_id, index in timeline.merged(records.ClusterEvent):
         one = timeline.members[member_id]
-        shrunk = _shrunk(disks, one, index)
-        if shrunk is not None:
+        if (shrunk := _shrunk(disks, one, index)) is not None:
             copies = [
                 c for c in untermed[member_id] if c.index < index < c.end and c.to > shrunk[1]
             ]
@@ -344,8 +343,7 @@ def _restored(
         if time_ns <= begin_ns:
             continue
         other = timeline.members[member_id]
-        shrunk = _shrunk(again, other, place)
-        if shrunk is not None:
+        if (shrunk := _shrunk(again, other, place)) is not None:
             again.shorten(member_id, shrunk[0], shrunk[1], other.evidence(place))
         _see(again, other, place)
         if len(again.holders(term, position)) >= timeline.quorum:
@@ -482,8 +480,7 @@ def _near_misses(timeline: Timeline, bases: Mapping[int, int]) -> Iterator[RiskR
                 before = None
             if not isinstance(record, records.ElectionStateChange):
                 continue
-            miss = _near_miss(one, index, record, before, before_index)
-            if miss is not None:
+            if (miss := _near_miss(one, index, record, before, before_index)) is not None:
                 yield _miss(one.member_id, one.times[index], *miss)
             before, before_index = record, index
         yield from _foreign_votes(one, bases)

@@ -92,6 +92,19 @@ def test_what_tlc_prints_is_read(tmp_path: Path) -> None:
     assert (view.loop, view.stuttering, view.lanes) == (None, False, None)
 
 
+def test_what_tlc_dumps_as_json_is_read(tmp_path: Path) -> None:
+    """The form of ``-dumpTrace json``; an action that leads back is the end of a lasso."""
+    states = [[k + 1, {"big": big, "small": {"of": [big]}}] for k, big in enumerate((0, 5, 2))]
+    names = enumerate(["FillBig", "Pour", "Empty"])
+    taken = [[states[k], {"name": name}, states[(k + 1) % 3]] for k, name in names]
+    document = {"counterexample": {"state": states[::-1], "action": taken}}
+    view = read_counterexample(write(tmp_path / "trace.json", document)).view("c")
+
+    assert [one.action for one in view.states] == ["", "FillBig", "Pour"]
+    assert [one.tree for one in view.states] == [values for _, values in states]
+    assert (view.title, view.loop) == ("trace.json", 1)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -130,6 +143,9 @@ def test_a_broken_text_is_refused_with_file_and_line(
         '{"states": [{"x": {"#map": [[1]]}}]}',
         '{"states": [{"x": {"#tup": 5}}]}',
         '{"states": [], "loop": "1"}',
+        '{"counterexample": {}}',
+        '{"counterexample": {"state": [], "action": [[[1, {}], {"name": ""}, [2, {}]]]}}',
+        '{"counterexample": {"state": [[1, {"x": 1}]], "action": [[[1, {}], {"name": 1}]]}}',
         '{"states": [{"#meta": 5}]}',
         '{"schema": "canvass.counterexample/1"}',
         '{"schema": "canvass.counterexample/1", "model": "m", "message": "", "steps": [1]}',

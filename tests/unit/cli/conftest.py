@@ -34,7 +34,7 @@ def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     """Run ``canvass`` with these words in a clean environment."""
-    for name in ("CANVASS_TLA2TOOLS", "CANVASS_TRACEBACK", "JAVA_HOME"):
+    for name in ("CANVASS_TLA2TOOLS", "CANVASS_TLA_LIBRARY", "CANVASS_TRACEBACK", "JAVA_HOME"):
         monkeypatch.delenv(name, raising=False)
 
     def call(*words: str | Path) -> Ended:

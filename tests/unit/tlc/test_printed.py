@@ -9,7 +9,7 @@ import pytest
 from canvass.tlc.output import OutputReader
 from canvass.tlc.printed import Printed, PrintedError, read_printed
 from canvass.tlc.results import ResultBuilder, Violation
-from canvass.tlc.values import Value
+from canvass.tlc.values import Seq, Value
 from support.tlc_cases import FIXTURES
 
 TERMINAL = sorted(FIXTURES.glob("*.txt"))
@@ -32,7 +32,7 @@ def read(text: str) -> Printed:
 
 
 def values(text: str) -> list[dict[str, Value | str]]:
-    return [state.values() for state in read(text).states]
+    return read(text).values()
 
 
 @pytest.mark.parametrize("path", TOOL, ids=lambda path: path.stem)
@@ -47,7 +47,7 @@ def test_the_output_for_tools_is_read_like_its_events(path: Path) -> None:
     assert [(one.number, one.action, one.arguments) for one in found.states] == [
         (one.number, one.action, one.arguments) for one in expected.states
     ]
-    assert [one.values() for one in found.states] == [dict(one.values) for one in expected.states]
+    assert found.values() == [dict(one.values) for one in expected.states]
     loop = None if expected.loop is None or expected.stuttering else expected.loop + 1
     assert (found.name, found.loop, found.stuttering) == (expected.name, loop, expected.stuttering)
 
@@ -120,6 +120,42 @@ def test_a_broken_text_is_refused_with_its_line(text: str, line: int) -> None:
 def test_a_text_without_states_has_no_counterexample(text: str) -> None:
     with pytest.raises(PrintedError, match="there is no counterexample"):
         read(text)
+
+
+def test_a_state_of_difftrace_has_the_unchanged_variables_of_the_one_before() -> None:
+    """The option prints in each state what changed only; numbers and lines stay."""
+    go = "{}: <Go line 1, col 1 to line 2, col 2 of module M>\n"
+    text = f"State {go.format(2)}/\\ x = 1\n\nState {go.format(3)}/\\ s = <<>>\n/\\ x = 0\n"
+
+    assert values(HEAD + ONE + text) == [
+        {"x": 0, "s": Seq((1, 2))},
+        {"x": 1, "s": Seq((1, 2))},
+        {"x": 0, "s": Seq(())},
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", [one for one in TERMINAL if violations(one.with_suffix(".out"))], ids=lambda p: p.stem
+)
+def test_what_difftrace_leaves_out_changes_nothing(path: Path) -> None:
+    """Every fixture again, without the variables that a state has of the one before."""
+    whole = read(path.read_text())
+    shorter = read(path.read_text())
+    for before, state in zip(whole.states, shorter.states[1:], strict=False):
+        kept = [line for line in state.body if line not in before.body]
+        state.body = kept if all(line.startswith("/\\ ") for line in state.body) else state.body
+        state.body = state.body or before.body
+
+    assert shorter.values() == whole.values()
+
+
+def test_a_behaviour_that_a_simulation_wrote_is_read() -> None:
+    """As ``-simulate file=`` of TLC 2.15 writes it."""
+    states = "".join(f"STATE_{k} == \n/\\ x = {k}\n/\\ s = <<>>\n\n\n" for k in (1, 2, 3))
+    found = read(f"---------------- MODULE /tmp/t_0 -----------------\n{states}=====\n")
+
+    assert found.values() == [{"x": k, "s": Seq(())} for k in (1, 2, 3)]
+    assert (found.errors, found.loop, found.more) == ([], None, 0)
 
 
 def test_the_model_is_the_last_module() -> None:

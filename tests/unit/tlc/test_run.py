@@ -157,6 +157,40 @@ def test_much_output_is_streamed_and_not_kept(tmp_path: Path) -> None:
     assert peak < 15_000_000
 
 
+@pytest.mark.parametrize("kind", ["folder", "jar"])
+def test_the_environment_names_folders_and_jars_of_modules(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A jar has its modules at the top; those of the specification's own folder come first."""
+    helper = "---- MODULE Helper ----\nCount == 3\n====\n"
+    library = tmp_path / ("library" if kind == "folder" else "library.jar")
+    if kind == "folder":
+        library.mkdir()
+        (library / "Helper.tla").write_text(helper)
+    else:
+        with zipfile.ZipFile(library, "w") as jar:
+            jar.writestr("Helper.tla", helper)
+            jar.writestr("inside/Printer.tla", "no module")
+    (tmp_path / "Printer.tla").write_text(PRINTER)
+    monkeypatch.setenv("CANVASS_TLA_LIBRARY", f"{tmp_path}:{library}")
+    with run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB)) as running:
+        printed = list(join_values(running.user_output()))
+
+    assert running.result.ok
+    assert len(printed) == 3
+
+
+@pytest.mark.parametrize("name", ["no/such", "text.jar"])
+def test_a_library_that_is_neither_a_folder_nor_a_jar_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text.jar").write_text("no jar")
+    (tmp_path / "Printer.tla").write_text(PRINTER)
+    monkeypatch.setenv("CANVASS_TLA_LIBRARY", str(tmp_path / name))
+    with pytest.raises(OptionError, match=f"CANVASS_TLA_LIBRARY: .*{name}' is neither"):
+        run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB))
+
+
 def java_with(folder: Path, *words: str) -> Path:
     """Make a Java launcher that adds its own arguments first."""
     launcher = folder / "java"

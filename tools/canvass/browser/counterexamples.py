@@ -1,7 +1,7 @@
 """A counterexample of TLC, read from a file: states as trees, and lanes if it is of a cluster.
 
-Three formats are read: canvass's own JSON and ITF, which ``canvass check --export`` writes (other
-tools write ITF, too); and the text that TLC prints.
+Four formats are read: canvass's own JSON and ITF, which ``canvass check --export`` writes (other
+tools write ITF, too); the text that TLC prints; and the JSON of its option ``-dumpTrace json``.
 """
 
 from __future__ import annotations
@@ -106,12 +106,14 @@ def read_counterexample(path: Path) -> Counterexample:
                 return _own(msgspec.convert(document, CounterexampleDocument))
             if isinstance(document.get("states"), list):
                 return _itf(document, path)
+            if "counterexample" in document:
+                return _itf(msgspec.convert(document["counterexample"], _Dump).as_itf(), path)
     except TypeError as error:
         raise CounterexampleError(f"{path}: not a counterexample: {error}") from None
-    except (KeyError, ValueError, AttributeError) as error:
+    except (LookupError, ValueError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise CounterexampleError(f"{path}: not a counterexample: {reason}") from None
-    raise CounterexampleError(f"{path}: neither {SCHEMA} nor a trace in ITF")
+    raise CounterexampleError(f"{path}: neither {SCHEMA} nor ITF nor -dumpTrace json of TLC")
 
 
 def _own(document: CounterexampleDocument) -> Counterexample:
@@ -150,12 +152,33 @@ def _itf(document: Mapping[str, Any], path: Path) -> Counterexample:
     )
 
 
+_Numbered = tuple[int, dict[str, Any]]
+
+
+class _Dump(msgspec.Struct):
+    """The content of ``-dumpTrace json``: numbered states, and the actions between two of them."""
+
+    state: list[_Numbered]
+    action: list[tuple[_Numbered, dict[str, Any], _Numbered]]
+
+    def as_itf(self) -> dict[str, Any]:
+        """Give the same as a document of ITF."""
+        states = [{**values, "#meta": {}} for _, values in sorted(self.state)]
+        loop = None
+        for (before, _), action, (after, _) in self.action:
+            if after > before:
+                states[after - 1]["#meta"] = {"action": action["name"]}
+            else:  # The end of a lasso.
+                loop = after - 1
+        return {"states": states, "loop": loop}
+
+
 def _printed(path: Path) -> Counterexample:
     """Read text that TLC printed; errors name the line."""
     try:
         with path.open(encoding="utf-8-sig") as lines:
             found = read_printed(lines)
-        trees = [state.values() for state in found.states]
+        trees = found.values()
     except PrintedError as error:
         place = path if error.line is None else f"{path}:{error.line}"
         raise CounterexampleError(f"{place}: {error.reason}") from None
@@ -218,13 +241,11 @@ def plain(value: Any) -> Any:
 
 def _big_integer(text: Any) -> int:
     """Read an integer of ITF."""
-    if not isinstance(text, str) or not text.removeprefix("-").isascii():
+    digits = text.removeprefix("-") if isinstance(text, str) else ""
+    if not (digits.isascii() and digits.isdecimal()):
         raise TypeError("a #bigint is a string of digits")
-    digits = len(text.removeprefix("-"))
-    if digits > MAX_DIGITS:
-        raise TypeError(f"a #bigint has {digits:,} digits; at most {MAX_DIGITS:,} are read")
-    if not text.removeprefix("-").isdecimal():
-        raise TypeError("a #bigint is a string of digits")
+    if len(digits) > MAX_DIGITS:
+        raise TypeError(f"a #bigint has {len(digits):,} digits; at most {MAX_DIGITS:,} are read")
     return int(text)
 
 

@@ -94,8 +94,7 @@ class OpenGraph:
         GraphError
             If several states have such an id.
         """
-        row = self.view.find(state)
-        if row is None:
+        if (row := self.view.find(state)) is None:
             raise not_found(f"no state of the graph has an id that begins with {state}")
         return row
 

@@ -206,8 +206,7 @@ class Opener:
                 break
         else:
             raise OpenError("this installation carries no sample run; name one")
-        graph = cached_graph_folder()
-        if graph is not None:
+        if (graph := cached_graph_folder()) is not None:
             yield graph_source(graph)
 
 
@@ -273,6 +272,5 @@ def _read(store: Store) -> None:
             shortest_path(view, view.initial[:1].tolist(), view.initial[:1].tolist())
     for _, source in runs:
         with suppress(Exception):
-            found = source.content.get().graph(store)
-            if found is not None:
+            if (found := source.content.get().graph(store)) is not None:
                 found[2].begin()

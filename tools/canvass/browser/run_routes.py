@@ -69,8 +69,7 @@ class RunRoutes:
         if row is None:
             raise not_found(f"the run has no step {step} of member {member}")
         answer = run.opened.step(row, run.wrong_at(member, step))
-        found = run.graph(self._store)
-        if found is None:
+        if (found := run.graph(self._store)) is None:
             return answer
         if not found[2].ready:
             found[2].begin()

@@ -108,7 +108,7 @@ def explain(
         raise typer.Exit(_follow(source, settings, exit_on))
     found = {
         name: explain_timeline(timeline, states, settings)
-        for name, timeline, states in read_timelines(source)
+        for name, (timeline, states) in read_timelines(source).items()
     }
     if member is not None:
         found = {name: one for name, one in found.items() if member in one.members}
@@ -147,7 +147,7 @@ def _is_reason(source: Path, found: Iterable[Explanation], exit_on: ExitOn) -> b
     return list(map(complain, reasons_to_exit(news, verdict_of([source]), exit_on))) != []
 
 
-def read_timelines(source: Path) -> list[tuple[str, Timeline, States | None]]:
+def read_timelines(source: Path) -> dict[str, tuple[Timeline, States | None]]:
     """Read logs or a run as `canvass.explanation.reading.read_each`, and say what is left out.
 
     Raises
@@ -157,11 +157,10 @@ def read_timelines(source: Path) -> list[tuple[str, Timeline, States | None]]:
     """
     from canvass.explanation.reading import read_each
 
-    several = list(read_each(source))
-    ignored = several[0][1].ignored
-    if ignored:
+    several = read_each(source)
+    if ignored := next(iter(several.values()))[0].ignored:
         complain(names_not_read(ignored))
-    if not any(timeline.members for _, timeline, _ in several):
+    if not any(timeline.members for timeline, _ in several.values()):
         raise CommandError(f"{source}: {_NO_LINE}")
     return several
 

@@ -205,9 +205,6 @@ def to_itf_trace(
         if index < len(actions) and actions[index] is not None:
             meta["action"] = actions[index]
         rows.append({"#meta": meta, **{name: to_itf_value(state[name]) for name in names}})
-    document: dict[str, Any] = {"#meta": {"format": "ITF"}, "vars": names, "states": rows}
-    if source is not None:
-        document["#meta"]["source"] = source
-    if loop is not None:
-        document["loop"] = loop
-    return document
+    about = {"format": "ITF"} | ({} if source is None else {"source": source})
+    end = {} if loop is None else {"loop": loop}
+    return {"#meta": about, "vars": names, "states": rows, **end}

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from canvass.tlc.errors import DumpError
+from canvass.tlc.output import called
 
 _HEAD: Final = re.compile(r"(-?[0-9]+)(?: -> (-?[0-9]+))?(?=[ ;\[])", re.ASCII)
 _ATTRIBUTE: Final = re.compile(
     r'[\[,; ]*([A-Za-z_]+) *= *(?:"([^"\\]*(?:\\.[^"\\]*)*)"|([^",;\] ]+))', re.DOTALL | re.ASCII
 )
-_CALL: Final = re.compile(r"([\w!]+)\((.*)\)\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,7 @@ def _item(head: re.Match[str], line: str, place: str) -> DumpState | DumpEdge:
             raise DumpError(f"{place}: a state without a label")
         initial = "filled" in attributes.get("style", "")
         return DumpState(source, attributes["label"], initial)
-    label = attributes.get("label", "")
-    call = _CALL.match(label)
-    action, arguments = (call[1], call[2]) if call else (label, None)
-    return DumpEdge(source, int(head[2]), action, arguments)
+    return DumpEdge(source, int(head[2]), *called(attributes.get("label", "")))
 
 
 def _unescape(text: str) -> str:

@@ -45,7 +45,9 @@ _END: Final = re.compile(r"@!@!@ENDMSG (-?\d+) @!@!@")
 
 _PLACE: Final = r"line (\d+), col (\d+) to line (\d+), col (\d+) of module (\w+)"
 _BANNER: Final = re.compile(r"TLC2 Version (\S+)")
-_STATE: Final = re.compile(rf"(?:State )?(\d+): <(.*?)(?: {_PLACE}(?: \([\d ]+\))?)?>\s*\Z")
+_STATE: Final = re.compile(
+    rf"(?:(?:State )?(\d+): <(.*?)(?: {_PLACE}(?: \([\d ]+\))?)?>|STATE_(\d+) ==)\s*\Z"
+)
 _BACK: Final = re.compile(rf"(?:(\d+): )?Back to state:?(?: (\d+):?)?(?: <(.*?)(?: {_PLACE})?>)?")
 _CALL: Final = re.compile(r"([\w!]+)\((.*)\)\Z", re.DOTALL)
 _INITIAL: Final = frozenset({"Initial predicate", "Initial Predicate", "Init"})
@@ -214,14 +216,18 @@ def read_state(text: str) -> TraceState | None:
     if not match:
         return None
     name, arguments = _action(match[2])
-    return TraceState(int(match[1]), name, arguments, _place(match.groups()[2:7]), body.rstrip())
+    number, place = int(match[1] or match[8]), _place(match.groups()[2:7])
+    return TraceState(number, name, arguments, place, body.rstrip())
+
+
+def called(text: str) -> tuple[str, str | None]:
+    """Give the name of an action, and its arguments if it has some: ``Send(1)``."""
+    call = _CALL.match(text)
+    return (call[1], call[2]) if call else (text, None)
 
 
 def _action(text: str | None) -> tuple[str | None, str | None]:
-    if text is None or text in _INITIAL:
-        return None, None
-    call = _CALL.match(text)
-    return (call[1], call[2]) if call else (text, None)
+    return (None, None) if text is None or text in _INITIAL else called(text)
 
 
 def read_back(text: str) -> BackToState | None:
@@ -235,19 +241,16 @@ def read_back(text: str) -> BackToState | None:
 
 
 def _progress(text: str) -> Event | None:
-    match = _PROGRESS.match(text)
-    if match:
+    if match := _PROGRESS.match(text):
         depth, generated, distinct, queue = match.groups()
         return Progress(_count(generated), _number(distinct), _number(queue), _number(depth))
-    match = _PROGRESS_SIMULATE.match(text)
-    if match:
+    if match := _PROGRESS_SIMULATE.match(text):
         return Progress(_count(match[1]), None, None, None, traces=_number(match[2]))
     return None
 
 
 def _stats(text: str) -> Event | None:
-    match = _STATS.match(text)
-    if match:
+    if match := _STATS.match(text):
         return FinalStats(_count(match[1]), _number(match[2]), _number(match[3]))
     match = _STATS_SIMULATE.match(text)
     return FinalStats(_count(match[1]), None, None) if match else None

@@ -1,7 +1,9 @@
 """Read the first counterexample from the text that TLC printed, with ``-tool`` or without.
 
 Lines go in; the counterexample comes out, with the line number of each state. `canvass.tlc.output`
-reads the headlines of states and the end of a lasso.
+reads the headlines of states and the end of a lasso. With ``-difftrace`` a state has the variables
+that changed; the others are those of the state before. A behaviour that ``-simulate file=`` wrote
+is read, too: it has no actions.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import or_
 from typing import Final
 
 from canvass.tlc.errors import TlcError, ValueSyntaxError
@@ -105,6 +109,10 @@ class Printed:
     """Number of further counterexamples in the text."""
     module: str = ""
     """The model: the last module that TLC names as read; empty if it names none."""
+
+    def values(self) -> list[dict[str, Value | str]]:
+        """Give the variables of each state; errors as for `PrintedState.values`."""
+        return list(accumulate((state.values() for state in self.states), or_))
 
     @property
     def name(self) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,11 @@ from canvass.tlc.values import IDENTIFIER
 
 MIN_HEAP_MIB: Final = 64
 """The smallest heap with which TLC is run."""
+
+LIBRARIES: Final = "CANVASS_TLA_LIBRARY"
+"""The environment variable with further folders and jars of modules, such as the community modules;
+they are separated as in a path. A jar may have Java for its operators.
+"""
 
 SHORT_RUN: Final = ("-XX:TieredStopAtLevel=1",)
 """Arguments for Java in a run of seconds.
@@ -61,7 +67,8 @@ class TlcOptions:
     dump
         File for the state graph in dot, named ``*.dot``; the edge labels are the actions.
     library
-        Folders that are searched for modules after the specification's own folder.
+        Folders that are searched for modules after the specification's own folder, and before
+        what `LIBRARIES` names.
     extra_args
         Further arguments for TLC, before the specification's name. With ``-continue`` TLC's exit
         code does not tell violations; the result counts the reported ones.
@@ -222,6 +229,7 @@ def prepare(
     if not isinstance(config, TlcConfig):
         config = read_config(spec.with_suffix(".cfg") if config is None else config)
     bound = bind_constants(_supported(config, spec, jar), spec.stem, constants)
+    class_path = os.pathsep.join([str(jar.path), *_named_libraries()])
     try:
         workspace = Workspace(Path(tempfile.mkdtemp(prefix="canvass-tlc-")))
     except OSError as error:
@@ -239,9 +247,8 @@ def prepare(
     except OSError as error:
         workspace.close()
         raise RunError(f"the run's folder cannot be filled: {error}") from None
-    check_deadlock = options.check_deadlock
-    if bound.config.check_deadlock is not None:
-        check_deadlock = bound.config.check_deadlock
+    own = bound.config.check_deadlock
+    check_deadlock = options.check_deadlock if own is None else own
     workspace.config = bound.config
     workspace.argv = [
         str(java.path),
@@ -250,7 +257,7 @@ def prepare(
         f"-Duser.home={workspace.root / 'tmp'}",
         f"-DTLA-Library={library}",
         "-cp",
-        str(jar.path),
+        class_path,
         "tlc2.TLC",
         *options.tlc_args(),
         *([] if check_deadlock else ["-deadlock"]),
@@ -300,6 +307,21 @@ def read_config(path: str | os.PathLike[str]) -> TlcConfig:
         return parse_config(file.read_text(encoding="utf-8"), file.name)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
+
+
+def _named_libraries() -> list[str]:
+    """The folders and jars of `LIBRARIES`: TLC also finds modules on the class path.
+
+    Raises
+    ------
+    OptionError
+        If one is not there, or is no jar.
+    """
+    found = [Path(one) for one in os.environ.get(LIBRARIES, "").split(os.pathsep) if one]
+    for one in found:
+        if not (one.is_dir() or zipfile.is_zipfile(one)):
+            raise OptionError(f"{LIBRARIES}: {str(one)!a} is neither a folder nor a jar")
+    return [str(one.absolute()) for one in found]
 
 
 def _library(folders: list[Path], root: Path) -> str:

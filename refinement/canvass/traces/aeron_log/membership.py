@@ -28,7 +28,7 @@ _Record = TypeVar("_Record", bound=LogRecord)
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """What `CONFIG` says of a cluster beside its properties.
+    """Facts of a cluster that `CONFIG` has beside its properties.
 
     Attributes
     ----------

@@ -50,11 +50,6 @@ def is_other_log(name: str) -> bool:
     return _OTHER.fullmatch(name) is not None and not is_log_name(name)
 
 
-def is_packed(path: Path) -> bool:
-    """Whether a file is compressed, by its name."""
-    return path.suffix in (".gz", ".zst")
-
-
 def is_similar_name(name: str) -> bool:
     """Whether a file name resembles that of a member's log, without being one."""
     return _NAME.fullmatch(name) is None and _SIMILAR.fullmatch(name) is not None
