@@ -148,8 +148,7 @@ def test_every_branch_of_the_rules_is_taken_or_listed_with_a_reason(tmp_path: Pa
     hits: set[int] = set()
 
     def note(event: Event) -> None:
-        number = hit_by(event.line) if isinstance(event, UserOutput) else None
-        if number is not None:
+        if (number := hit_by(event.line) if isinstance(event, UserOutput) else None) is not None:
             hits.add(number)
 
     # TLC's registers belong to its workers.

@@ -35,8 +35,7 @@ def test_each_operator_is_switched_to_its_replacement_in_the_reduction() -> None
 
     assert checked.keys() == reduced.keys()
     for name, by in reduced.items():
-        found = SWITCHED.get(name)
-        if found is None:
+        if (found := SWITCHED.get(name)) is None:
             assert checked[name] == by
             assert name.startswith("Bound") or name == "AppointedLeaderId"
         else:

@@ -44,8 +44,7 @@ class Compared:
         sound = core.step(rules, i, s, action, x)
         self.steps += 1
         for name, broken in self._broken.items():
-            outcome = broken.step(rules, i, s, action, x)
-            if outcome is None:
+            if (outcome := broken.step(rules, i, s, action, x)) is None:
                 continue
             idle = x.message is None and not outcome.effects and outcome.next == s
             same = sound is not None and (outcome.next, outcome.sends) == (sound.next, sound.sends)

@@ -147,8 +147,7 @@ class Outside:
 @examples(2000)
 @given(steps())
 def test_effects_leave_behind_what_the_next_state_says(given_step: Given) -> None:
-    outcome = take(given_step)
-    if outcome is None:
+    if (outcome := take(given_step)) is None:
         return
     outside = Outside.of(given_step.state)
     if given_step.action == "Restart":
@@ -166,8 +165,7 @@ def test_effects_leave_behind_what_the_next_state_says(given_step: Given) -> Non
 @examples(1000)
 @given(steps())
 def test_what_is_durable_comes_before_the_first_send(given_step: Given) -> None:
-    outcome = take(given_step)
-    if outcome is None:
+    if (outcome := take(given_step)) is None:
         return
 
     before_sends = list(takewhile(lambda effect: not isinstance(effect, Send), outcome.effects))
@@ -179,8 +177,7 @@ def test_what_is_durable_comes_before_the_first_send(given_step: Given) -> None:
 @given(steps())
 def test_what_was_running_is_stopped_before_anything_is_written(given_step: Given) -> None:
     """So that no byte of an old term is recorded after the recording log has gone on."""
-    outcome = take(given_step)
-    if outcome is None:
+    if (outcome := take(given_step)) is None:
         return
     stops = (kinds.StopReplication, kinds.StopReplay)
     writes = DURABLE
@@ -271,8 +268,7 @@ def test_the_commit_position_rises_but_for_149_and_the_end_of_a_process(given_st
 
 @given(steps(("UpdateLeaderPosition",)))
 def test_a_leader_never_announces_more_than_it_has_recorded(given_step: Given) -> None:
-    outcome = take(given_step)
-    if outcome is None:
+    if (outcome := take(given_step)) is None:
         return
     for send in outcome.sends:
         assert send.message.log_position <= given_step.state.recorded_position  # type: ignore[union-attr]
@@ -295,8 +291,7 @@ def test_a_follower_processes_what_is_recorded_and_known_to_be_committed(given_s
 
 @given(steps())
 def test_the_recording_shrinks_by_truncation_alone(given_step: Given) -> None:
-    outcome = take(given_step)
-    if outcome is None:
+    if (outcome := take(given_step)) is None:
         return
     shrinks = outcome.next.recorded_position < given_step.state.recorded_position
     cuts = [effect for effect in outcome.effects if isinstance(effect, kinds.TruncateLog)]

@@ -240,8 +240,7 @@ class AeronCluster:
 
     def _serve(self, i: int) -> None:
         node, s = self.nodes[i], self.nodes[i].state
-        due = node.next_interval <= self.now
-        if due:
+        if due := node.next_interval <= self.now:
             node.next_interval = self.now + 200 * MS
         if s.role is Role.LEADER:
             if self.random.random() < 0.3:
@@ -268,8 +267,7 @@ class AeronCluster:
         node, s = self.nodes[i], self.nodes[i].state
         state = s.election_state
         name = "".join(word.capitalize() for word in state.value.split("_"))
-        due = node.next_interval <= self.now
-        if due:
+        if due := node.next_interval <= self.now:
             node.next_interval = self.now + 100 * MS
         given = Input(
             interval=due,
@@ -316,8 +314,7 @@ class AeronCluster:
     def _step(self, i: int, action: str, given: Input = NO_INPUT, reason: str = "") -> bool:
         node = self.nodes[i]
         before = node.state
-        outcome = core_step(self.rules, i, before, action, given)
-        if outcome is None:
+        if (outcome := core_step(self.rules, i, before, action, given)) is None:
             return False
         if outcome.next.publication_position < 0:
             # What was cut off, or published and never recorded, is not in the log.

@@ -115,8 +115,7 @@ def change_numbers(data: bytes, rng: Random) -> bytes:
     values = (b"-1", b"0", b"7", b"63", b"64", b"9223372036854775807", b"99999999999999999999")
     for _ in range(rng.choice((1, 3))):
         at = rng.randrange(len(lines))
-        found = list(re.finditer(rb"=(-?\d+)", lines[at]))
-        if found:
+        if found := list(re.finditer(rb"=(-?\d+)", lines[at])):
             match = rng.choice(found)
             line = lines[at]
             lines[at] = line[: match.start(1)] + rng.choice(values) + line[match.end(1) :]

@@ -146,8 +146,7 @@ class _Life:
             self.world.crash(self.rng.choice(sorted(self.world.up)))
 
     def start(self) -> None:
-        down = sorted(set(range(3)) - self.world.up)
-        if down:
+        if down := sorted(set(range(3)) - self.world.up):
             self.world.start(self.rng.choice(down))
             self.settle()
 

@@ -54,8 +54,7 @@ def _log(random: Random) -> bytes:
 def _with_number(random: Random) -> bytes:
     """A value of a line is another one."""
     log = _log(random)
-    at = [k for k in range(len(log)) if log[k : k + 1] == b"="]
-    if not at:
+    if not (at := [k for k in range(len(log)) if log[k : k + 1] == b"="]):
         return log
     place = random.choice(at) + 1
     end = place

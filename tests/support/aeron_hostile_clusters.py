@@ -151,8 +151,7 @@ def _spoil_files(random: Random, kind: str, cluster: Cluster, i: int) -> None:
 def _spoil(random: Random, cluster: Cluster) -> None:
     """Spoil a cluster in one way, in one place."""
     i = random.choice(sorted(cluster))
-    lines = cluster[i]
-    if not lines:
+    if not (lines := cluster[i]):
         return
     kind = random.choice((*_OF_A_LINE, *_OF_A_BLOCK * 2, *_OF_FILES))
     if kind in _OF_FILES:

@@ -233,8 +233,7 @@ def _receipts_not_sent(
     }
     latest: dict[int, int] = {}
     for number, step in enumerate(live.emitted):
-        message = step.given.message
-        if message is None:
+        if (message := step.given.message) is None:
             continue
         if step.number == LOST and isinstance(message, messages.CommitPosition):
             reported = step.sender, message.leadership_term_id, message.log_position

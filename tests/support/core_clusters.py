@@ -107,7 +107,6 @@ def simulate_core_cluster(
         )
         if watched.differs:
             (verdict,) = check_units([path], lookup).runs
-            steps = [one.name for one in verdict.divergences if one.kind in WRONG_STEPS]
-            if steps:
+            if steps := [one.name for one in verdict.divergences if one.kind in WRONG_STEPS]:
                 return SimulatedKill(mutant, "verification", count, steps[0])
     return SimulatedKill(mutant, "nothing", len(seeds), "")

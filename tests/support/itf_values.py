@@ -23,8 +23,7 @@ def from_itf_value(data: Any) -> Value:
         return Seq(map(from_itf_value, data))
     if not isinstance(data, dict):
         return from_python(data)
-    special = next((key for key in data if key.startswith("#")), None)
-    if special is None:
+    if (special := next((key for key in data if key.startswith("#")), None)) is None:
         return Record({name: from_itf_value(part) for name, part in data.items()})
     body = data[special]
     match special, body:

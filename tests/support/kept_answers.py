@@ -348,8 +348,7 @@ def _need_agreement(one: KeptAnswers, other: KeptAnswers) -> None:
     # One canonical input may stand for steps with several outcomes, of which a graph has some.
     strangers = np.setxor1d(mine, theirs) >> _OUTCOME_BITS
     both = np.intersect1d(mine, theirs) >> _OUTCOME_BITS
-    wrong = len(np.unique(strangers[~_isin(strangers, both)]))
-    if wrong:
+    if wrong := len(np.unique(strangers[~_isin(strangers, both)])):
         first, second = (
             ", ".join(sorted({source.release for source in each.header.sources}))
             for each in (one, other)

@@ -198,8 +198,7 @@ def heard(kind: str, words: Sequence[str]) -> Message:
     ScenarioError
         If it lacks a word, or has one too many.
     """
-    of_kind = next((one for one in _FORMS if one.__name__ == kind), None)
-    if of_kind is None:
+    if (of_kind := next((one for one in _FORMS if one.__name__ == kind), None)) is None:
         raise ScenarioError(f"there is no message {kind!r}")
     left = dict(word.partition("=")[::2] for word in words)
     found: dict[str, Any] = {}
@@ -220,8 +219,7 @@ def _values(kind: str, key: str, form: str, left: dict[str, str]) -> Iterator[tu
         raise ScenarioError(f"{kind} lacks, or misspells, {key!r}")
     text = left.pop(key)
     pattern = _FIELD.sub(r"(?P<\1>[^@,]+)", re.escape(form))
-    found = re.fullmatch(pattern, text)
-    if found is None:
+    if (found := re.fullmatch(pattern, text)) is None:
         raise ScenarioError(f"{kind} lacks, or misspells, {key!r}: {text!r} is not like {form}")
     return ((name, integer(value)) for name, value in found.groupdict().items())
 

@@ -60,8 +60,7 @@ def _places(module: str, lines: list[str]) -> Iterator[_Place]:
     for number, line in enumerate(lines):
         if _BOX_OR_RULE.fullmatch(line):
             continue
-        head = _HEAD.match(line)
-        if head:
+        if head := _HEAD.match(line):
             operator, before = head[1], ""
         code = _REMARK.sub("", line)
         for token in _TOKEN.finditer(code):

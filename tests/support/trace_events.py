@@ -86,8 +86,7 @@ def inputs(draw: st.DrawFn, action: Action, member_count: int) -> Input:
         "term_base_log_position": draw(INT64),
         "graceful_closed_leader_id": draw(INT64),
     }
-    kind = ACTION_INPUTS[action].message
-    if kind is not None:
+    if (kind := ACTION_INPUTS[action].message) is not None:
         sender = draw(members)
         facts |= {"from_": sender, "id": draw(message_ids(sender)), "message": draw(structs(kind))}
     return Input(**facts)

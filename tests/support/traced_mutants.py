@@ -30,8 +30,7 @@ class Watched:
 
     def step(self, rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
         """Take one step; a run does not show a step that is not taken."""
-        outcome = self.broken.step(rules, i, s, action, x)
-        if outcome is not None:
+        if (outcome := self.broken.step(rules, i, s, action, x)) is not None:
             sound = core.step(rules, i, s, action, x)
             self.differs |= sound is None or (outcome.next, outcome.sends) != (
                 sound.next,
