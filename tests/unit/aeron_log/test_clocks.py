@@ -83,8 +83,7 @@ def test_a_message_of_the_first_member_bounds_the_offset_from_below(
 
 
 @pytest.mark.parametrize(
-    ("by_wall", "expected"),
-    [(FAR + 40 * MS, FAR + 20 * MS - MS), (FAR - 60 * MS, FAR - 60 * MS)],
+    ("by_wall", "expected"), [(FAR + 40 * MS, FAR + 20 * MS - MS), (FAR - 60 * MS, FAR - 60 * MS)]
 )
 def test_a_message_to_the_first_member_bounds_the_offset_from_above(
     by_wall: int, expected: int

@@ -8,11 +8,7 @@ import pytest
 
 from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.event_types import EVENT_TYPES, Release, parse_release
-from canvass.traces.aeron_log.log_vocabulary import (
-    LogVocabulary,
-    events_named,
-    log_vocabulary,
-)
+from canvass.traces.aeron_log.log_vocabulary import LogVocabulary, events_named, log_vocabulary
 from support.aeron_lines import header, logs_of
 
 ELECTED = (
@@ -154,11 +150,7 @@ def test_the_built_in_logger_has_a_switch_for_each_event() -> None:
 def test_an_event_is_enabled_if_any_member_has_logged_it() -> None:
     found = log_vocabulary(logs_of((header("1.52.2"), COMMIT), (header("1.52.2"), OPENED)))
 
-    assert names(found) == {
-        "APPEND_SESSION_CLOSE",
-        "APPEND_SESSION_OPEN",
-        "COMMIT_POSITION",
-    }
+    assert names(found) == {"APPEND_SESSION_CLOSE", "APPEND_SESSION_OPEN", "COMMIT_POSITION"}
 
 
 def test_the_events_of_production() -> None:

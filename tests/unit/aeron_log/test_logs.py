@@ -232,7 +232,7 @@ def test_rolled_files_are_read_in_the_order_of_their_headers(
 
     assert log.files == tuple(files)
     assert [r.log_position for r in log.records if isinstance(r, CommitPosition)] == [
-        *(0, 64, 128, 192, 256),
+        *(0, 64, 128, 192, 256)
     ]
     assert sum(isinstance(r, ProcessStart) for r in log.records) == 2
     assert log.counts.headers == 5

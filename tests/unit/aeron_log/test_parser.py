@@ -228,8 +228,7 @@ def test_the_header_of_a_rolled_file_is_no_new_life() -> None:
 def test_a_later_file_may_also_begin_with_a_new_process() -> None:
     archive = "[200.500000000] ARCHIVE: CMD_IN_KEEP_ALIVE [24/24]: controlSessionId=1"
     records, parser = read(
-        text(HEADER, STARTED, commit(64)[:50]),
-        text(NEXT_HEADER, archive, STARTED),
+        text(HEADER, STARTED, commit(64)[:50]), text(NEXT_HEADER, archive, STARTED)
     )
 
     assert kinds(records) == [

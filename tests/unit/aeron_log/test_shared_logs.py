@@ -79,15 +79,9 @@ def test_one_log_of_all_members_has_the_records_of_their_logs(
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        (
-            "ClusterTest.shouldStopLeaderAndRestartAsFollower",
-            [{0: [1], 1: [1], 2: [1, 282]}],
-        ),
+        ("ClusterTest.shouldStopLeaderAndRestartAsFollower", [{0: [1], 1: [1], 2: [1, 282]}]),
         ("SingleNodeTest.shouldReplayLog", [{0: [1, 70]}]),
-        (
-            "ClusterBackupTest.shouldBackupClusterAndJoinLive",
-            [{0: [1], 1: [1], 2: [1]}, {0: [1]}],
-        ),
+        ("ClusterBackupTest.shouldBackupClusterAndJoinLive", [{0: [1], 1: [1], 2: [1]}, {0: [1]}]),
         ("events-of-a-failed-test", [{0: [1], 1: [1, 1082], 2: [1]}]),
     ],
 )

@@ -9,21 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from canvass.cluster.messages import (
-    AppendPosition,
-    CanvassPosition,
-    CommitPosition,
-    Message,
-)
+from canvass.cluster.messages import AppendPosition, CanvassPosition, CommitPosition, Message
 from canvass.traces.aeron_log import records
-from canvass.traces.alignment.completeness import (
-    missing_ends,
-    missing_links,
-    missing_receipts,
-)
-from canvass.traces.alignment.member_lines import (
-    MemberLines,
-)
+from canvass.traces.alignment.completeness import missing_ends, missing_links, missing_receipts
+from canvass.traces.alignment.member_lines import MemberLines
 from support.aeron_runs import ALL_EVENTS, SAMPLES, lines_of_logs
 
 

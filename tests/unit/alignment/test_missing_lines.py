@@ -13,12 +13,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord, ProcessStart
 from canvass.traces.alignment.alignment import ImportFault
-from canvass.traces.alignment.importer import (
-    EXPLAINED,
-    INCOMPLETE,
-    ImportSummary,
-    import_logs,
-)
+from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, ImportSummary, import_logs
 from canvass.traces.alignment.windows import SLOTS, Windows
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind

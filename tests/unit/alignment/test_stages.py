@@ -38,9 +38,7 @@ from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match
 from canvass.traces.alignment.driven_cluster import Conflict
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
-from canvass.traces.alignment.member_lines import (
-    member_lines,
-)
+from canvass.traces.alignment.member_lines import member_lines
 from canvass.traces.alignment.moves import PROCESS_END, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.replay import PositionBounds, Replay, Step, Trajectory

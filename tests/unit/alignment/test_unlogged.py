@@ -10,12 +10,7 @@ from msgspec import structs
 
 from canvass.cluster.core import step
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
-from canvass.cluster.messages import (
-    NULL_VALUE,
-    AppendPosition,
-    CanvassPosition,
-    CommitPosition,
-)
+from canvass.cluster.messages import NULL_VALUE, AppendPosition, CanvassPosition, CommitPosition
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
@@ -25,11 +20,7 @@ from canvass.traces.aeron_log.records import ElectionStateChange, Line, ProcessS
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.driven_cluster import Channel
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
-from canvass.traces.alignment.member_lines import (
-    MemberLines,
-    wall_times,
-    with_rare_events,
-)
+from canvass.traces.alignment.member_lines import MemberLines, wall_times, with_rare_events
 from canvass.traces.alignment.moves import Moves
 from canvass.traces.alignment.printing import logged_lines
 from support.aeron_runs import ALL_EVENTS

@@ -286,13 +286,9 @@ def test_one_member_and_one_election_are_shown_where_they_are(command: Command) 
     assert "Member 2" in only
     assert f"Cluster {BACKUP.name}" not in only
     assert both.count(f"Cluster {BACKUP.name}") == 2
+    assert command("explain", BACKUP, "--exit-on", "danger")[0] == 0
     assert command("explain", BACKUP, "--member", 4)[0] == 2
     assert command("explain", BACKUP, "--election", 2)[0] == 2
-
-
-@pytest.mark.parametrize("what", ["divergence", "danger"])
-def test_a_danger_in_any_cluster_ends_with_1(command: Command, what: str) -> None:
-    assert command("explain", BACKUP, "--exit-on", what)[0] == 0
 
 
 def test_members_that_never_ran_are_counted_if_config_json_says_so(

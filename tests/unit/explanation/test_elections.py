@@ -74,9 +74,7 @@ def test_a_process_that_starts_when_a_leader_leads_took_no_part_in_the_election(
     assert of_member(election, 2) == []
 
 
-def test_a_member_that_starts_in_the_next_election_is_not_in_the_one_before(
-    tmp_path: Path,
-) -> None:
+def test_a_member_that_starts_in_the_next_election_is_not_in_the_one_before(tmp_path: Path) -> None:
     leader, other = StoryLog(0), StoryLog(2)
     leader.begin(100.0, LOG)
     won(leader, 1, 101.0)

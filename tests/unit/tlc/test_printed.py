@@ -134,21 +134,6 @@ def test_a_state_of_difftrace_has_the_unchanged_variables_of_the_one_before() ->
     ]
 
 
-@pytest.mark.parametrize(
-    "path", [one for one in TERMINAL if violations(one.with_suffix(".out"))], ids=lambda p: p.stem
-)
-def test_what_difftrace_leaves_out_changes_nothing(path: Path) -> None:
-    """Every fixture again, without the variables that a state has of the one before."""
-    whole = read(path.read_text())
-    shorter = read(path.read_text())
-    for before, state in zip(whole.states, shorter.states[1:], strict=False):
-        kept = [line for line in state.body if line not in before.body]
-        state.body = kept if all(line.startswith("/\\ ") for line in state.body) else state.body
-        state.body = state.body or before.body
-
-    assert shorter.values() == whole.values()
-
-
 def test_a_behaviour_that_a_simulation_wrote_is_read() -> None:
     """As ``-simulate file=`` of TLC 2.15 writes it."""
     states = "".join(f"STATE_{k} == \n/\\ x = {k}\n/\\ s = <<>>\n\n\n" for k in (1, 2, 3))
