@@ -40,7 +40,7 @@ def stages() -> dict[str, Taken]:
         return given[0]
 
     def load() -> None:
-        for name in ("pyspark.sql", "canvass.corpus.task_checker", "canvass.corpus.engine"):
+        for name in ("pyspark.sql", "canvass.corpus.check", "canvass.corpus.engine"):
             import_module(name)
 
     stage("import pyspark and canvass", load)
@@ -62,7 +62,7 @@ def _same(batches: object) -> object:
 
 
 def _import(batches: object) -> object:
-    import_module("canvass.corpus.task_checker")
+    import_module("canvass.corpus.check")
     return batches
 
 

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 from spark_verify import (
@@ -53,7 +54,6 @@ from spark_verify import (
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
 from canvass.corpus.spark_session import open_session
-from canvass.corpus.task_files import read_table
 from canvass.traces.counts import counted
 from canvass.traces.parquet import RUNS_KEY, DatasetFile, RunEntry
 from canvass.traces.schema import encode
@@ -164,7 +164,7 @@ def events_of(folder: Path) -> int:
 
 def verdicts_of(out: Path) -> Iterator[str]:
     """Give the verdicts of a verification."""
-    for batch in read_table(out / "verdicts", ["verdict"]):
+    for batch in ds.dataset(out / "verdicts", format="parquet").to_batches(["verdict"]):
         yield from batch["verdict"].unique().to_pylist()
 
 

@@ -13,7 +13,6 @@ from canvass.conformance.verify import check_units
 from canvass.corpus.engine import SparkEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
-from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import captures
 
@@ -29,8 +28,9 @@ def test_all_captured_clusters_are_verified_in_one_job(spark: SparkSession, tmp_
         import_logs([path], tmp_path / "runs" / path.name)
     checked = check_units(sorted((tmp_path / "runs").iterdir()), StepLookup(cache=cache))
 
-    job = CorpusJob(SparkEngine(spark), TaskChecker.of(cache=cache), out)
+    job = CorpusJob(SparkEngine(spark), cache)
     job.run(list_units(logs))
+    job.write({"verdicts": out})
 
     expected = {
         Path(run.path).name: (run.verdict.value, run.events, run.unchecked) for run in checked.runs
@@ -38,6 +38,6 @@ def test_all_captured_clusters_are_verified_in_one_job(spark: SparkSession, tmp_
     assert {verdict for verdict, _, _ in expected.values()} == {"CONFORMS"}
     assert {
         Path(row["source"]).name: (row["verdict"], row["events"], row["unchecked"])
-        for row in pq.read_table(out / "verdicts").to_pylist()
+        for row in pq.read_table(out).to_pylist()
     } == expected
     assert job.asked == 0

@@ -14,14 +14,14 @@ import pytest
 
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
-from canvass.corpus.history import TABLES
+from canvass.corpus.job import TABLES
 from support.corpora import record_runs
 from support.spoilt_runs import corrupt
 
 MOMENTS = {
-    "checking": "_work/*/*/progress/*",
-    "writing": "_work/*/verdicts/*.parquet",
-    "in place": "verdicts/date=*/*.parquet",
+    "writing": "verdicts/date=*",
+    "in place": "verdicts/date=*/*/*.parquet",
+    "nearly done": "quarantine/date=*/*/*.parquet",
 }
 
 

@@ -33,7 +33,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_no_verdict(tmp_path: Path
         standalone_cluster(tmp_path) as cluster,
         batch_verify(corpus, out, cache, cluster.url, RUNS) as job,
     ):
-        done = kill_amid(cluster, job, out)
+        done = kill_amid(cluster, job)
         await_text(cluster.master_log, LOST)
         code = job.wait()
 

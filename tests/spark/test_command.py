@@ -41,15 +41,8 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
         "examples",
         "report.html",
         "summary.json",
-        "tasks.ndjson",
         "verdicts",
     ]
-
-    log = list(map(json.loads, (tmp_path / "first" / "tasks.ndjson").read_text().splitlines()))
-    assert {line["stage"] for line in log} == {"check", "ask", "recheck"}
-    assert sum(line["events"] for line in log if line["stage"] == "check") == 900
-    assert sum(line["units"] for line in log if line["stage"] == "check") == 6
-    assert all(line["seconds"] >= 0 and line["host"] for line in log)
 
     baseline = ["--fail-on", "new", "--baseline", str(tmp_path / "first")]
     code = run([*words, str(tmp_path / "second"), *baseline, "--examples", "0"])

@@ -23,7 +23,7 @@ STEP = re.compile(r"^\$ ", re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 VARYING = (
     (re.compile(r"^[\d,]+ events/s", re.MULTILINE), "N events/s"),
-    (re.compile(r"^[0-9a-f]{8}: ", re.MULTILINE), "ID: "),
+    (re.compile(r"^v[0-9a-f]{8}: ", re.MULTILINE), "ID: "),
 )
 
 

@@ -7,22 +7,21 @@ import random
 import shutil
 import signal
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark import SparkContext
 
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.verdict import RunVerdict
 from canvass.conformance.verify import check_units
 from canvass.corpus.engine import Engine, ProcessEngine, SparkEngine
-from canvass.corpus.job import CorpusJob, OutputExists
+from canvass.corpus.job import REPORT_TABLES, CorpusJob, OutputExists, make_results_folder
 from canvass.corpus.plan import Unit, list_units
 from canvass.corpus.summary import Summary, exit_code, summarise
-from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support.corpora import record_runs
@@ -64,12 +63,11 @@ def run_job(
     cache: Path,
     partitions: int | None = None,
 ) -> Summary:
-    checker = TaskChecker.of(cache=cache)
-    job = CorpusJob(engine, checker, out, partitions=partitions)
+    job = CorpusJob(engine, cache, partitions=partitions)
     job.run(units)
-    summary = summarise(job, version="0", corpora=["corpus"], tasks=partitions, seconds=1.0)
-    job.clean()
-    return summary
+    tables = {name: out / name for name in REPORT_TABLES}
+    job.write(tables)
+    return summarise(job, tables, corpora=["corpus"], tasks=partitions, seconds=1.0)
 
 
 def table(out: Path, name: str) -> list[dict[str, object]]:
@@ -140,49 +138,6 @@ def test_without_a_cache_the_oracle_is_asked_on_the_executors(
     assert summary.asked_steps > 50
     assert 1 <= summary.rechecked_runs <= 4
     assert [path.suffix for path in cache.iterdir()] == [".sqlite"]
-
-
-def test_spark_shows_the_sums_of_each_stage(
-    spark: SparkSession, expected: Expected, tmp_path: Path
-) -> None:
-    engine, cache = SparkEngine(spark), tmp_path / "cache"
-
-    summary = run_job(engine, list_units([expected.corpus]), tmp_path / "out", cache)
-
-    metrics = engine.metrics()
-    assert metrics.keys() == {"check", "ask", "recheck"}
-    assert metrics["ask"]["oracle_answers"] == summary.asked_steps > 50
-    assert metrics["ask"]["oracle_calls"] == 1
-    assert sum(metrics["check"][f"{name.value.lower()}_runs"] for name in Verdict) == 12
-    assert metrics["check"]["events"] == summary.events
-    assert metrics["check"]["distinct_steps"] >= metrics["check"]["open_steps"]
-    assert metrics["check"]["open_steps"] >= metrics["ask"]["oracle_answers"]
-    assert metrics["recheck"]["diverges_runs"] > 0
-    description = spark.sparkContext.getLocalProperty("spark.job.description")
-    assert description == "canvass: recheck: 3 tasks"
-
-
-def test_sparks_ui_shows_the_sums_as_a_description(
-    spark: SparkSession, expected: Expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither the stage nor the plan has their values, which is why there is such a job."""
-    monkeypatch.setattr(SparkContext, "uiWebUrl", "http://127.0.0.1:4040")
-    engine = SparkEngine(spark)
-
-    run_job(engine, list_units([expected.corpus]), tmp_path / "out", expected.cache)
-
-    spark_context = spark.sparkContext._jsc.sc()  # What the UI is made from.
-    last = spark_context.statusStore().lastStageAttempt
-    stage = spark_context.dagScheduler().nextStageId() - 1
-    assert last(stage).description().get().startswith("canvass: check: ")
-    assert f"{engine.metrics()['check']['events']:,} events, " in last(stage).description().get()
-    assert last(stage - 1).description().get().endswith(" tasks")
-    assert last(stage - 1).accumulatorUpdates().isEmpty()
-    executions = spark._jsparkSession.sharedState().statusStore().executionsList()
-    metrics = executions.apply(executions.size() - 2).metrics()
-    names = {metrics.apply(place).name() for place in range(metrics.size())}
-    assert "number of output rows" in names
-    assert names.isdisjoint(engine.metrics()["check"])
 
 
 def test_one_process_gives_what_spark_gives(expected: Expected, tmp_path: Path) -> None:
@@ -261,11 +216,11 @@ def test_no_run_hides_a_divergence_of_another_run_with_its_id(
     assert [(one.run_id, one.count) for one in summary.shared_ids] == [("same", 4)]
 
 
-def test_results_do_not_go_where_something_is(expected: Expected, tmp_path: Path) -> None:
+def test_results_do_not_go_where_something_is(tmp_path: Path) -> None:
     (tmp_path / "old").write_text("")
 
     with pytest.raises(OutputExists, match="is not empty"):
-        CorpusJob(ProcessEngine(), TaskChecker.of(cache=expected.cache), tmp_path)
+        make_results_folder(tmp_path)
 
 
 @pytest.mark.night
@@ -310,16 +265,17 @@ def test_an_interrupt_ends_the_job_and_the_session_goes_on(
 ) -> None:
     driver, ended = os.getpid(), tmp_path / "ended"
 
-    def interrupt_and_wait(_: int) -> bytes:
+    def interrupt_and_wait(batches: Iterator[Any]) -> Iterator[Any]:
         os.kill(driver, signal.SIGINT)
         threading.Event().wait(60)
         ended.touch()
-        return b""
+        yield from batches
 
+    rows = spark.range(1).mapInArrow(interrupt_and_wait, "id long")
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            SparkEngine(spark).run_tasks(interrupt_and_wait, 1, "an interrupted stage")
+            SparkEngine(spark).table(rows, ["id"])
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -9,19 +9,18 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from canvass.corpus.history import TABLES
-from canvass.corpus.storage import UrlPath, files_below
+from canvass.corpus.job import TABLES
+from canvass.corpus.storage import UrlPath, files_below, read_table
 from support.corpora import record_runs
 from support.object_store import KEY, SECRET, contents, object_store, upload
 from support.spoilt_runs import corrupt
 
 MOMENTS = {
-    "checking": "/progress/",
-    "writing": "/verdicts/part-00000.parquet",
-    "in place": "/tables/verdicts/",
+    "writing": "/tables/verdicts/",
+    "in place": "/tables/divergences/",
+    "nearly done": "/tables/quarantine/",
 }
 
 
@@ -33,11 +32,8 @@ def command(place: UrlPath, cache: Path, engine: str) -> list[str]:
 
 def verdicts(place: UrlPath) -> list[tuple[str, str]]:
     """The rows of the table, by run."""
-    found = []
-    for file in files_below(place / "tables" / "verdicts"):
-        with (place / "tables" / "verdicts" / file.name).open() as opened:
-            rows = pq.read_table(opened).to_pylist()
-        found += [(row["source"].rpartition("/")[2], row["verdict"]) for row in rows]
+    rows = read_table(place / "tables" / "verdicts").to_table().to_pylist()
+    found = [(row["source"].rpartition("/")[2], row["verdict"]) for row in rows]
     return sorted(found)
 
 

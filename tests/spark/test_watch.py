@@ -11,20 +11,19 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
-from canvass.corpus.storage import Place, UrlPath, files_below
+from canvass.corpus.storage import Place, UrlPath, files_below, read_table
 from support.corpora import record_runs
 from support.object_store import object_store, upload
 from support.spoilt_runs import corrupt
 
 MOMENTS = {
-    "checking": "/progress/",
-    "writing": "/verdicts/part-00000.parquet",
-    "in place": "/tables/verdicts/",
+    "writing": "/tables/verdicts/",
+    "in place": "/tables/divergences/",
+    "nearly done": "/tables/quarantine/",
 }
 
 
@@ -89,12 +88,12 @@ def test_a_watch_that_is_killed_leaves_each_run_in_the_tables_once(
 
 def names(place: Place, table: str) -> list[tuple[str, str]]:
     """The rows of a table that count: the name of the unit, and the verdict on it."""
-    found = []
-    counted = {file.name for file in files_below(place / "tables" / "inputs")}
-    for file in files_below(place / "tables" / table):
-        if file.name not in counted:
-            continue
-        with (place / "tables" / table / file.name).open("rb") as opened:
-            rows = pq.read_table(opened).to_pylist()
-        found += [(row["source"].rpartition("/")[2], row.get("verdict", "")) for row in rows]
-    return found
+    if not files_below(place / "tables" / "inputs"):
+        return []
+    inputs, rows = (read_table(place / "tables" / each).to_table() for each in ("inputs", table))
+    counted = set(inputs["verification_id"].to_pylist())
+    return [
+        (row["source"].rpartition("/")[2], row.get("verdict", ""))
+        for row in rows.to_pylist()
+        if row["verification_id"] in counted
+    ]

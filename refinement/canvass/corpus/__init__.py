@@ -1,9 +1,15 @@
-"""Corpora of runs checked on Spark or by one process: plan, job, output and report.
+"""Corpora of runs checked on Spark or by one process: units in, tables of verdicts out.
 
-`plan` and `split` make tasks, `job` runs the stages, and `task_checker` is what a task does on a
-worker. `parts` joins runs that are split between tasks. `task_files` and `summary` are the output.
+A `plan.Unit` is a run folder, a file of a data set or a folder of Aeron's logs. `check` reads and
+checks units, and asks TLC about open steps: functions from Arrow batches to Arrow batches. `engine`
+applies them to rows: `SparkEngine` by ``mapInArrow`` to DataFrames, `ProcessEngine` to Arrow
+tables. `job` says in which order: check, ask about the distinct open steps, check the runs again
+that TLC's answers concern, write the tables. `history` compares a corpus with the tables that
+earlier verifications wrote, and `summary` and `html` report. `data_source` and `frame` are for
+programs that have a Spark session of their own.
 
-What flows: paths in; tables of verdicts, divergences and coverage out. `canvass.conformance`
-decides verdicts: a worker calls the same functions as ``canvass verify``. Only the command line,
-the browser and the self-test import this package.
+What flows: paths in; rows of verdicts, divergences, counts and open steps between the stages;
+tables out. Events stay in the process that reads them. Nothing is decided here:
+`canvass.conformance` decides verdicts, and a worker calls the same functions as ``canvass verify``.
+Only the command line, the browser and the self-test import this package.
 """

@@ -15,7 +15,7 @@ Options of events:
 * ``memberCount``: members of each cluster, 3 by default; a run of another size is an error;
 * ``partitions``: the number of Spark's partitions.
 
-Partitions, files, row groups and streams that the options exclude are not read.
+Row groups and streams that the options exclude are not read.
 
 Lines of logs have the columns ``cluster`` (the folder), ``file``, ``member``, ``part`` (of a rolled
 log, else null), ``line`` (from 1), ``component`` and ``event`` (null if the line has none),
@@ -28,25 +28,22 @@ from __future__ import annotations
 import re
 import tempfile
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.corpus.plan import Task, Unit, UnitKind, list_units, on_this_machine, pack
-from canvass.corpus.selection import (
-    BadOption,
-    Selection,
-    partition_names,
-    partition_values,
-)
-from canvass.corpus.storage import Place, place_of
+from canvass.conformance.check import REVISION, TRUNCATED
+from canvass.corpus.plan import Partition, Unit, UnitKind, list_units, pack, partition_of
+from canvass.corpus.storage import Place, entries, on_this_machine, place_of
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.parser import decoded
@@ -62,10 +59,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from canvass.traces.columns import EventColumns
-
-TRUNCATED: Final = "truncated"
-REVISION: Final = "revision"
 DEFAULT_MEMBER_COUNT: Final = 3
 
 
@@ -120,10 +113,7 @@ class CanvassDataSource(DataSource):
     def schema(self) -> StructType:
         """Return the columns of events, for the member count in the options."""
         count = whole_number(self.options, "memberCount", DEFAULT_MEMBER_COUNT)
-        schema = row_schema(count)
-        for name in partition_names(path_of(self.options)):
-            if name not in schema.names:
-                schema = schema.append(pa.field(name, pa.string()))
+        schema = with_partitions(row_schema(count), self.options)
         wanted = self.options.get("columns")
         if wanted is not None:
             schema = chosen_columns(schema, [name.strip() for name in wanted.split(",")])
@@ -155,26 +145,25 @@ class UnitReader(DataSourceReader):
         self._path = path_of(options)
         self._names = list(names)
         self._tasks = whole_number(options, "partitions", 0) or None
-        self._selection = Selection.of(options)
+        self._wanted = wanted_values(options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Pack the units that may have wanted rows into partitions."""
-        units = list_units([self._path])
-        tasks = pack(units, tasks=self._tasks, parallelism=2) or [()]
+        """Pack the units into partitions."""
+        tasks = pack(list_units([self._path]), tasks=self._tasks, parallelism=2) or [[]]
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of a partition as Arrow batches; a malformed unit is an error."""
-        for unit in msgspec.json.decode(partition.value, type=Task):
-            with (
-                tempfile.TemporaryDirectory(prefix="canvass-source-") as scratch,
-                on_this_machine([unit]) as (here,),
-            ):
-                yield from self._read_unit(here, Path(scratch))
+        for unit in msgspec.json.decode(partition.value, type=list[Unit]):
+            with on_this_machine(unit.place) as here:
+                yield from self._read_unit(unit, here)
 
     @abstractmethod
-    def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:
-        """Yield the rows of a unit on this machine as Arrow batches."""
+    def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
+        """Yield the rows of a unit, whose files are here, as Arrow batches."""
+
+    def _is_wanted(self, **values: object) -> bool:
+        return all(value in self._wanted.get(name, (value,)) for name, value in values.items())
 
 
 class EventsReader(UnitReader):
@@ -184,106 +173,90 @@ class EventsReader(UnitReader):
         super().__init__(options, names)
         self._member_count = whole_number(options, "memberCount", DEFAULT_MEMBER_COUNT)
 
-    def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:
-        schema = plain_schema(self._member_count)
+    def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
         if unit.kind is UnitKind.REFUSED:
             raise TraceError(Code(unit.code), unit.path, 0, 0, unit.reason)
-        for batch in _batches_of(unit, scratch, self._selection):
-            if batch.member_count != self._member_count:
-                reason = f"a cluster of {batch.member_count}: set the option memberCount"
+        with ExitStack() as opened:
+            if unit.kind is UnitKind.AERON_LOGS:
+                scratch = opened.enter_context(
+                    tempfile.TemporaryDirectory(prefix="canvass-source-")
+                )
+                import_logs([here], Path(scratch, here.name))
+                here = Path(scratch, here.name)
+            if unit.kind is UnitKind.FILE:
+                file = opened.enter_context(DatasetFile(here))
+                facts = [fact for entry in file.runs.values() for fact in entry.facts]
+                runs = [entry.run for entry in file.runs.values()]
+                tables = self._tables_of_file(file)
+            else:
+                folder = RunFolder(here)
+                facts, runs = folder.facts, [folder.run]
+                tables = self._tables_of_run(folder)
+            if wrong := {run.member_count for run in runs} - {self._member_count}:
+                reason = f"a cluster of {min(wrong)}: set the option memberCount"
                 raise TraceError(Code.BAD_SCHEMA, unit.path, 0, 0, reason)
-            rows = batch.table.cast(schema)
-            rows = rows.append_column(TRUNCATED, _marks(batch.table, batch.truncated))
-            rows = rows.append_column(REVISION, _revisions(rows["run"], batch.revisions))
-            for name, value in partition_values(unit.partition).items():
-                if name not in rows.column_names:
-                    column = pa.repeat(pa.scalar(value, pa.string()), len(rows))
-                    rows = rows.append_column(name, column)
-            for name in self._names:
-                if name not in rows.column_names:  # The unit is in no such partition.
-                    rows = rows.append_column(name, pa.nulls(len(rows), pa.string()))
-            yield from self._selection.rows(rows).select(self._names).to_batches()
+            wanted = {
+                run.run_id for run in runs if self._is_wanted(run=run.run_id, revision=run.revision)
+            }
+            seen = set[str]()
+            revisions = {run.run_id: run.revision for run in runs}
+            for table in _marked(tables, lambda: _truncated(facts, runs)) if wanted else ():
+                seen.update(table["run"].unique().to_pylist())
+                yield from self._rows(table, unit, revisions)
+            if (absent := wanted - seen) and "member" not in self._wanted:
+                reason = f"the run {min(absent)} has no events, and no row can report it"
+                raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, reason)
+
+    def _tables_of_file(self, file: DatasetFile) -> Iterator[Any]:
+        """Yield the row groups that may have wanted runs; the reader checks their events."""
+        groups: Iterable[int] = range(file.row_groups)
+        if chosen := self._wanted.get("run"):
+            runs = (run_id for run_id in file.runs if run_id in chosen)
+            groups = sorted({number for run_id in runs for number in file.groups_of(run_id)})
+        for number, _ in zip(groups, file.batches(list(groups)), strict=True):
+            yield file.table(number)
+
+    def _tables_of_run(self, folder: RunFolder) -> Iterator[Any]:
+        """Yield the events of wanted members, without the context rows of batches."""
+        for member_id in filter(lambda member: self._is_wanted(member=member), folder.streams):
+            for columns, _ in folder.sourced_columns(member_id):
+                yield to_table(columns).slice(columns.context)
+
+    def _rows(self, table: Any, unit: Unit, revisions: Mapping[str, str]) -> Iterator[Any]:
+        """Yield the wanted rows of a table, with the wanted columns."""
+        plain = plain_schema(self._member_count)
+        runs = table["run"].combine_chunks().dictionary_encode()
+        named = pa.array([revisions[run_id] for run_id in runs.dictionary.to_pylist()], pa.string())
+        rows = table.select(plain.names).cast(plain).append_column(TRUNCATED, table[TRUNCATED])
+        rows = rows.append_column(REVISION, named.take(runs.indices))
+        partition = partition_values(unit.partition)
+        for name in self._names:
+            if name not in rows.column_names:  # A unit may be in no such partition.
+                column = pa.repeat(pa.scalar(partition.get(name), pa.string()), len(rows))
+                rows = rows.append_column(name, column)
+        for name, values in self._wanted.items():
+            rows = rows.filter(pc.field(name).isin(list(values)))
+        yield from rows.select(self._names).to_batches()
 
 
-class _Batch(NamedTuple):
-    """Events of a unit."""
+def _marked(tables: Iterable[Any], truncated: Callable[[], _Truncated]) -> Iterator[Any]:
+    """Yield tables with the column ``truncated``.
 
-    member_count: int
-    table: Any
-    truncated: _Truncated
-    revisions: Mapping[str, str]
-    """By run id."""
+    Whether a stream ends in a table is seen in the next one; only then the reader of a stream knows
+    whether it is truncated.
+    """
+    before = None
+    for table in chain(tables, [None]):
+        if before is not None:
+            ended = truncated()
+            if table is not None and len(table):
+                ended.pop(_stream_at(table, 0), None)
+            yield before.append_column(TRUNCATED, _marks(before, ended))
+        before = table
 
-
-def _batches_of(unit: Unit, scratch: Path, selection: Selection) -> Iterator[_Batch]:
-    path = unit.location
-    if unit.kind is UnitKind.FILE:
-        yield from _file_tables(path, selection)
-        return
-    if unit.kind is UnitKind.AERON_LOGS:
-        import_logs([path], scratch / path.name)
-        path = scratch / path.name
-    yield from _run_tables(path, selection)
-
-
-_NO_EVENTS: Final = "the run {} has no events, and no row can report it"
 
 _Truncated = dict[tuple[str, int], str]
 """Why streams that end in a table are truncated, by run and member."""
-
-
-def _file_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
-    with DatasetFile(path) as file:
-        revisions = {run_id: entry.run.revision for run_id, entry in file.runs.items()}
-        wanted = [run_id for run_id, name in revisions.items() if selection.has_run(run_id, name)]
-        groups: Sequence[int] = range(file.row_groups)
-        if len(wanted) < len(revisions):
-            groups = sorted({number for run_id in wanted for number in file.groups_of(run_id)})
-        facts = (fact for entry in file.runs.values() for fact in entry.facts)
-        truncated = _truncated(facts, (entry.run for entry in file.runs.values()))
-        before = None
-        absent = set(wanted)
-        # `batches` checks the events of each row group.
-        for number, _ in zip(groups, file.batches(groups), strict=True):
-            table = file.table(number)
-            absent -= set(table["run"].unique().to_pylist())
-            if before is not None:
-                going_on = _stream_at(table, 0)
-                ended = {stream: why for stream, why in truncated.items() if stream != going_on}
-                yield _Batch(file.member_count, before, ended, revisions)
-            before = table
-        if before is not None:
-            yield _Batch(file.member_count, before, truncated, revisions)
-        if absent:
-            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, _NO_EVENTS.format(min(absent)))
-
-
-def _run_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
-    folder = RunFolder(path)
-    run = folder.run
-    if not selection.has_run(run.run_id, run.revision):
-        return
-    revisions = {run.run_id: run.revision}
-    wanted = [member_id for member_id in folder.streams if selection.has_member(member_id)]
-    is_empty = len(wanted) == len(folder.streams)
-    for member_id in wanted:
-        before = None
-        for columns, _ in folder.sourced_columns(member_id):
-            if before is not None:
-                yield _Batch(run.member_count, before, {}, revisions)
-            before = _table(columns)
-        if before is not None:  # Only now it is known whether the stream is truncated.
-            is_empty = False
-            yield _Batch(run.member_count, before, _truncated(folder.facts, [run]), revisions)
-    if is_empty:
-        raise TraceError(Code.NOT_FOUND, str(path), 0, 0, _NO_EVENTS.format(run.run_id))
-
-
-def _revisions(runs: Any, revisions: Mapping[str, str]) -> Any:
-    """Return the column ``revision``."""
-    coded = runs.combine_chunks().dictionary_encode()
-    found = [revisions[run_id] for run_id in coded.dictionary.to_pylist()]
-    return pa.array(found, pa.string()).take(coded.indices)
 
 
 def _truncated(facts: Iterable[Fact], runs: Iterable[Run]) -> _Truncated:
@@ -316,9 +289,55 @@ def _marks(table: Any, truncated: _Truncated) -> Any:
     return pa.array(marks, pa.string())
 
 
-def _table(columns: EventColumns) -> Any:
-    """Return a batch as a table without its context row."""
-    return to_table(columns).slice(columns.context)
+# --- options --------------------------------------------------------------------------------------
+
+
+class BadOption(Exception):
+    """An option of a data source is missing or has a wrong value."""
+
+
+def wanted_values(options: Mapping[str, str]) -> dict[str, frozenset[Any]]:
+    """Parse the options ``run``, ``member`` and ``revision``: values with commas between them.
+
+    Raises
+    ------
+    BadOption
+        If the id of a member is no number.
+    """
+    wanted: dict[str, frozenset[Any]] = {}
+    for name in ("run", "member", "revision"):
+        if name in options:
+            values = [value.strip() for value in options[name].split(",")]
+            if name == "member" and not all(value.isdecimal() for value in values):
+                raise BadOption(f"{name}={options[name]!r} is no list of members' ids")
+            wanted[name] = frozenset(map(int, values) if name == "member" else values)
+    return wanted
+
+
+def partition_values(partition: Partition) -> dict[str, str | None]:
+    """Return the values of partitions by name; None for Hive's null."""
+    return {name: None if value == _NULL else value for name, value in partition}
+
+
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+def partition_names(place: Place) -> list[str]:
+    """Return the names of the partitions below a folder, from the first folder of each level."""
+    names: list[str] = []
+    while place.is_dir():
+        found = [each.name for each in entries(place) if partition_of(each.name) and each.folder]
+        if not found:
+            break
+        names.append(found[0].partition("=")[0])
+        place = place / found[0]
+    return names
+
+
+def with_partitions(schema: Any, options: Mapping[str, str]) -> Any:
+    """Return a schema with a column for each partition of the path."""
+    names = partition_names(path_of(options))
+    return pa.schema([*schema, *(pa.field(n, pa.string()) for n in names if n not in schema.names)])
 
 
 def path_of(options: Mapping[str, str]) -> Place:
@@ -336,18 +355,20 @@ def whole_number(options: Mapping[str, str], name: str, default: int) -> int:
     return int(text)
 
 
+_LINE: Final = (
+    "cluster",
+    "file",
+    "member",
+    "part",
+    "line",
+    "component",
+    "event",
+    "time_ns",
+    "text",
+)
+_NUMBERS: Final = ("member", "part", "line", "time_ns")
 SCHEMA: Final = pa.schema(
-    [
-        pa.field("cluster", pa.string()),
-        pa.field("file", pa.string()),
-        pa.field("member", pa.int64()),
-        pa.field("part", pa.int64()),
-        pa.field("line", pa.int64()),
-        pa.field("component", pa.string()),
-        pa.field("event", pa.string()),
-        pa.field("time_ns", pa.int64()),
-        pa.field("text", pa.string()),
-    ]
+    [(name, pa.int64() if name in _NUMBERS else pa.string()) for name in _LINE]
 )
 _EVENT: Final = re.compile(r"([A-Z_]+): ([A-Z][A-Z0-9_]*)")
 _ROWS_AT_ONCE: Final = 8192
@@ -364,11 +385,7 @@ class AeronLogSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of lines."""
-        schema = SCHEMA
-        for name in partition_names(path_of(self.options)):
-            if name not in schema.names:
-                schema = schema.append(pa.field(name, pa.string()))
-        return from_arrow_schema(schema)
+        return from_arrow_schema(with_partitions(SCHEMA, self.options))
 
     def reader(self, schema: StructType) -> LinesReader:
         """Return the reader of one scan."""
@@ -378,13 +395,18 @@ class AeronLogSource(DataSource):
 class LinesReader(UnitReader):
     """Reads the lines of folders of logs."""
 
-    def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:  # noqa: ARG002 - nothing is imported
+    def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
+        super().__init__(options, names)
+        kinds = {field.name: field.type for field in SCHEMA}
+        self._schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
+
+    def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
         if unit.kind is not UnitKind.AERON_LOGS:
             raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, "no folder of Aeron's logs")
         shared = {"cluster": unit.path, **partition_values(unit.partition)}
-        for path in sorted(unit.location.iterdir()):
+        for path in sorted(here.iterdir()):
             name = parse_log_name(path.name)
-            if name is None or not self._selection.has_member(name.member_id):
+            if name is None or not self._is_wanted(member=name.member_id):
                 continue
             about = shared | {
                 "file": f"{unit.path}/{path.name}",
@@ -393,14 +415,7 @@ class LinesReader(UnitReader):
             }
             rows = (about | row for row in log_lines(path))
             while some := list(islice(rows, _ROWS_AT_ONCE)):
-                kinds = {each.name: each.type for each in SCHEMA}
-                yield pa.RecordBatch.from_arrays(
-                    [
-                        pa.array([row.get(name) for row in some], kinds.get(name, pa.string()))
-                        for name in self._names
-                    ],
-                    names=self._names,
-                )
+                yield pa.RecordBatch.from_pylist(some, self._schema)
 
 
 def log_lines(path: Path) -> Iterator[dict[str, Any]]:

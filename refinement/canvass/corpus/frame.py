@@ -21,9 +21,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from canvass.conformance.check import REVISION, TRUNCATED, check
 from canvass.conformance.findings import VERDICTS
-from canvass.conformance.verify import decide
+from canvass.conformance.verify import decide, make_lookup
+from canvass.corpus.check import ask_alone
 from canvass.corpus.data_source import row_schema
-from canvass.corpus.task_checker import TaskChecker
 from canvass.traces.arrow import ADDED_COLUMN, arrow_schema
 from canvass.traces.layout import NONE
 from canvass.traces.limits import MAX_MEMBERS
@@ -89,13 +89,12 @@ def verify(
     if ADDED_COLUMN not in events.columns:
         events = events.withColumn(ADDED_COLUMN, lit(NONE).cast("long"))
     names = _columns_of_events(events, count, revision)
-    checker = TaskChecker.of(graph=graph, cache=cache)
     run = Run("canvass.run/1", "run", revision or "1.50", count, initial=initial)
     return (
         events.select(*names)
         .repartition("run")
         .sortWithinPartitions("run", "member", "step")
-        .mapInArrow(partial(_verify_rows, checker, run), from_arrow_schema(_RESULT))
+        .mapInArrow(partial(_verify_rows, graph, cache, run), from_arrow_schema(_RESULT))
     )
 
 
@@ -125,9 +124,12 @@ def _columns_of_events(events: DataFrame, count: int, revision: Revision | None)
     return names
 
 
-def _verify_rows(checker: TaskChecker, run: Run, batches: Iterator[Any]) -> Iterator[Any]:
+def _verify_rows(
+    graph: Path | None, cache: Path | None, run: Run, batches: Iterator[Any]
+) -> Iterator[Any]:
     """Give the verdicts on the runs of a partition, whose rows are in order."""
-    lookup = checker.lookup()
+    lookup = make_lookup([] if graph is None else [graph], cache)
+    lookup.oracle = ask_alone
     for table in _whole_runs(batches):
         found = decide(partial(check, table, runs=run), lookup)
         yield from found.tables().verdicts.select(COLUMNS).to_batches()

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import read_and_check, units_of
-from canvass.corpus.storage import local_folder, place_of
-from canvass.graph.artifact import open_graph, open_keys, read_manifest
+from canvass.corpus.storage import on_this_machine, place_of
+from canvass.graph.artifact import open_graph, open_keys
 from canvass.steps.answers import Answers
 from canvass.steps.distinct import KeyTable
 from canvass.traces.layout import ACTION_NAMES
@@ -53,11 +53,6 @@ def edges_met(table: KeyTable, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     return met
 
 
-def edge_count(name: str) -> int:
-    """Return the number of edges of a graph in a folder, by path or URL."""
-    return read_manifest(local_folder(place_of(name))).counts.tried
-
-
 def coverage_of(name: str, met: NDArray[np.int64]) -> GraphCoverage:
     """Count all steps of a graph, and the covered steps, by action.
 
@@ -68,10 +63,10 @@ def coverage_of(name: str, met: NDArray[np.int64]) -> GraphCoverage:
     met
         An edge of each covered step.
     """
-    folder = local_folder(place_of(name))
-    graph = open_graph(folder)
-    actions = graph.input_action[graph.input]
-    edges = np.asarray(open_keys(folder).edges)
+    with on_this_machine(place_of(name)) as folder:
+        graph = open_graph(folder)
+        actions = np.array(graph.input_action[graph.input])
+        edges = np.array(open_keys(folder).edges)
     steps = np.bincount(actions[edges], minlength=len(ACTION_NAMES)).tolist()
     covered = np.bincount(actions[met], minlength=len(ACTION_NAMES)).tolist()
     rules = graph.manifest.rules

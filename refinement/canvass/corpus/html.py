@@ -27,8 +27,8 @@ from canvass.conformance.verdict import (
     Verdict,
 )
 from canvass.corpus.graph_coverage import GraphCoverage
-from canvass.corpus.plan import TASK_COST, UnitKind, on_this_machine, unit_at
-from canvass.corpus.storage import Place, place_of
+from canvass.corpus.plan import TASK_COST, UnitKind, unit_at
+from canvass.corpus.storage import Place, on_this_machine, place_of
 from canvass.corpus.summary import (
     VERDICTS,
     DivergenceClassSummary,
@@ -300,8 +300,8 @@ def _page(cluster: DivergenceClassSummary, lookup: StepLookup) -> str | None:
         cluster.example_reason,
     )
     try:
-        with on_this_machine([unit]) as (here,):
-            path = str(here.location)
+        with on_this_machine(unit.place) as here:
+            path = str(here)
             found = (divergence,)
             run = RunVerdict(cluster.example_run_id, path, Verdict.DIVERGES, divergences=found)
             page = to_html(CorpusVerdict((run,), Counts(runs=1)), [make_case(run, lookup)])

@@ -56,7 +56,25 @@ SETTINGS: Final = {
     "spark.sql.caseSensitive": "true",
     # Tables are small: Spark's 200 partitions would take longer than the work.
     "spark.sql.shuffle.partitions": "8",
+    # Times with a zone, as all readers have them; INT96 has none.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.session.timeZone": "UTC",
 }
+
+
+VARIABLES: Final = (
+    "JAVA_HOME",
+    "JAVA_TOOL_OPTIONS",
+    "PYSPARK_DRIVER_PYTHON",
+    "PYSPARK_PYTHON",
+    "PYSPARK_SUBMIT_ARGS",
+    "SPARK_CONF_DIR",
+    "SPARK_HOME",
+    "SPARK_LOCAL_IP",
+    "SPARK_REMOTE",
+    "SPARK_SUBMIT_OPTS",
+)
+"""Variables of the environment that change how Spark starts; an error names those that are set."""
 
 
 class SparkUnavailable(Exception):
@@ -120,6 +138,8 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         nobody accepts connections at its address.
     """
     builder = _builder().appName("canvass")
+    given = ", ".join(name for name in VARIABLES if name in os.environ)
+    given = given and f" (the environment sets {given})"
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master if master is not None or submitted else DEFAULT_MASTER
     connect = chosen is not None and chosen.startswith("sc://")
@@ -160,7 +180,8 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
             reason = f"install what is missing with {needed}: {_first_line(error)}"
             raise SparkUnavailable(reason) from None
         except Exception as error:
-            raise _no_session(chosen or "the master of spark-submit", _first_line(error)) from error
+            reason = f"{_first_line(error)}{given}"
+            raise _no_session(chosen or "the master of spark-submit", reason) from error
         with _ended(session) if before is None else nullcontext(), _without_interrupt_reports():
             held.release()
             yield session

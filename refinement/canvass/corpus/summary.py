@@ -1,26 +1,27 @@
 """The summary of a batch verification, in numbers and examples: ``summary.json``.
 
-A `Summary` is made from the tables batch by batch. Lists that grow with the corpus have only their
-first entries, and a count of all. The exit code and the new clusters follow from the summary.
+A `Summary` is made from the tables. Lists that grow with the corpus have only their first entries,
+and a count of all. The exit code and the new clusters follow from the summary.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
-import numpy as np
+import pyarrow.compute as pc
 from msgspec import Struct
+from msgspec.structs import replace
 
 from canvass.conformance.report import natural
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
 from canvass.corpus.graph_coverage import GraphCoverage
-from canvass.corpus.storage import Place
-from canvass.corpus.task_files import read_table
+from canvass.corpus.storage import Place, read_table
 from canvass.traces.counts import counted
+from canvass.version import VERSION
 
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
@@ -154,30 +155,61 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def summarise(
-    job: CorpusJob, *, version: str, corpora: list[str], tasks: int | None, seconds: float
+    job: CorpusJob,
+    tables: Mapping[str, Place],
+    *,
+    corpora: list[str],
+    tasks: int | None,
+    seconds: float,
+    earlier: Sequence[EarlierUnit] = (),
 ) -> Summary:
-    """Make the summary of a finished job."""
+    """Make the summary of a finished job.
+
+    Parameters
+    ----------
+    job
+        The job.
+    tables
+        The folders of its tables ``verdicts`` and ``divergences``.
+    corpora
+        What was verified.
+    tasks
+        The number of tasks that the user chose.
+    seconds
+        How long it took.
+    earlier
+        The units that were not due.
+    """
     from canvass.traces.layout import ACTION_NAMES
 
-    by_verdict, listed, in_part = _verdicts(job.table("verdicts"))
-    classes = _classes(job.table("divergences"))
-    shared = _shared_ids(job.table("verdicts"))
-    coverage = _coverage(job.table("coverage"))
-    events = sum(count for _, count in by_verdict.values())
-    return Summary(
-        version=version,
-        corpora=corpora,
+    runs = read_table(tables["verdicts"]).to_table([*_LISTED, "revision_choice"])
+    failing = runs.filter(pc.field("verdict") != "CONFORMS").select(_LISTED)
+    listed = [
+        Listed(
+            row["source"], row["run_id"], row["verdict"], row["events"] or 0, row["reason"] or ""
+        )
+        for row in failing.to_pylist()
+    ]
+    classes = _classes(read_table(tables["divergences"]).to_table(_CLASS + _EXAMPLE))
+    shared = _shared_ids(runs)
+    by_action = job.coverage.filter(pc.field("graph").is_null()).group_by("name")
+    rows = by_action.aggregate([("events", "sum")]).to_pylist()
+    coverage = {row["name"]: row["events_sum"] for row in rows}
+    events: int = pc.sum(job.inputs["events"]).as_py()
+    in_part = (pc.field("verdict") == "CONFORMS") & (pc.field("reason") != "")
+    return replace(
+        empty_summary(corpora, earlier),
         tasks=tasks,
-        runs=sum(count for count, _ in by_verdict.values()),
+        runs=len(runs),
         events=events,
-        verdicts={name: runs for name, (runs, _) in by_verdict.items()},
-        checked_in_part=in_part,
-        revisions=_revisions(job.table("verdicts")),
+        verdicts={name: pc.sum(job.inputs[name.lower()]).as_py() for name in VERDICTS},
+        checked_in_part=runs.filter(in_part).num_rows,
+        revisions=_revisions(runs),
         divergences=sum(one.count for one in classes),
         clusters=classes[:MAX_LISTED],
         cluster_count=len(classes),
-        listed=listed,
-        listed_count=sum(count for name, (count, _) in by_verdict.items() if name != "CONFORMS"),
+        listed=sorted(listed, key=_place)[:MAX_LISTED],
+        listed_count=len(listed),
         coverage=[
             Coverage(name, coverage[name])
             for name in sorted(coverage, key=lambda name: (-coverage[name], name))
@@ -193,112 +225,61 @@ def summarise(
     )
 
 
-def _rows(folder: Place, *columns: str) -> Iterator[tuple[Any, ...]]:
-    for batch in read_table(folder, columns):
-        yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-
-
-def _verdicts(folder: Place) -> tuple[dict[str, tuple[int, int]], list[Listed], int]:
-    """Count runs and events by verdict, list the first runs that do not conform, and count the runs
-    that conform with a reason: those not checked in full.
-    """
-    in_part = 0
-    by_verdict = dict.fromkeys(VERDICTS, (0, 0))
-    failing: list[Listed] = []
-    rows = _rows(folder, "source", "run_id", "verdict", "events", "reason")
-    for source, run_id, verdict, events, reason in rows:
-        runs, before = by_verdict[verdict]
-        by_verdict[verdict] = runs + 1, before + (events or 0)
-        in_part += verdict == Verdict.CONFORMS.value and bool(reason)
-        if verdict != Verdict.CONFORMS.value:
-            failing.append(Listed(source, run_id, verdict, events or 0, reason or ""))
-            if len(failing) > 2 * MAX_LISTED:
-                failing = sorted(failing, key=_place)[:MAX_LISTED]
-    return by_verdict, sorted(failing, key=_place)[:MAX_LISTED], in_part
-
-
-def _revisions(folder: Place) -> dict[str, int]:
-    """Count runs by the choice of their revision, the most frequent one first."""
-    counts = Counter(chosen for (chosen,) in _rows(folder, "revision_choice") if chosen)
-    first = sorted(counts, key=lambda chosen: (-counts[chosen], chosen))[:MAX_LISTED]
-    return {chosen: counts[chosen] for chosen in first}
+_LISTED: Final = list(Listed.__struct_fields__)
+_CLASS: Final = ["divergence_class", "name"]
+_EXAMPLE: Final = ["run_id", "source", "member_id", "step", "reason"]
 
 
 def _place(listed: Listed) -> tuple[str, str, str]:
     return listed.verdict, natural(listed.source), natural(listed.run_id or "")
 
 
-def _natural_place(run: RunPlace) -> tuple[str, str]:
-    return natural(run.source), natural(run.run_id)
+def _revisions(runs: Any) -> dict[str, int]:
+    """Count runs by the choice of their revision, the most frequent one first."""
+    rows = runs.group_by("revision_choice").aggregate([("source", "count")]).to_pylist()
+    counts = {row["revision_choice"]: row["source_count"] for row in rows}
+    chosen = sorted(filter(None, counts), key=lambda each: (-counts[each], each))
+    return {each: counts[each] for each in chosen[:MAX_LISTED]}
 
 
-def _shared_ids(folder: Place) -> list[SharedId]:
-    """Return the ids that several runs have.
-
-    Hashes of ids are compared first, so that the driver keeps eight bytes for each run.
-    """
-    hashes = [
-        np.fromiter(map(hash, batch["run_id"].drop_null().to_pylist()), dtype=np.int64)
-        for batch in read_table(folder, ["run_id"])
-    ]
-    ordered = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *hashes]))
-    repeated = set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
-    if not repeated:
-        return []
-    sources: dict[str, list[str]] = {}
-    counts: Counter[str] = Counter()
-    for run_id, source in _rows(folder, "run_id", "source"):
-        if run_id is not None and hash(run_id) in repeated:
-            counts[run_id] += 1
-            sources[run_id] = sorted([*sources.get(run_id, []), source])[:MAX_SOURCES]
+def _shared_ids(runs: Any) -> list[SharedId]:
+    """Return the ids that several runs have."""
+    named = runs.filter(pc.field("run_id").is_valid())
+    counts = named.group_by("run_id").aggregate([("source", "count")])
+    shared = counts.filter(pc.field("source_count") > 1)["run_id"]
+    sources = defaultdict[str, list[str]](list)
+    for row in named.filter(pc.is_in(named["run_id"], shared)).to_pylist():
+        sources[row["run_id"]].append(row["source"])
     return [
-        SharedId(run_id, counts[run_id], sources[run_id])
-        for run_id in sorted(counts)
-        if counts[run_id] > 1
+        SharedId(run_id, len(found), sorted(found)[:MAX_SOURCES])
+        for run_id, found in sorted(sources.items())
     ]
 
 
-_EXAMPLE: Final = ("run_id", "source", "member_id", "step", "reason")
-
-
-def _classes(folder: Place) -> list[DivergenceClassSummary]:
-    """Group divergences by kind, the most frequent kind first."""
-    counts: Counter[tuple[str, str]] = Counter()
-    runs: Counter[tuple[str, str]] = Counter()
-    examples: dict[tuple[str, str], tuple[Any, ...]] = {}
-    last: dict[tuple[str, str], tuple[Any, ...]] = {}
-    listed: defaultdict[tuple[str, str], list[RunPlace]] = defaultdict(list)
-    for kind, name, *example in _rows(folder, "divergence_class", "name", *_EXAMPLE):
-        like, found = (kind, name), tuple(example)
-        counts[like] += 1
-        # The rows of a run are consecutive; source and id name the run.
-        if last.get(like) != found[:2]:
-            runs[like] += 1
-            listed[like].append(RunPlace(found[1], found[0]))
-            if len(listed[like]) > 2 * MAX_LISTED:
-                listed[like] = sorted(listed[like], key=_natural_place)[:MAX_LISTED]
-        last[like] = found[:2]
-        # The smallest row: the same example in whatever order the rows are.
-        examples[like] = min(found, examples.get(like, found))
-    clusters = []
-    for like in sorted(counts, key=lambda like: (-counts[like], like)):
-        run_id, source, member_id, step, reason = examples[like]
-        first = tuple(sorted(listed[like], key=_natural_place)[:MAX_LISTED])
-        clusters.append(
+def _classes(divergences: Any) -> list[DivergenceClassSummary]:
+    """Group divergences by kind, the most frequent kind first; the example is the least row."""
+    runs = defaultdict[Identity, list[RunPlace]](list)
+    for row in divergences.group_by([*_CLASS, "source", "run_id"]).aggregate([]).to_pylist():
+        runs[row["divergence_class"], row["name"]].append(RunPlace(row["source"], row["run_id"]))
+    ordered = divergences.sort_by([(name, "ascending") for name in _CLASS + _EXAMPLE])
+    wanted = [("step", "count"), *((name, "first") for name in _EXAMPLE)]
+    found = ordered.group_by(_CLASS, use_threads=False).aggregate(wanted).to_pylist()
+    classes = []
+    for row in found:
+        like = row["divergence_class"], row["name"]
+        named = sorted(runs[like], key=lambda run: (natural(run.source), natural(run.run_id)))
+        example = {f"example_{name}": row[f"{name}_first"] for name in _EXAMPLE}
+        classes.append(
             DivergenceClassSummary(
-                *like, counts[like], runs[like], run_id, source, member_id, step, reason, first
+                divergence_class=row["divergence_class"],
+                name=row["name"],
+                count=row["step_count"],
+                runs=len(named),
+                listed=tuple(named[:MAX_LISTED]),
+                **example,
             )
         )
-    return clusters
-
-
-def _coverage(folder: Place) -> Counter[str]:
-    """Count the events of each action."""
-    counts: Counter[str] = Counter()
-    for graph, name, events in _rows(folder, "graph", "name", "events"):
-        if graph is None:
-            counts[name] += events
-    return counts
+    return sorted(classes, key=lambda one: (-one.count, one.identity))
 
 
 class BadBaseline(Exception):
@@ -326,10 +307,12 @@ def read_summary(folder: Place) -> Summary:
         raise BadBaseline(f"{path}: {error}") from None
 
 
-def empty_summary(version: str, corpora: list[str]) -> Summary:
-    """Make the summary of a verification without units."""
+def empty_summary(corpora: list[str], earlier: Sequence[EarlierUnit] = ()) -> Summary:
+    """Make the summary of a verification in which no unit was due."""
+    failing = [one for one in earlier if sum(one.verdicts.values()) > one.verdicts["CONFORMS"]]
+    counts = {name: sum(one.verdicts[name] for one in earlier) for name in VERDICTS}
     return Summary(
-        version=version,
+        version=VERSION,
         corpora=corpora,
         tasks=None,
         runs=0,
@@ -341,6 +324,9 @@ def empty_summary(version: str, corpora: list[str]) -> Summary:
         listed=[],
         listed_count=0,
         coverage=[],
+        earlier=counts if earlier else {},
+        earlier_listed=failing[:MAX_LISTED],
+        earlier_listed_count=len(failing),
         never_taken=[],
         asked_steps=0,
         rechecked_runs=0,

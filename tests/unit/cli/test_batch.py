@@ -63,7 +63,6 @@ def test_a_place_for_the_results_is_needed(
     [
         (".", ["--append", "tables"], "tables"),
         (".", ["--out", "report"], "report"),
-        ("runs", ["--out", "report", "--work", "runs/work"], "runs/work"),
         ("../lake/runs", ["--append", "s3://lake/tables", "--out", "runs/day/report"], "runs/day"),
         ("runs", ["--out", "runs"], "runs"),
     ],

@@ -11,15 +11,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from canvass.cli.main import run
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
-from canvass.corpus.history import Arrivals, Patience, is_settled
+from canvass.corpus.history import Patience, is_settled
 from canvass.corpus.plan import list_units
-from canvass.corpus.storage import Place, UrlPath, files_below
+from canvass.corpus.storage import Place, UrlPath, read_table
 from support.corpora import record_runs
 from support.object_store import KEY, SECRET, contents, object_store
 
@@ -67,10 +66,7 @@ def look(place: Place, runs: Path, *options: str) -> int:
 
 def table(place: Place, name: str) -> list[dict[str, Any]]:
     """The rows of a table, in the order of the verifications."""
-    rows: list[dict[str, Any]] = []
-    for file in files_below(place / "tables" / name):
-        with (place / "tables" / name / file.name).open("rb") as opened:
-            rows += pq.read_table(opened).to_pylist()
+    rows: list[dict[str, Any]] = read_table(place / "tables" / name).to_table().to_pylist()
     return sorted(rows, key=lambda row: row["verified_at"])
 
 
@@ -140,20 +136,6 @@ def test_a_copy_that_keeps_its_time_has_changed_when_it_was_copied(
     (unit,) = list_units([tmp_path])
 
     assert unit.changed_ns / _SECOND > long_ago + 900_000
-
-
-def test_what_was_seen_is_due_again_only_if_it_changes(runs: Path, tmp_path: Path) -> None:
-    arrivals = Arrivals([tmp_path], Patience(settle_s=0, patience_s=0))
-    assert arrivals.listed() == []
-    for name in ("run-0", "run-1"):
-        shutil.copytree(runs / name, tmp_path / name)
-    due = arrivals.due(arrivals.listed())
-    assert [Path(unit.path).name for unit in due] == ["run-0", "run-1"]
-
-    arrivals.seen(due)
-    (tmp_path / "run-1" / "member-0.ndjson").write_bytes(b"")
-
-    assert [Path(unit.path).name for unit in arrivals.due(arrivals.listed())] == ["run-1"]
 
 
 @pytest.mark.parametrize(

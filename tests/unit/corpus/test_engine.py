@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pyspark import SparkStageInfo
 
 from canvass.corpus.engine import (
     SPARK_PAYS_FROM,
     EngineName,
-    ProcessEngine,
     SparkEngine,
     choose_engine,
 )
@@ -72,8 +72,22 @@ def test_without_pyspark_a_large_corpus_is_checked_in_one_process(
 class Context:
     """The parts of a Spark context that tell of its executors."""
 
-    def __init__(self, master: str, block_managers: int, memory: dict[str, str]) -> None:
+    def __init__(
+        self, master: str, block_managers: int, memory: dict[str, str], done: int = 0
+    ) -> None:
         self.master, self._count, self._memory = master, block_managers, memory
+        self._done = done
+
+    defaultParallelism = 2  # noqa: N815 - Spark's name
+
+    def statusTracker(self) -> Context:  # noqa: N802 - Spark's name
+        return self
+
+    def getActiveStageIds(self) -> list[int]:  # noqa: N802 - Spark's name
+        return [7]
+
+    def getStageInfo(self, _: int) -> SparkStageInfo:  # noqa: N802 - Spark's name
+        return SparkStageInfo(7, 0, "check", 8, 2, self._done, 0)
 
     @property
     def _jsc(self) -> Context:
@@ -99,9 +113,9 @@ class Context:
     [
         ("spark://host:7077", 1, {"spark.executor.memory": "2g"}, "each needs 2g of memory"),
         ("spark://host:7077", 1, {}, "each needs 1g of memory"),
-        ("spark://host:7077", 2, {}, ""),
+        ("spark://host:7077", 2, {}, "0 of 8 tasks, Python workers start"),
         ("spark://host:7077", 0, {}, ""),
-        ("local[2]", 1, {}, ""),
+        ("local[2]", 1, {}, "0 of 8 tasks, Python workers start"),
     ],
 )
 def test_spark_says_that_no_worker_has_the_memory_for_an_executor(
@@ -109,10 +123,12 @@ def test_spark_says_that_no_worker_has_the_memory_for_an_executor(
 ) -> None:
     session = SimpleNamespace(sparkContext=Context(master, block_managers, memory))
 
-    said = SparkEngine(cast(Any, session)).obstacle()
+    said = SparkEngine(cast(Any, session)).progress()
 
     assert said == expected if not expected else expected in said
 
 
-def test_a_process_waits_for_no_executor() -> None:
-    assert ProcessEngine().obstacle() == ""
+def test_tasks_that_are_done_are_counted() -> None:
+    session = SimpleNamespace(sparkContext=Context("local[2]", 1, {}, done=3))
+
+    assert SparkEngine(cast(Any, session)).progress() == "3 of 8 tasks"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from canvass.conformance.verify import read_and_check
+from canvass.corpus.engine import ProcessEngine
+from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
-from canvass.corpus.task_checker import TaskChecker
-from canvass.corpus.task_files import JobRows, stage_of, write_rows, write_tables, write_tasks
 from canvass.graph.artifact import open_keys
 from canvass.graph.build import cached_graph, load_model
 from canvass.selftest.runs import record_run
@@ -28,15 +28,11 @@ def test_the_steps_of_a_graph_that_runs_take_are_counted_once(
     for seed in range(3):
         record_run(tmp_path / "runs" / f"run-{seed}", graph.rules, seed, 60, run_id=f"run-{seed}")
     units = list_units([tmp_path / "runs"])
-    checker = TaskChecker.of(graph=folder, cache=tmp_path / "cache")
-    checker.prepare(tmp_path / "work")
-    reported = [list(checker.check((unit,))) for unit in units]
-    write_tasks(tmp_path / "work", [() for _ in reported])
-    results = [write_rows(tmp_path / "work", at, rows) for at, rows in enumerate(reported)]
+    job = CorpusJob(ProcessEngine(), tmp_path / "cache", graph=folder)
 
-    rows = JobRows(stage_of(tmp_path / "work", results, len(results)))
-    (found,) = write_tables(rows, tmp_path)
+    job.run(units)
 
+    (found,) = job.graphs
     met = read_and_check([Path(unit.path) for unit in units], Answers()).keys
     taken = np.unique(open_keys(folder).lookup(met))
     assert found.covered == int(np.count_nonzero(taken >= 0)) > 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -17,21 +16,13 @@ import pyarrow.dataset as ds
 import pytest
 
 from canvass import conformance
-from canvass.corpus import history
+from canvass.corpus import history, storage
 from canvass.corpus.engine import ProcessEngine
-from canvass.corpus.history import (
-    DECIDING,
-    TABLES,
-    History,
-    Input,
-    Stamp,
-    checker_version,
-    make_stamp,
-)
-from canvass.corpus.job import CorpusJob
-from canvass.corpus.plan import list_units
+from canvass.corpus.history import DECIDING, History, Stamp, checker_version, make_stamp
+from canvass.corpus.job import TABLES, CorpusJob
+from canvass.corpus.plan import Unit, list_units
 from canvass.corpus.storage import StorageError, place_of
-from canvass.corpus.task_checker import TaskChecker
+from canvass.corpus.summary import empty_summary
 from canvass.version import VERSION
 from support.corpora import record_runs
 from support.spoilt_runs import edit_event, forged_commit
@@ -72,12 +63,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def report(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The result of a job on the corpus."""
-    folder = tmp_path_factory.mktemp("report")
-    checker = TaskChecker.of(cache=folder / "cache")
-    CorpusJob(ProcessEngine(), checker, folder / "out").run(list_units([corpus]))
-    return folder / "out"
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what TLC says of their steps."""
+    return tmp_path_factory.mktemp("cache")
 
 
 def age(file: Path, seconds: int) -> None:
@@ -93,18 +81,20 @@ def rows(tables: Path, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def verify_once(kept: History, corpus: Path, report: Path, now: datetime) -> list[Input]:
-    """Do what the command does; the report is that of all units."""
+def verify_once(kept: History, corpus: Path, cache: Path, now: datetime) -> list[Unit]:
+    """Do what the command does."""
     due = kept.inputs(list_units([corpus]), "spec-1", "0.1").due
     if due:
-        kept.append(report, due, make_stamp(due, "0.1", "spec-1", now))
+        job = CorpusJob(ProcessEngine(), cache)
+        job.run(due)
+        kept.append(job, make_stamp(due, "0.1", "spec-1", now))
     return due
 
 
 def test_each_table_has_the_rows_of_the_report_and_of_whom_they_are(
-    corpus: Path, report: Path, tmp_path: Path
+    corpus: Path, cache: Path, tmp_path: Path
 ) -> None:
-    verify_once(History(tmp_path), corpus, report, NOW)
+    verify_once(History(tmp_path), corpus, cache, NOW)
 
     verdicts = rows(tmp_path, "verdicts")
     assert Counter(row["verdict"] for row in verdicts) == {
@@ -118,7 +108,7 @@ def test_each_table_has_the_rows_of_the_report_and_of_whom_they_are(
         for row in rows(tmp_path, name)
     }
     ((identity, when, version, spec),) = stamps
-    assert (len(identity), when, version, spec) == (32, NOW, "0.1", "spec-1")
+    assert (len(identity), when, version, spec) == (33, NOW, "0.1", "spec-1")
     assert {row["date"] for row in verdicts} == {"2026-11-22"}
     (wrong,) = rows(tmp_path, "quarantine")
     assert Path(wrong["source"]).name == "run-2"
@@ -130,39 +120,34 @@ def test_each_table_has_the_rows_of_the_report_and_of_whom_they_are(
     assert inputs["run-0"]["conforms"] == 1
     assert inputs["run-0"]["events"] == 40
     assert len({row["digest"] for row in inputs.values()}) == 5
-    (log,) = tmp_path.glob("tasks/date=2026-11-22/*.ndjson")
-    tasks = list(map(json.loads, log.read_text().splitlines()))
-    assert {task["verificationId"] for task in tasks} == {identity}
-    assert sum(task["units"] for task in tasks if task["stage"] == "check") == 5
-    assert sum(task["oracleAnswers"] for task in tasks if task["stage"] == "ask") > 0
 
 
-def test_what_is_known_is_not_verified_again(corpus: Path, report: Path, tmp_path: Path) -> None:
+def test_what_is_known_is_not_verified_again(corpus: Path, cache: Path, tmp_path: Path) -> None:
     kept = History(tmp_path)
-    assert len(verify_once(kept, corpus, report, NOW)) == 5
+    assert len(verify_once(kept, corpus, cache, NOW)) == 5
 
-    assert verify_once(kept, corpus, report, LATER) == []
+    assert verify_once(kept, corpus, cache, LATER) == []
 
     inputs = kept.inputs(list_units([corpus]), "spec-1", "0.1")
-    assert inputs.earlier() == {"CONFORMS": 3, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
+    counts = empty_summary([], inputs.earlier_units()).earlier
+    assert counts == {"CONFORMS": 3, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
 
 
 def test_what_is_new_changed_or_of_another_spec_is_due(
-    corpus: Path, report: Path, tmp_path: Path
+    corpus: Path, cache: Path, tmp_path: Path
 ) -> None:
     kept = History(tmp_path / "tables")
     copy = tmp_path / "corpus"
     for file in sorted(corpus.glob("run-[013]/*")):
         (copy / file.parent.name).mkdir(parents=True, exist_ok=True)
         (copy / file.parent.name / file.name).write_bytes(file.read_bytes())
-    verify_once(kept, copy, report, NOW)
+    verify_once(kept, copy, cache, NOW)
     edit_event(copy / "run-3" / "member-1.ndjson", -1, forged_commit)
     (copy / "run-0").rename(copy / "run-9")
-    (copy / "run-1" / "run.json").touch()
 
     def causes(spec: str, version: str = "0.1", *, again: bool = False) -> dict[str, str]:
-        found = kept.inputs(list_units([copy]), spec, version, again=again).listed
-        return {Path(each.unit.path).name: each.cause for each in found}
+        found = kept.inputs(list_units([copy]), spec, version, again=again).units
+        return {Path(each.path).name: each.cause for each in found}
 
     assert causes("spec-1") == {"run-1": "", "run-3": "changed", "run-9": "new"}
     assert causes("spec-2") == {"run-1": "spec", "run-3": "changed", "run-9": "new"}
@@ -185,7 +170,7 @@ def test_other_code_that_decides_verdicts_has_another_version(
 
 
 def test_a_file_that_changes_within_its_time_stamp_is_noticed(
-    corpus: Path, report: Path, tmp_path: Path
+    corpus: Path, cache: Path, tmp_path: Path
 ) -> None:
     """Same size, same time; only the contents tell."""
     kept = History(tmp_path / "tables")
@@ -193,7 +178,7 @@ def test_a_file_that_changes_within_its_time_stamp_is_noticed(
     run.mkdir(parents=True)
     for file in (corpus / "run-0").iterdir():
         (run / file.name).write_bytes(file.read_bytes())
-    verify_once(kept, run.parent, report, NOW)
+    verify_once(kept, run.parent, cache, NOW)
     stream = run / "member-0.ndjson"
     before = stream.stat()
 
@@ -206,20 +191,20 @@ def test_a_file_that_changes_within_its_time_stamp_is_noticed(
 
 
 def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
-    corpus: Path, report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed before it writes its n-th file, for every n; what it left does not count."""
     for changes in range(len(TABLES) + 1):
         tables = tmp_path / str(changes)
         mortal = Mortal(changes)
         with monkeypatch.context() as patch:
-            for name in ("_write", "_write_tasks"):
-                patch.setattr(history, name, mortal.before(getattr(history, name)))
+            patch.setattr(history, "clear", mortal.before(storage.clear))
+            patch.setattr(storage, "write_table", mortal.before(storage.write_table))
             with pytest.raises(Killed):
-                verify_once(History(tables), corpus, report, NOW)
+                verify_once(History(tables), corpus, cache, NOW)
         assert History(tables).divergences() == set()
 
-        verify_once(History(tables), corpus, report, LATER)
+        verify_once(History(tables), corpus, cache, LATER)
 
         counted = {row["verification_id"] for row in rows(tables, "inputs")}
         verdicts = [row for row in rows(tables, "verdicts") if row["verification_id"] in counted]
@@ -229,13 +214,16 @@ def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
 
 
 def test_a_verification_that_is_repeated_on_its_day_replaces_its_rows(
-    corpus: Path, report: Path, tmp_path: Path
+    corpus: Path, cache: Path, tmp_path: Path
 ) -> None:
     kept = History(tmp_path)
-    due = verify_once(kept, corpus, report, NOW)
+    verify_once(kept, corpus, cache, NOW)
     before = rows(tmp_path, "verdicts")
+    due = kept.inputs(list_units([corpus]), "spec-1", "0.1", again=True).due
+    job = CorpusJob(ProcessEngine(), cache)
+    job.run(due)
 
-    kept.append(report, due, make_stamp(due, "0.1", "spec-1", NOW))
+    kept.append(job, make_stamp(due, "0.1", "spec-1", NOW))
 
     assert rows(tmp_path, "verdicts") == before
 
@@ -243,7 +231,7 @@ def test_a_verification_that_is_repeated_on_its_day_replaces_its_rows(
 def test_a_stamp_is_that_of_the_inputs_and_of_the_day(corpus: Path, tmp_path: Path) -> None:
     due = History(tmp_path).inputs(list_units([corpus]), "spec-1", "0.1").due
 
-    def identity(inputs: list[Input], version: str, spec: str, now: datetime) -> str:
+    def identity(inputs: list[Unit], version: str, spec: str, now: datetime) -> str:
         stamp: Stamp = make_stamp(inputs, version, spec, now)
         return stamp.verification_id
 
@@ -280,11 +268,11 @@ def test_an_empty_path_is_not_the_current_folder() -> None:
         place_of("")
 
 
-def test_what_a_store_refuses_is_one_line_that_names_the_file(tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_read_is_one_line_that_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "inputs").mkdir()
     (tmp_path / "inputs" / "odd.parquet").write_bytes(b"no Parquet")
 
-    with pytest.raises(StorageError, match=r"odd.parquet: .*Parquet") as caught:
+    with pytest.raises(StorageError, match=r"inputs: .*odd.parquet.*Parquet") as caught:
         History(tmp_path).inputs([], "spec-1", "0.1")
     assert "\n" not in str(caught.value)
 

@@ -143,7 +143,7 @@ def test_totals_name_the_verdicts_that_runs_have() -> None:
 
 
 def test_the_summary_of_no_unit_has_no_number_but_zero() -> None:
-    empty = empty_summary("1", ["corpus"])
+    empty = empty_summary(["corpus"])
 
     numbers = [value for value in msgspec.structs.astuple(empty) if isinstance(value, int | float)]
     assert set(numbers) == {0}
@@ -160,7 +160,7 @@ def test_a_summary_is_read_back(tmp_path: Path) -> None:
 
 def test_verdicts_from_earlier_verifications_decide_the_exit_code_too() -> None:
     """A command that is repeated after it was killed ends as it would have ended."""
-    found = empty_summary("0.1", ["corpus"])
+    found = empty_summary(["corpus"])
     assert exit_code(found) == 2
     earlier = {"CONFORMS": 3, "DIVERGES": 1, "INCOMPLETE": 0, "MALFORMED": 0}
 
@@ -400,7 +400,7 @@ def test_unchanged_runs_that_do_not_conform_are_named_and_the_headline_is_not_gr
     assert "corpus/old-20" in page
     assert "  corpus/old-19: 1 CONFORMS, 2 DIVERGES\n  and 1 more unit with runs" in shown
     assert "old-20" not in shown
-    none = render(msgspec.structs.replace(empty_summary("1", ["corpus"]), **fields))
+    none = render(msgspec.structs.replace(empty_summary(["corpus"]), **fields))
     assert "No unit is new or changed; " in none
     assert "42 unchanged runs diverge" in none
     earlier |= {"DIVERGES": 0, "INCOMPLETE": 1}

@@ -1,4 +1,4 @@
-"""The command's output about a job's progress, without Spark."""
+"""The command's output about the progress of a job, without Spark."""
 
 from __future__ import annotations
 
@@ -8,75 +8,42 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from canvass.conformance.screen import Screening
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
-from canvass.corpus.task_checker import TaskChecker
 from canvass.steps.answers import ALLOWED
 from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
-from canvass.traces.errors import TraceError
 from support.corpora import record_runs
+from support.spoilt_runs import edit_event, forged_commit
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "aeron" / "b-leader-killed"
 
 
-def test_a_task_that_is_done_again_counts_once_also_at_the_end(tmp_path: Path) -> None:
-    """As it is when a worker dies with a task that was all but done."""
-    corpus = record_runs(tmp_path / "corpus", 2, 30)
-    checker = TaskChecker.of(cache=tmp_path / "cache")
-    job = CorpusJob(ProcessEngine(), checker, tmp_path / "out")
-    first, second = ((unit,) for unit in list_units([corpus]))
-    events = sum(len(file.read_text().splitlines()) for file in corpus.glob("*/member-*.ndjson"))
-
-    for task in (first, second, first):
-        for _ in checker.check(task):
-            pass
-
-    assert job.progress().events == events
-    job.clean()
-    assert job.progress().events == events
-
-
-def test_events_of_the_task_that_is_running_count(
+def test_events_and_divergences_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One process has few tasks, and a task may take long."""
     corpus = record_runs(tmp_path / "corpus", 3, 30)
-    checker = TaskChecker.of(cache=tmp_path / "cache")
-    job = CorpusJob(ProcessEngine(), checker, tmp_path / "out", partitions=1)
-    seen: list[int] = []
-    add = Screening.add
-
-    def add_and_look(screening: Screening, unit: Path | TraceError) -> None:
-        add(screening, unit)
-        seen.append(job.progress().events)
-
-    monkeypatch.setattr(Screening, "add", add_and_look)
+    edit_event(corpus / "run-2" / "member-1.ndjson", -1, forged_commit)
     monkeypatch.setattr(StepLookup, "ask_oracle", lambda _, steps: np.full(len(steps), ALLOWED))
+    engine = ProcessEngine()
 
-    job.run(list_units([corpus]))
+    CorpusJob(engine, tmp_path / "cache").run(list_units([corpus]))
 
-    counts = [
-        sum(len(file.read_text().splitlines()) for file in sorted(run.glob("member-*.ndjson")))
-        for run in sorted(corpus.iterdir())
-    ]
-    assert seen == np.cumsum(counts).tolist()
-    assert job.progress().events == sum(counts)
+    assert engine.progress() == "90 events, 1 run diverges so far"
 
 
 def test_the_logs_that_are_being_imported_are_named_with_the_lines_that_are_met(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checker = TaskChecker.of(cache=tmp_path / "cache")
-    job = CorpusJob(ProcessEngine(), checker, tmp_path / "out", partitions=1)
+    engine = ProcessEngine()
+    job = CorpusJob(engine, tmp_path / "cache")
     seen: list[str] = []
     write = RunWriter.write
 
     def look_and_write(run: RunWriter, live: DrivenMember) -> MemberCounts:
-        seen.append(job.progress().importing)
+        seen.append(engine.progress())
         return write(run, live)
 
     monkeypatch.setattr(RunWriter, "write", look_and_write)
@@ -88,4 +55,4 @@ def test_the_logs_that_are_being_imported_are_named_with_the_lines_that_are_met(
     counts = [int(found[1].replace(",", "")) for found in lines if found is not None and found[2]]
     assert len(counts) == len(seen) - 1 == 2
     assert 0 < counts[0] < counts[1]
-    assert job.progress().importing == ""
+    assert "b-leader-killed" not in engine.progress()

@@ -1,9 +1,8 @@
-"""No verdict goes missing: a result or a run that is lost makes the job fail, or has a row."""
+"""No verdict goes missing: a run that is lost, and a run that cannot be read, have a row."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,13 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.conformance.check import check
-from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.step_lookup import StepLookup, spec_digest
+from canvass.corpus.check import TaskChecker
 from canvass.corpus.data_source import EventsReader, row_schema
-from canvass.corpus.engine import ProcessEngine, RunTask
+from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.frame import _verify_rows
-from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import Unit, list_units
-from canvass.corpus.rows import RowKind
-from canvass.corpus.task_checker import TaskChecker
-from canvass.corpus.task_files import LostResults
-from canvass.steps.answers import ALLOWED, Answers
+from canvass.steps.answers import ALLOWED, NO_ANSWERS, Answers
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from canvass.traces.schema import Run
@@ -36,53 +32,21 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record_runs(tmp_path_factory.mktemp("lost") / "runs", 4, 60)
 
 
-class Spoiled(ProcessEngine):
-    """An engine that loses or doubles results."""
-
-    def __init__(self, spoil: Callable[[list[bytes]], list[bytes]]) -> None:
-        self._spoil = spoil
-
-    def run_tasks(self, run_task: RunTask, count: int, stage: str) -> list[bytes]:
-        return self._spoil(super().run_tasks(run_task, count, stage))
-
-
-@pytest.mark.parametrize(
-    ("spoil", "reason"),
-    [
-        (lambda results: results[1:], "3 results of 4 tasks; task 0 has 0"),
-        (lambda results: [], "0 results of 4 tasks; task 0 has 0"),
-        (lambda results: [*results, results[1]], "5 results of 4 tasks; task 1 has 2"),
-        (lambda results: [*results[:3], results[1]], "4 results of 4 tasks; task 1 has 2"),
-    ],
-    ids=["lost", "all-lost", "twice", "lost-and-another-twice"],
-)
-def test_a_result_that_is_lost_or_comes_twice_fails_the_job(
-    corpus: Path, tmp_path: Path, spoil: Callable[[list[bytes]], list[bytes]], reason: str
-) -> None:
-    checker = TaskChecker.of(cache=tmp_path / "cache")
-    job = CorpusJob(Spoiled(spoil), checker, tmp_path / "out")
-
-    with pytest.raises(LostResults, match=reason):
-        job.run(list_units([corpus]))
-
-    assert not (tmp_path / "out" / "verdicts").exists()
-
-
-def verdicts(checker: TaskChecker, unit: Unit) -> list[tuple[str | None, str | None]]:
+def verdicts(unit: Unit) -> list[tuple[str | None, str | None]]:
     """Id and verdict of each run that the check of a unit reports."""
-    rows = [row for row in checker.check((unit,)) if row.kind is RowKind.VERDICT]
-    return [(row.run_id, row.verdict) for row in rows]
+    rows = ProcessEngine().check(TaskChecker(spec_digest(), NO_ANSWERS), [[unit]], "recheck")
+    found = rows.filter(pc.field("kind") == "VERDICT").select(["run_id", "verdict"])
+    return [(row["run_id"], row["verdict"]) for row in found.to_pylist()]
 
 
 def test_a_run_that_is_gone_at_its_recheck_is_malformed(corpus: Path, tmp_path: Path) -> None:
     """The recheck replaces the rows of the first look: without a row the run would be lost."""
     folder = shutil.copytree(corpus / "run-0", tmp_path / "copy")
     (unit,) = list_units([folder])
-    checker = TaskChecker.of(cache=tmp_path / "cache")
     again = replace(unit, runs=("run-0",))
     (folder / "run.json").write_bytes(b"{}")
 
-    assert verdicts(checker, again) == [("run-0", "MALFORMED")]
+    assert verdicts(again) == [("run-0", "MALFORMED")]
 
 
 def test_a_damaged_file_at_a_recheck_makes_its_runs_malformed(corpus: Path, tmp_path: Path) -> None:
@@ -91,9 +55,8 @@ def test_a_damaged_file_at_a_recheck_makes_its_runs_malformed(corpus: Path, tmp_
     (unit,) = list_units([tmp_path / "set"])
     again = replace(unit, runs=("run-0", "run-1"))
     unit.location.write_bytes(b"PAR1")
-    checker = TaskChecker.of(cache=tmp_path / "cache")
 
-    assert verdicts(checker, again) == [("run-0", "MALFORMED"), ("run-1", "MALFORMED")]
+    assert verdicts(again) == [("run-0", "MALFORMED"), ("run-1", "MALFORMED")]
 
 
 def rows_of(corpus: Path) -> Any:
@@ -116,9 +79,8 @@ def verdicts_on(
 ) -> dict[str | None, tuple[str, str]]:
     """Verdicts and reasons of the runs of a table, without the oracle."""
     monkeypatch.setattr(StepLookup, "ask_oracle", lambda _, steps: np.full(len(steps), ALLOWED))
-    checker = TaskChecker.of(cache=tmp_path / "cache")
     run = Run("canvass.run/1", "run", "1.50", 3)
-    found = _verify_rows(checker, run, iter(table.to_batches()))
+    found = _verify_rows(None, tmp_path / "cache", run, iter(table.to_batches()))
     rows = [row for batch in found for row in batch.to_pylist()]
     assert len({row["run_id"] for row in rows}) == len(rows)
     return {row["run_id"]: (row["verdict"], row["reason"]) for row in rows}

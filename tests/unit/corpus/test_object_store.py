@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from canvass.cli.main import run
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
+from canvass.corpus.data_source import partition_names
 from canvass.corpus.engine import ProcessEngine
-from canvass.corpus.job import CorpusJob
+from canvass.corpus.job import REPORT_TABLES, CorpusJob
 from canvass.corpus.plan import list_units
-from canvass.corpus.selection import partition_names
 from canvass.corpus.storage import (
     Place,
     StorageError,
     UrlPath,
     entries,
-    files_below,
-    local_folder,
+    on_this_machine,
     place_of,
+    read_table,
 )
-from canvass.corpus.task_checker import TaskChecker
 from canvass.steps.distinct import KeyTable
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetWriter
@@ -66,10 +63,11 @@ def place(store: UrlPath) -> UrlPath:
 
 def results(corpus: Place, out: Place, cache: Place) -> dict[str, list[Any]]:
     """Verify a corpus; give the rows of each table, with sources relative to the corpus."""
-    job = CorpusJob(ProcessEngine(), TaskChecker.of(cache=cache), out)
+    job = CorpusJob(ProcessEngine(), cache)
     job.run(list_units([corpus]))
+    job.write({name: out / name for name in REPORT_TABLES})
     found = {}
-    for name in ("verdicts", "divergences", "coverage"):
+    for name in REPORT_TABLES:
         text = json.dumps(rows(out / name), sort_keys=True).replace(str(corpus), "CORPUS")
         found[name] = sorted(json.loads(text), key=str)
     return found
@@ -115,7 +113,7 @@ def test_the_command_keeps_everything_in_a_store_and_shows_no_secret(
     written = contents(place / "report") | contents(place / "tables") | contents(place / "cache")
     assert {name.split("/")[0] for name in contents(place / "report")} == {
         *("coverage", "divergences", "examples", "report.html"),
-        *("summary.json", "tasks.ndjson", "verdicts"),
+        *("summary.json", "verdicts"),
     }
     assert f"{place}/corpus/date=2026-11-20/run-1".encode() in written["examples/1.html"]
     texts = [said.out.encode(), said.err.encode(), *written.values()]
@@ -125,10 +123,7 @@ def test_the_command_keeps_everything_in_a_store_and_shows_no_secret(
 
 
 def rows(table: Place) -> list[Any]:
-    found: list[Any] = []
-    for file in files_below(table):
-        with (table / file.name).open("rb") as opened:
-            found += pq.read_table(opened).to_pylist()
+    found: list[Any] = read_table(table).to_table().to_pylist()
     return found
 
 
@@ -148,40 +143,14 @@ def test_what_is_replaced_in_a_store_is_verified_again(
     assert sorted(causes) == ["changed", "new"]
 
 
-def test_only_work_files_need_be_where_driver_and_workers_reach_them(
-    corpus: Path, place: UrlPath, tmp_path: Path
-) -> None:
-    """The report is on the driver's machine alone."""
-    upload(corpus, place / "corpus")
-    checker = TaskChecker.of(cache=corpus.parent / "cache")
-    job = CorpusJob(ProcessEngine(), checker, tmp_path / "out", work=place / "work")
-
-    job.run(list_units([place / "corpus"]))
-
-    assert files_below(place / "work")
-    assert len(rows(tmp_path / "out" / "verdicts")) == 4
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        *("coverage", "divergences", "tasks.ndjson", "verdicts"),
-    }
-    job.clean()
-    assert not files_below(place / "work")
-
-
-def test_a_graph_in_a_store_is_copied_once_to_a_machine(
-    place: UrlPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_a_graph_in_a_store_is_copied_for_the_keys_in_it(place: UrlPath, tmp_path: Path) -> None:
     keys = np.array([[1, 2], [3, 4]], dtype=np.uint64)
-    (tmp_path / "graph").mkdir()
-    KeyTable.build(keys, np.array([7, 8])).save(tmp_path / "graph")
-    upload(tmp_path / "graph", place / "graph")
+    KeyTable.build(keys, np.array([7, 8])).save(tmp_path)
+    upload(tmp_path, place / "graph")
 
-    copy = local_folder(place / "graph")
-
-    assert KeyTable.open(copy).lookup(keys).tolist() == [7, 8]
-    assert local_folder(place / "graph") == copy
-    (place / "graph" / "more").write_bytes(b"another graph")
-    assert local_folder(place / "graph") != copy
+    with on_this_machine(place / "graph") as copy:
+        assert KeyTable.open(copy).lookup(keys).tolist() == [7, 8]
+    assert not copy.exists()
 
 
 @pytest.mark.parametrize("name", ["file", "file.gz", "file.zst"])

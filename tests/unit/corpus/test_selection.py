@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from canvass.corpus.data_source import EventsReader, TaskPartition, log_lines
-from canvass.corpus.selection import BadOption, Selection, partition_names, partition_values
+from canvass.corpus.data_source import (
+    BadOption,
+    EventsReader,
+    TaskPartition,
+    log_lines,
+    partition_names,
+    partition_values,
+    wanted_values,
+)
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
@@ -126,7 +133,7 @@ def test_hives_word_for_null_is_null() -> None:
 
 def test_the_id_of_a_member_is_a_number() -> None:
     with pytest.raises(BadOption, match="member='0,x' is no list"):
-        Selection.of({"member": "0,x"})
+        wanted_values({"member": "0,x"})
 
 
 def test_a_path_is_needed() -> None:

@@ -15,6 +15,8 @@ from pyspark.errors import PySparkException, PySparkImportError
 
 from canvass.corpus import spark_session
 from canvass.corpus.spark_session import (
+    SETTINGS,
+    VARIABLES,
     HeldInterrupt,
     JobFailed,
     SparkUnavailable,
@@ -206,7 +208,7 @@ def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
         assert builder.address == address
         printed[address] = set(builder.settings)
 
-    assert printed["sc://host"] == {"spark.sql.caseSensitive", "spark.sql.shuffle.partitions"}
+    assert printed["sc://host"] == set(SETTINGS)
     assert printed["spark://host:7077"] - printed["sc://host"] == {
         "spark.driver.extraJavaOptions",
         "spark.ui.showConsoleProgress",
@@ -332,6 +334,22 @@ def test_a_master_that_is_not_there_is_named_with_the_reason(
     assert str(caught.value) == (
         "no session on spark://host:7077:"
         " java.lang.IllegalStateException: All masters are unresponsive"
+    )
+
+
+@pytest.mark.usefixtures("reachable")
+def test_variables_that_change_how_spark_starts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark-3")
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host")
+    monkeypatch.setattr(spark_session, "_builder", lambda: Nowhere(Exception("cannot start")))
+
+    with pytest.raises(SparkUnavailable) as caught, open_session("local[2]"):
+        pass
+
+    assert str(caught.value) == (
+        "no session on local[2]: cannot start (the environment sets SPARK_HOME, SPARK_REMOTE)"
     )
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from msgspec.structs import replace
 
+from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.whole_run import with_limits
 from canvass.corpus import summary as summaries
-from canvass.corpus.graph_coverage import GraphCoverage
-from canvass.corpus.job import CorpusJob
+from canvass.corpus.check import TaskChecker
+from canvass.corpus.engine import ProcessEngine
+from canvass.corpus.job import REPORT_TABLES, CorpusJob, LostResults
 from canvass.corpus.plan import Unit, UnitKind
-from canvass.corpus.rows import Row, RowKind, verdict_rows
+from canvass.corpus.rows import ANSWER_SCHEMA, ROW_SCHEMA
 from canvass.corpus.summary import (
     Coverage,
     Listed,
@@ -25,17 +29,12 @@ from canvass.corpus.summary import (
     exit_code,
     summarise,
 )
-from canvass.corpus.task_files import (
-    JobRows,
-    Stage,
-    stage_of,
-    write_rows,
-    write_tables,
-    write_tasks,
-)
+from canvass.steps.answers import REFUSED
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.releases import RELEASES
 from canvass.traces.schema import Run
+
+Row = dict[str, Any]
 
 
 def verdict(
@@ -45,95 +44,83 @@ def verdict(
     events: int | None = 7,
     reason: str | None = None,
 ) -> Row:
-    return Row(
-        kind=RowKind.VERDICT,
-        source=source,
-        run_id=run_id,
-        verdict=verdict,
-        events=events,
-        reason=reason,
-    )
+    about = {"source": source, "run_id": run_id, "verdict": verdict}
+    return about | {"kind": "VERDICT", "events": events, "reason": reason}
 
 
 def divergence(source: str, run_id: str, name: str, step: int) -> Row:
-    return Row(
-        kind=RowKind.DIVERGENCE,
-        source=source,
-        run_id=run_id,
-        divergence_class="STEP",
-        name=name,
-        member_id=0,
-        step=step,
-        reason="differs",
-    )
+    about = {"kind": "DIVERGENCE", "source": source, "run_id": run_id, "divergence_class": "STEP"}
+    return about | {"name": name, "member_id": 0, "step": step, "reason": "differs"}
 
 
-def taken(name: str, events: int, source: str | None = None) -> Row:
-    return Row(
-        kind=RowKind.COVERAGE,
-        source=source,
-        revision="1.50",
-        member_count=3,
-        name=name,
-        events=events,
-    )
+def taken(name: str, events: int) -> Row:
+    about = {"kind": "COVERAGE", "revision": "1.50", "member_count": 3}
+    return about | {"name": name, "events": events}
 
 
-def stage(folder: Path, *tasks: list[Row]) -> Stage:
-    """The rows of tasks, whose results come in another order than the tasks."""
-    write_tasks(folder, [() for _ in tasks])
-    results = [write_rows(folder, number, rows) for number, rows in enumerate(tasks)]
-    return stage_of(folder, reversed(results), len(results))
+class Given(ProcessEngine):
+    """An engine whose checks have found rows."""
+
+    def __init__(self, *checks: list[Row]) -> None:
+        self._checks = list(checks)
+
+    def check(self, checker: TaskChecker, tasks: Sequence[Sequence[Unit]], stage: str) -> Any:
+        return pa.Table.from_pylist(self._checks.pop(0), ROW_SCHEMA)
+
+    def ask(self, digest: str, steps: Any, oracles: int) -> Any:
+        codes = pa.array([REFUSED] * len(steps), pa.int8())
+        return pa.table([steps["key"].combine_chunks(), codes], schema=ANSWER_SCHEMA)
 
 
-class Done:
-    """A job that has run, as far as a summary asks."""
-
-    asked = rechecked = 0
-
-    def __init__(self, out: Path) -> None:
-        self.graphs: list[GraphCoverage] = []
-        self.table = out.joinpath
-
-
-def summary_of(out: Path, seconds: float = 2.0) -> Summary:
-    job = cast(CorpusJob, Done(out))
-    return summarise(job, version="0", corpora=["c"], tasks=None, seconds=seconds)
+def summary_of(out: Path, *checks: list[Row], seconds: float = 2.0) -> Summary:
+    """Write the tables of what was found; return their summary."""
+    job = CorpusJob(Given(*checks), out / "cache")
+    sources = dict.fromkeys(row["source"] for row in checks[0] if "source" in row)
+    job.run([Unit(UnitKind.RUN, source, 0) for source in sources])
+    tables = {name: out / name for name in REPORT_TABLES}
+    job.write(tables)
+    return summarise(job, tables, corpora=["c"], tasks=None, seconds=seconds)
 
 
 def rows_of(out: Path, name: str, *columns: str) -> list[tuple[object, ...]]:
     return [tuple(row[c] for c in columns) for row in pq.read_table(out / name).to_pylist()]
 
 
-def test_what_was_reported_again_replaces_what_was_reported_first(tmp_path: Path) -> None:
-    first = stage(
-        tmp_path / "first",
-        [verdict("f", "a"), verdict("f", "b"), divergence("f", "b", "OnVote", 1)],
-        [verdict("g", "c", "DIVERGES"), taken("OnVote", 4)],
-    )
-    second = stage(tmp_path / "second", [verdict("f", "b", "DIVERGES"), verdict("g", "c")])
-    superseded = frozenset({("f", "b"), ("g", "c")})
+def test_what_was_found_again_replaces_what_was_found_first(tmp_path: Path) -> None:
+    key = bytes(16)
+    first = [
+        verdict("f", "a"),
+        verdict("f", "b") | {"open_steps": [key]},
+        divergence("f", "b", "OnVote", 1),
+        verdict("g", "c", "DIVERGES") | {"open_steps": [bytes(15) + b"x", key]},
+        verdict("g", "d") | {"open_steps": []},
+        taken("OnVote", 4),
+        {"kind": "STEP", "key": key, "question": b"{}"},
+    ]
+    second = [verdict("f", "b", "DIVERGES"), verdict("g", "c")]
 
-    write_tables(JobRows(first, [second], superseded), tmp_path)
+    summary = summary_of(tmp_path, first, second)
 
-    assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict") == [
+    assert sorted(rows_of(tmp_path, "verdicts", "source", "run_id", "verdict")) == [
         ("f", "a", "CONFORMS"),
         ("f", "b", "DIVERGES"),
         ("g", "c", "CONFORMS"),
+        ("g", "d", "CONFORMS"),
     ]
     assert rows_of(tmp_path, "divergences", "run_id") == []
     assert rows_of(tmp_path, "coverage", "name", "events") == [("OnVote", 4)]
+    assert (summary.asked_steps, summary.rechecked_runs) == (1, 2)
 
 
 def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
-    found = stage(
-        tmp_path / "first",
-        [verdict("z", "a", "DIVERGES"), divergence("z", "a", "OnVote", 1), verdict("z", None)],
-        [verdict("b", "a", "MALFORMED", 0), verdict("b", None), verdict("c", "x")],
-        [verdict("c", "a", "DIVERGES"), divergence("c", "a", "OnVote", 2)],
+    summary = summary_of(
+        tmp_path,
+        [
+            *(verdict("z", "a", "DIVERGES"), divergence("z", "a", "OnVote", 1), verdict("z", None)),
+            *(verdict("b", "a", "MALFORMED", 0), verdict("b", None), verdict("c", "x")),
+            *(verdict("c", "a", "DIVERGES"), divergence("c", "a", "OnVote", 2)),
+        ],
     )
-
-    write_tables(JobRows(found), tmp_path)
 
     assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict") == [
         ("z", "a", "DIVERGES"),
@@ -144,7 +131,6 @@ def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
         ("c", "a", "DIVERGES"),
     ]
     assert rows_of(tmp_path, "divergences", "source", "step") == [("z", 1), ("c", 2)]
-    summary = summary_of(tmp_path)
     assert [(one.count, one.runs) for one in summary.clusters] == [(2, 2)]
     assert summary.clusters[0].listed == (RunPlace("c", "a"), RunPlace("z", "a"))
     assert summary.shared_ids == [SharedId("a", 3, ["b", "c", "z"])]
@@ -155,9 +141,8 @@ def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
 def test_only_the_first_sources_of_a_shared_id_are_named(tmp_path: Path) -> None:
     rows = [verdict(f"run-{n:02}", "same") for n in range(20, 0, -1)]
 
-    write_tables(JobRows(stage(tmp_path / "first", rows)), tmp_path)
+    (shared,) = summary_of(tmp_path, rows).shared_ids
 
-    (shared,) = summary_of(tmp_path).shared_ids
     assert shared == SharedId("same", 20, [f"run-{n:02}" for n in range(1, 6)])
 
 
@@ -175,12 +160,13 @@ def test_a_summary_counts_and_gives_the_same_examples_in_any_order(
         ]
         for n in range(9)
     ]
-    found: list[Summary] = []
-    for order in (rows, rows[::-1]):
-        out = tmp_path / str(len(found))
-        result = stage(out / "first", *order, [verdict("x", None, "MALFORMED", 0)])
-        write_tables(JobRows(result), out)
-        found.append(summary_of(out))
+    found = [
+        summary_of(
+            tmp_path / str(number),
+            [row for each in order for row in each] + [verdict("x", None, "MALFORMED", 0)],
+        )
+        for number, order in enumerate((rows, rows[::-1]))
+    ]
 
     assert found[0] == found[1]
     (one, *_) = found
@@ -207,9 +193,8 @@ def test_a_summary_lists_runs_that_do_not_conform_and_counts_runs_checked_in_par
         verdict("g", "part", reason="not asked: AppliedWithinCommitted"),
         verdict("x", None, "MALFORMED", None, "x: no run"),
     ]
-    write_tables(JobRows(stage(tmp_path / "first", rows)), tmp_path)
 
-    one = summary_of(tmp_path)
+    one = summary_of(tmp_path, rows)
 
     assert one.listed == [
         Listed("f", "run-2", "INCOMPLETE", 7, ""),
@@ -221,10 +206,9 @@ def test_a_summary_lists_runs_that_do_not_conform_and_counts_runs_checked_in_par
 
 def test_a_summary_counts_runs_by_the_choice_of_their_revision(tmp_path: Path) -> None:
     chosen = ["Aeron 1.60.0; note: not tried", "revision 1.49", "revision 1.49", "", None]
-    rows = [replace(verdict("f", f"{i}"), revision_choice=one) for i, one in enumerate(chosen)]
-    write_tables(JobRows(stage(tmp_path / "first", rows)), tmp_path)
+    rows = [verdict("f", f"{i}") | {"revision_choice": one} for i, one in enumerate(chosen)]
 
-    found = summary_of(tmp_path)
+    found = summary_of(tmp_path, rows)
 
     assert list(found.revisions.items()) == [
         ("revision 1.49", 2),
@@ -237,12 +221,14 @@ def test_the_row_of_a_run_names_its_revision_and_the_releases_that_wrote_its_log
     imported = Run("canvass.run/1", "run", "1.50", 1, source=source)
     recorded = Run("canvass.run/1", "run", "hardened", 1)
 
-    def chosen(run: Run, of: Verdict) -> str | None:
-        unit = Unit(UnitKind.RUN, "run", 0)
-        (row,) = verdict_rows(unit, run, with_limits(RunVerdict("run", "run", of), run))
-        return row.revision_choice
+    def chosen(run: Run, of: Verdict) -> str:
+        found = with_limits(RunVerdict("run", "run", of), run)
+        none, steps = np.empty((0, 2), np.uint64), np.empty(0, np.int8)
+        findings = RunFindings(run, found, frozenset(), np.zeros(1, np.int64))
+        (row,) = Findings((findings,), {}, none, steps).tables().verdicts.to_pylist()
+        return str(row["revision_choice"])
 
-    releases, note = str(chosen(imported, Verdict.CONFORMS)).split("; note: ")
+    releases, note = chosen(imported, Verdict.CONFORMS).split("; note: ")
     assert releases == ("Aeron 1.60.0 (member 0); revision 1.50 of the spec, chosen by the release")
     assert note.startswith("release 1.60.0 (member 0) has not been tried")
     assert chosen(recorded, Verdict.INCOMPLETE) == (
@@ -253,9 +239,9 @@ def test_the_row_of_a_run_names_its_revision_and_the_releases_that_wrote_its_log
 
 def test_a_summary_gives_the_rate_and_the_actions_by_their_events(tmp_path: Path) -> None:
     rows = [taken("OnVote", 3), taken("Restart", 9), taken("Canvass", 9), taken("Nominate", 0)]
-    write_tables(JobRows(stage(tmp_path / "first", [verdict("f", "a"), *rows])), tmp_path)
+    rows.append(verdict("f", "a"))
 
-    one = summary_of(tmp_path, seconds=0.75)
+    one = summary_of(tmp_path, rows, seconds=0.75)
 
     assert one.coverage == [
         Coverage("Canvass", 9),
@@ -266,25 +252,11 @@ def test_a_summary_gives_the_rate_and_the_actions_by_their_events(tmp_path: Path
     taken_once = {"Canvass", "Restart", "OnVote"}
     assert one.never_taken == [name for name in ACTION_NAMES if name not in taken_once]
     assert (one.events, one.seconds, one.events_per_second) == (7, 0.75, 9.3)
-    assert summary_of(tmp_path, seconds=0.0).events_per_second == 0.0
+    assert summary_of(tmp_path, rows, seconds=0.0).events_per_second == 0.0
 
 
-def test_ids_with_the_same_hash_are_not_the_same_id(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(summaries, "hash", lambda _: 0, raising=False)
-    rows = [verdict(source, run_id) for source, run_id in (("f", "a"), ("g", "b"), ("h", "a"))]
-    write_tables(JobRows(stage(tmp_path / "first", [*rows, verdict("i", None)])), tmp_path)
+def test_a_unit_without_a_verdict_fails_the_job(tmp_path: Path) -> None:
+    rows = [verdict("f", "a"), divergence("lost", "b", "OnVote", 1)]
 
-    assert summary_of(tmp_path).shared_ids == [SharedId("a", 2, ["f", "h"])]
-
-
-def test_a_task_that_is_done_twice_counts_once(tmp_path: Path) -> None:
-    write_tasks(tmp_path / "first", [()])
-    for _ in range(2):
-        result = write_rows(tmp_path / "first", 0, [verdict("f", "a")])
-
-    write_tables(JobRows(stage_of(tmp_path / "first", [result], 1)), tmp_path)
-
-    assert rows_of(tmp_path, "verdicts", "run_id") == [("a",)]
-    assert [path.name for path in (tmp_path / "first" / "rows").iterdir()] == ["000000.parquet"]
+    with pytest.raises(LostResults, match="lost has no verdict"):
+        summary_of(tmp_path, rows)

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from canvass.cli.batch_verify import Engines, Report, Request, check_request, verify_due, verify_new
+from canvass.cli.batch_verify import (
+    Engines,
+    Report,
+    Request,
+    arrived,
+    check_request,
+    verify_due,
+    verify_new,
+)
 from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.options import Output
 from canvass.cli.output import (
@@ -30,7 +38,7 @@ from canvass.traces.counts import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from canvass.corpus.history import Arrivals
+    from canvass.corpus.history import Patience
     from canvass.corpus.storage import Place
     from canvass.corpus.summary import DivergenceClassSummary, Summary
 
@@ -101,12 +109,6 @@ def verify(
         FailOn,
         typer.Option(help="Fail on any divergence, or on new ones (--baseline, --append)."),
     ] = FailOn.ANY,
-    work: Annotated[
-        str | None,
-        typer.Option(
-            help="Folder for work files that driver and workers reach. Default: in --out."
-        ),
-    ] = None,
     baseline: Annotated[
         str | None, typer.Option(help="With --fail-on new: folder of an earlier report.")
     ] = None,
@@ -156,15 +158,13 @@ def verify(
         graph=None if graph is None else place_of(graph),
         cache=answers,
         oracles=oracles,
-        work=None if work is None else place_of(work),
     )
-    for results in filter(None, (out, append, work)):
+    for results in filter(None, (out, append)):
         _need_outside(place_of(results), request.corpora, "verified")
     report = None if out is None else Report(place_of(out), answers, examples, known)
     if append is None:
         assert report is not None
-        summary = verify_all(request, report.out)
-        report.write(summary)
+        summary = verify_all(request, report)
     else:
         summary, before = verify_new(request, place_of(append), report, again=again)
         if fail_on is FailOn.NEW:
@@ -219,7 +219,7 @@ def watch(
 
     canvass batch watch s3://lake/runs --append s3://lake/verdicts --once --settle 0
     """
-    from canvass.corpus.history import Arrivals, Patience
+    from canvass.corpus.history import Patience
     from canvass.corpus.storage import UrlPath, absolute, place_of
 
     request = Request(
@@ -240,8 +240,8 @@ def watch(
             raise CommandError(f"{corpus}: there is no {corpus.root}")
     _need_outside(tables, request.corpora, "watched")
     complain(f"watching {', '.join(map(str, request.corpora))}; results go to {tables}")
-    arrivals = Arrivals(request.corpora, Patience(settle, patience))
-    raise typer.Exit(_watch(request, tables, arrivals, None if once else every, output))
+    waits = Patience(settle, patience)
+    raise typer.Exit(_watch(request, tables, waits, None if once else every, output))
 
 
 def _need_outside(results: Place, corpora: Sequence[Place], use: str) -> None:
@@ -258,32 +258,32 @@ def _normal(place: Place) -> str:
 
 
 def _watch(
-    request: Request, tables: Place, arrivals: Arrivals, every: float | None, output: Format
+    request: Request, tables: Place, patience: Patience, every: float | None, output: Format
 ) -> int:
-    """Look for new units repeatedly, or once; return the exit code of the last look."""
+    """Verify what has arrived and settled, repeatedly or once; return the last exit code."""
     from canvass.cli.output import Stages
-    from canvass.corpus.history import History
+    from canvass.conformance.step_lookup import spec_digest
+    from canvass.corpus.history import History, checker_version, is_settled
     from canvass.corpus.summary import empty_summary, exit_code
 
     history = History(tables)
     with Engines(request.master) as engines:
         while True:
-            listed = arrivals.listed()
-            due = arrivals.due(listed)
-            summary = empty_summary("", [])
-            if due:
+            units = arrived(request)
+            inputs = history.inputs(units, spec_digest(), checker_version())
+            waiting = {unit.path for unit in inputs.due if not is_settled(unit, patience)}
+            settled = [unit for unit in units if unit.path not in waiting]
+            summary = empty_summary(request.names, inputs.earlier_units())
+            if len(inputs.due) > len(waiting):
                 with Stages(each=True) as progress:
-                    summary, identity = verify_due(request, due, history, engines, progress)
-                arrivals.seen(due)
-                if identity:
-                    _show_new(summary, identity, output)
+                    summary, identity = verify_due(request, settled, history, engines, progress)
+                _show_new(summary, identity, output)
             if every is None:
-                waiting = len(listed) - len(due)
                 if waiting:
-                    units = counted(
-                        waiting, "unit still changes and was", "units still change and were"
+                    units_text = counted(
+                        len(waiting), "unit still changes and was", "units still change and were"
                     )
-                    complain(f"{units} not verified")
+                    complain(f"{units_text} not verified")
                 if not summary.runs:
                     complain("no new unit: nothing was checked")
                 return exit_code(summary)
@@ -301,7 +301,7 @@ def _show_new(summary: Summary, identity: str, output: Format) -> None:
     from canvass.corpus.summary import totals
 
     console = result_console()
-    console.print(f"{identity[:8]}: {totals(summary)}")
+    console.print(f"{identity[:9]}: {totals(summary)}")
     for row in summary.listed[:20]:
         console.print(f"  {row.line}")
     if summary.listed_count > 20:

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 from canvass.cli.output import CommandError, json_text
 from canvass.corpus.engine import EngineName, choose_engine
 from canvass.traces.counts import counted
-from canvass.version import VERSION
 
 if TYPE_CHECKING:
     from canvass.cli.output import Stages
     from canvass.corpus.engine import Engine
-    from canvass.corpus.history import History, Inputs
-    from canvass.corpus.job import JobProgress
+    from canvass.corpus.history import History
+    from canvass.corpus.job import CorpusJob
     from canvass.corpus.plan import Unit
     from canvass.corpus.storage import Place
-    from canvass.corpus.summary import Identity, Summary
+    from canvass.corpus.summary import EarlierUnit, Identity, Summary
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,11 @@ class Request:
     graph: Place | None
     cache: Place | None
     oracles: int
-    work: Place | None = None
-    """Folder of the files between stages. Default: in the folder of the results."""
-    """A condition on the partitions of units."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the corpora."""
+        return [str(corpus) for corpus in self.corpora]
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,36 @@ class Report:
         (self.out / REPORT_FILE).write_bytes(page.encode())
 
 
-def verify(request: Request, out: Place) -> Summary:
-    """Verify all units of the corpora; write the tables to a new folder."""
+def verify(request: Request, report: Report) -> Summary:
+    """Verify all units of the corpora; write the report."""
     from canvass.cli.output import Stages
+    from canvass.corpus.job import make_results_folder
 
-    units = _list_units(request)
+    units = list_corpora(request)
+    make_results_folder(report.out)
     with Engines(request.master) as engines, Stages(each=True) as progress:
         progress.stage(f"{counted(len(units), 'unit')} listed")
-        return _verify_units(request, units, out, engines, progress)
+        job, seconds = _run(request, units, engines, progress)
+        return _written(request, job, seconds, report)
+
+
+def _written(
+    request: Request,
+    job: CorpusJob,
+    seconds: float,
+    report: Report,
+    earlier: Sequence[EarlierUnit] = (),
+) -> Summary:
+    """Write the tables of a report, and the report."""
+    from canvass.corpus.job import REPORT_TABLES
+    from canvass.corpus.summary import summarise
+
+    tables = {name: report.out / name for name in REPORT_TABLES}
+    job.write(tables)
+    tasks, names = request.partitions, request.names
+    summary = summarise(job, tables, corpora=names, tasks=tasks, seconds=seconds, earlier=earlier)
+    report.write(summary)
+    return summary
 
 
 def verify_new(
@@ -105,7 +128,7 @@ def verify_new(
     from canvass.corpus.history import History
 
     history = History(tables)
-    units = _list_units(request)
+    units = list_corpora(request)
     with Engines(request.master) as engines, Stages(each=True) as progress:
         progress.stage(f"{counted(len(units), 'unit')} listed; comparing them with {tables}")
         known = history.divergences()
@@ -135,72 +158,50 @@ def verify_due(
     from canvass.conformance.step_lookup import spec_digest
     from canvass.corpus.history import checker_version, make_stamp
     from canvass.corpus.job import make_results_folder
-    from canvass.corpus.summary import empty_summary
+    from canvass.corpus.summary import empty_summary, summarise
 
     digest, ours = spec_digest(), checker_version()
     inputs = history.inputs(units, digest, ours, again=again)
-    due = inputs.due
-    progress.stage(_causes(inputs.causes()))
+    due, earlier = inputs.due, inputs.earlier_units()
+    progress.stage(inputs.causes())
+    if report is not None:
+        make_results_folder(report.out)
     if not due:
-        corpora = [str(corpus) for corpus in request.corpora]
-        summary = _with_earlier(empty_summary(VERSION, corpora), inputs)
+        summary = empty_summary(request.names, earlier)
         if report is not None:
-            make_results_folder(report.out)
             report.write(summary)
         return summary, ""
+    job, seconds = _run(request, due, engines, progress)
+    if report is not None:
+        _written(request, job, seconds, report, earlier)
     stamp = make_stamp(due, ours, digest, datetime.now(UTC))
-    with history.report_folder() if report is None else nullcontext(report.out) as out:
-        summary = _verify_units(request, [each.unit for each in due], out, engines, progress)
-        summary = _with_earlier(summary, inputs)
-        if report is not None:
-            report.write(summary)
-        progress.stage(f"adding verification {stamp.verification_id}")
-        history.append(out, due, stamp)
-    return summary, stamp.verification_id
-
-
-def _with_earlier(summary: Summary, inputs: Inputs) -> Summary:
-    """Add the verdicts on the units that are not due."""
-    import msgspec
-
-    from canvass.corpus.summary import MAX_LISTED
-
-    units = inputs.earlier_units()
-    return msgspec.structs.replace(
-        summary,
-        earlier=inputs.earlier(),
-        earlier_listed=units[:MAX_LISTED],
-        earlier_listed_count=len(units),
+    progress.stage(f"adding the verification {stamp.verification_id}")
+    tables = history.append(job, stamp)
+    summary = summarise(
+        job,
+        tables,
+        corpora=request.names,
+        tasks=request.partitions,
+        seconds=seconds,
+        earlier=earlier,
     )
-
-
-_CAUSES = {
-    "new": "new",
-    "changed": "changed",
-    "spec": "verified under another spec",
-    "canvass": "verified by another canvass",
-    "again": "to be verified again",
-    "": "unchanged",
-}
-
-
-def _causes(counts: dict[str, int]) -> str:
-    parts = [f"{counts[name]:,} {words}" for name, words in _CAUSES.items() if counts.get(name)]
-    return "units: " + ", ".join(parts)
+    return summary, stamp.verification_id
 
 
 def check_request(request: Request) -> None:
     """Refuse options that exclude each other, and a graph of another spec."""
     from canvass.conformance.verify import make_lookup
-    from canvass.corpus.storage import local_folder
+    from canvass.corpus.storage import on_this_machine
 
     if request.engine is EngineName.PROCESS and request.master is not None:
         raise CommandError("--engine process and --master exclude each other")
     if request.graph is not None:
-        make_lookup([local_folder(request.graph)], None)  # Refuses it.
+        with on_this_machine(request.graph) as graph:
+            make_lookup([graph], None)  # Refuses it.
 
 
-def _list_units(request: Request) -> list[Unit]:
+def list_corpora(request: Request) -> list[Unit]:
+    """Check the options, and list the units."""
     from canvass.cli.options import need_runs
     from canvass.corpus.plan import list_units
 
@@ -210,51 +211,48 @@ def _list_units(request: Request) -> list[Unit]:
     return list_units(request.corpora)
 
 
-def progress_text(far: JobProgress, seconds: float) -> str:
-    """Return the progress of a verification in words: tasks, events, rate, divergences."""
-    if not far.events and not far.importing:
-        return f"{counted(far.tasks, 'task')} at work, no event checked yet"
-    parts = [f"{far.done:,} of {counted(far.tasks, 'task')}", counted(far.events, "event")]
-    parts.append(f"{far.events / max(seconds, 0.001):,.0f} events/s")
-    parts.append(f"{counted(far.diverging, 'run diverges', 'runs diverge')} so far")
-    parts += [far.importing] if far.importing else []
-    return ", ".join(parts)
+def arrived(request: Request) -> list[Unit]:
+    """List the units that are in the corpora so far: none in an empty folder."""
+    from canvass.corpus.plan import list_units
+    from canvass.traces.errors import Code, TraceError
+
+    units = []
+    for corpus in request.corpora:
+        try:
+            units += list_units([corpus])
+        except TraceError as error:
+            # A store has no empty folders.
+            there = not isinstance(corpus, Path) or corpus.is_dir()
+            if error.code is not Code.NOT_FOUND or not there:
+                raise
+    return units
 
 
-def _verify_units(
-    request: Request, units: list[Unit], out: Place, engines: Engines, progress: Stages
-) -> Summary:
+def _run(
+    request: Request, units: Sequence[Unit], engines: Engines, progress: Stages
+) -> tuple[CorpusJob, float]:
+    """Run a job; return it, and how many seconds it took."""
+    from canvass.conformance.step_lookup import default_cache
     from canvass.corpus.job import CorpusJob
-    from canvass.corpus.summary import summarise
-    from canvass.corpus.task_checker import TaskChecker
 
     def say(stage: str) -> None:
         progress.stage(stage)
-        progress.detail(lambda seconds: engine.obstacle() or progress_text(job.progress(), seconds))
+        progress.detail(lambda _: engine.progress())
 
     chosen, reason = choose_engine(units, request.master, request.engine)
     progress.stage(reason or f"starting {chosen.value}")
     engine = engines.engine(chosen)
     job = CorpusJob(
         engine,
-        TaskChecker.of(graph=request.graph, cache=request.cache),
-        out,
-        work=request.work,
+        request.cache or default_cache(),
+        graph=request.graph,
         partitions=request.partitions,
         oracles=request.oracles,
         say=say,
     )
     started = time.monotonic()
     job.run(units)
-    summary = summarise(
-        job,
-        version=VERSION,
-        corpora=[str(corpus) for corpus in request.corpora],
-        tasks=request.partitions,
-        seconds=time.monotonic() - started,
-    )
-    job.clean()
-    return summary
+    return job, time.monotonic() - started
 
 
 class Engines(ExitStack):

@@ -1,0 +1,234 @@
+"""The work of a task: units in, rows of verdicts, divergences, counts and open steps out.
+
+`check_units` and `ask_steps` are what Spark's ``mapInArrow`` calls; the engine of one process calls
+the same. There are no rules here: `canvass.conformance` decides verdicts as for ``canvass verify``.
+A verdict follows from the run's events and the answers that the `TaskChecker` carries, so that
+Spark may repeat a task.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from canvass.cluster.rules import Rules
+from canvass.conformance.findings import Findings, RunFindings, from_question, key_of
+from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
+from canvass.conformance.verify import UnitChecker
+from canvass.corpus.graph_coverage import edges_met
+from canvass.corpus.plan import Unit, UnitKind, chunks
+from canvass.corpus.rows import ANSWER_SCHEMA, to_batches
+from canvass.corpus.storage import on_this_machine, place_of
+from canvass.graph.artifact import open_keys
+from canvass.steps.answers import Answers, shipped_answers
+from canvass.steps.distinct import KeyTable
+from canvass.steps.oracle import Answer, ask
+from canvass.steps.step import Step
+from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.alignment.alignment import ImportFault
+from canvass.traces.alignment.importer import ImportSummary, import_logs
+
+UNIT_SCHEMA: Final = pa.schema([pa.field("task", pa.int32()), pa.field("unit", pa.binary())])
+"""The rows of units: the number of the task, and the `Unit` in JSON."""
+
+
+@dataclass
+class Progress:
+    """How far this process is."""
+
+    events: int = 0
+    diverging: int = 0
+    importing: str = ""
+    """The logs that are imported, and the stage; empty if none are."""
+
+
+HERE: Final = Progress()
+
+
+@dataclass(frozen=True)
+class TaskChecker:
+    """Tables in which a task looks steps up; Spark sends it to the workers.
+
+    Parameters
+    ----------
+    digest
+        Digest of the spec that the answers rest on.
+    known
+        The answers that are known.
+    graphs
+        Folders of graph artifacts, by path or URL.
+    """
+
+    digest: str
+    known: KeyTable
+    graphs: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> Answers:
+        """The tables in which steps are looked up."""
+        return Answers(_graphs(self.graphs), shipped_answers(self.digest), self.known)
+
+
+@lru_cache(maxsize=1)
+def _graphs(names: tuple[str, ...]) -> Mapping[str, KeyTable]:
+    """Open graphs; copies of those in a store live as long as this process."""
+    copies = ExitStack()
+    _COPIES.append(copies)
+    return {
+        name: open_keys(copies.enter_context(on_this_machine(place_of(name)))) for name in names
+    }
+
+
+_COPIES: Final[list[ExitStack]] = []
+
+
+def unit_table(tasks: Sequence[Sequence[Unit]]) -> Any:
+    """Return the rows of units."""
+    rows = [(task, msgspec.json.encode(unit)) for task, units in enumerate(tasks) for unit in units]
+    columns = zip(*rows, strict=True) if rows else ((), ())
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, UNIT_SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=UNIT_SCHEMA)
+
+
+def check_units(checker: TaskChecker, batches: Iterable[Any]) -> Iterator[Any]:
+    """Check units: batches of `UNIT_SCHEMA` in, batches of rows out."""
+    decode = msgspec.json.Decoder(Unit).decode
+    answers = checker.answers
+    for chunk in chunks(decode(unit) for b in batches for unit in b.column("unit").to_pylist()):
+        findings = _checked(chunk, answers)
+        edges = {}
+        if not chunk[0].runs:  # Runs that are checked again were counted.
+            HERE.events += sum(each.verdict.events for each in findings.runs)
+            diverging = (each.verdict.verdict is Verdict.DIVERGES for each in findings.runs)
+            HERE.diverging += sum(diverging)
+            met = {name: edges_met(table, findings.keys) for name, table in answers.graphs.items()}
+            edges = {name: numbers for name, numbers in met.items() if len(numbers)}
+        tables = findings.tables()
+        if chunk[0].runs:
+            tables = tables._replace(coverage=tables.coverage.slice(0, 0))
+        yield from to_batches(tables, {unit.path: unit for unit in chunk}, edges)
+
+
+def ask_steps(digest: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """Ask TLC about open steps: batches of key and question in, of `ANSWER_SCHEMA` out."""
+    lookup = StepLookup(digest=digest)
+    for batch in batches:
+        steps = [from_question(each) for each in batch.column("question").to_pylist()]
+        columns = [batch.column("key"), pa.array(lookup.ask_oracle(steps), pa.int8())]
+        yield pa.RecordBatch.from_arrays(columns, schema=ANSWER_SCHEMA)
+
+
+def keys_of(answers: Any) -> Any:
+    """Return the keys of a table of answers as an array of two columns."""
+    keys = [key_of(key) for key in answers["key"].to_pylist()]
+    return np.array(keys, dtype=np.uint64).reshape(-1, 2)
+
+
+def ask_alone(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
+    """Ask TLC; one worker of a user on a machine at a time, as a JVM takes 2 GiB."""
+    lock = Path(tempfile.gettempdir()) / f"canvass-oracle-{os.getuid()}.lock"
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return ask(rules, steps)
+
+
+# --- read and check -------------------------------------------------------------------------------
+
+
+def _checked(units: Sequence[Unit], answers: Answers) -> Findings:
+    """Read and check units; the findings name the units, not copies of them."""
+    found: list[RunFindings] = []
+    with ExitStack() as files:
+        scratch = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="canvass-import-")))
+        checker = UnitChecker(answers)
+        places: dict[str, tuple[Unit, Path, ImportSummary | None]] = {}
+        for number, unit in enumerate(units):
+            if unit.kind is UnitKind.REFUSED:
+                found.append(_malformed(unit, f"{unit.path}: {unit.code}: {unit.reason}"))
+                continue
+            copy = path = files.enter_context(on_this_machine(unit.place))
+            imported = None
+            if unit.kind is UnitKind.AERON_LOGS:
+                path = scratch / str(number) / copy.name
+                try:
+                    imported = _imported(unit, copy, path)
+                except (AeronLogError, ImportFault) as error:
+                    found.append(_malformed(unit, str(error).replace(str(copy), unit.path)))
+                    continue
+            places[str(path)] = unit, copy, imported
+            checker.add(path, unit.runs or None)
+        findings = checker.findings()
+    for each in findings.runs:
+        unit, copy, imported = places[each.verdict.path]
+        named = replace(each, verdict=_named(each.verdict, unit, copy, imported))
+        if each.run is None:  # The unit cannot be read, or not any more.
+            reason, runs = named.verdict.reason, unit.runs or ("",)
+            found += (_malformed(unit, reason, run_id) for run_id in runs)
+        elif not unit.runs or each.verdict.run_id in unit.runs:
+            found.append(named)
+    found += _lost_runs(units, found)
+    keys = frozenset[tuple[int, int]]().union(*(each.open_steps for each in found))
+    questions = {key: step for key, step in findings.open_steps.items() if key in keys}
+    return replace(findings, runs=tuple(found), open_steps=questions)
+
+
+def _imported(unit: Unit, logs: Path, run: Path) -> ImportSummary:
+    """Import logs to a run."""
+
+    def note(stage: str) -> None:
+        HERE.importing = f"{unit.path}: {stage}"
+
+    try:
+        return import_logs([logs], run, say=note)
+    finally:
+        HERE.importing = ""
+
+
+def _named(
+    verdict: RunVerdict, unit: Unit, copy: Path, imported: ImportSummary | None
+) -> RunVerdict:
+    """Return a verdict that names its unit, and accounts for the import's contradiction."""
+    place = None if imported is None else imported.contradiction
+    if place is not None and verdict.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE):
+        text = f"{place.file}:{place.line}: {place.reason}"
+        kind = DivergenceClass.IMPLEMENTATION_STEP
+        wrong = Divergence(kind, "AeronLog", place.member_id, -1, text)
+        verdict = msgspec.structs.replace(verdict, verdict=Verdict.DIVERGES, divergences=(wrong,))
+    return msgspec.structs.replace(
+        verdict,
+        path=unit.path,
+        reason=verdict.reason.replace(str(copy), unit.path),
+        divergences=tuple(
+            msgspec.structs.replace(each, text=each.text.replace(str(copy), unit.path))
+            for each in verdict.divergences
+        ),
+    )
+
+
+def _malformed(unit: Unit, reason: str, run_id: str = "") -> RunFindings:
+    verdict = RunVerdict(run_id, unit.path, Verdict.MALFORMED, reason=reason)
+    return RunFindings(None, verdict, frozenset(), np.zeros(0, dtype=np.int64))
+
+
+def _lost_runs(units: Sequence[Unit], found: Sequence[RunFindings]) -> Iterator[RunFindings]:
+    """Give MALFORMED for each wanted run that was not found in its unit.
+
+    The first look found the run. Without a row here, the run would have no verdict at all.
+    """
+    there = {(each.verdict.path, each.verdict.run_id) for each in found}
+    for unit in units:
+        for run_id in sorted(run_id for run_id in unit.runs if (unit.path, run_id) not in there):
+            reason = f"{unit.path}: the run {run_id} is not there any more: the files have changed"
+            yield _malformed(unit, reason, run_id)
