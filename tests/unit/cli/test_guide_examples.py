@@ -127,7 +127,7 @@ def test_the_readme_counts_the_mutants() -> None:
 
 
 @pytest.mark.night
-def test_the_readme_counts_the_steps_that_its_simulation_asks_about(
+def test_the_readme_counts_the_steps_of_its_simulation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     readme = (ROOT / "README.md").read_text()
@@ -139,5 +139,5 @@ def test_the_readme_counts_the_steps_that_its_simulation_asks_about(
     capsys.readouterr()
     assert run(["verify", "my-corpus", "--format", "json"]) == 0
 
-    asked = json.loads(capsys.readouterr().out)["counts"]["distinctSteps"]
-    assert f"asks TLC about all {asked:,} distinct steps" in readme
+    distinct = json.loads(capsys.readouterr().out)["counts"]["distinctSteps"]
+    assert f"looks up all {distinct:,} distinct steps" in readme
