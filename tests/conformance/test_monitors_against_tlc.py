@@ -20,7 +20,7 @@ from canvass.conformance.causality import order_causes
 from canvass.conformance.safety_monitors import PROPERTIES, violations
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.spec.files import module_folders, spec_root
-from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
+from canvass.tlc import Outcome, TlcConfig, TlcOptions, run
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 from support.sequences import Happening, sequence_of
 
@@ -109,7 +109,7 @@ def walk(revision: str, walks: int, length: int, *, seed: int = 7) -> dict[int, 
     found: dict[int, list[Step]] = {number: [] for number in range(1, walks + 1)}
     with run(WALK, config, options) as tlc:
         for value in tlc.printed_values():
-            number, *printed = to_python(value)
+            number, *printed = value
             found[number].append(_step(*printed))
         assert tlc.wait().outcome is Outcome.SUCCESS
     return found

@@ -25,7 +25,7 @@ from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.lanes.of_counterexample import action_name
 from canvass.spec import ModelEntry, ModelSet, load_manifest, spec_root
-from canvass.tlc import TlcConfig, TraceState, check, to_python
+from canvass.tlc import TlcConfig, TraceState, check
 from support.findings import found_by_reduced_searches, run_of
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"
@@ -95,7 +95,7 @@ def test_the_core_takes_each_step(model: ModelEntry) -> None:
     constants = config_of(spec_root(), model).constants
     rules = rules_of(constants)
     states = states_of(model)
-    values = [{name: to_python(value) for name, value in one.values.items()} for one in states]
+    values = [dict(one.values) for one in states]
 
     for (before, after), state in zip(pairwise(values), states[1:], strict=True):
         action = action_name(state.action or "").removesuffix("Member")

@@ -10,7 +10,7 @@ import pytest
 
 from canvass.cli.models import config_of
 from canvass.spec import load_manifest, spec_root
-from canvass.tlc import Outcome, TlcOptions, run, to_python
+from canvass.tlc import Outcome, TlcOptions, run
 
 REVISIONS: Final = {
     "1.49": "MCWalk149",
@@ -63,7 +63,8 @@ def test_walks_reach_the_sightings_of_the_table(revision: str) -> None:
     module = spec_root() / f"{entry.module}.tla"
     with run(module, config_of(spec_root(), entry), options) as tlc:
         for value in tlc.printed_values():
-            _, name, _, _ = to_python(value)
+            assert isinstance(value, tuple)
+            _, name, _, _ = value
             seen[name] += 1
         assert tlc.wait().outcome is Outcome.SUCCESS
 

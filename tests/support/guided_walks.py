@@ -13,7 +13,7 @@ from typing import Final
 
 from canvass.cli.models import config_of
 from canvass.spec import load_manifest, spec_root
-from canvass.tlc import TlcOptions, run, to_python
+from canvass.tlc import TlcOptions, run
 
 Course = tuple[tuple[int, int], ...]
 
@@ -61,7 +61,7 @@ def stage(aim: Aim, course: Course, goal: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     with run(module, config, options, constants={"Course": course}) as tlc:
         for value in tlc.printed_values():
-            _, name, walk, step = to_python(value)
+            _, name, walk, step = value
             if name == goal and step >= begin:
                 found.append((walk, step + 1))
                 if len(found) == CANDIDATES:

@@ -6,7 +6,7 @@ from typing import Any
 
 from canvass.tlc.convert import from_python
 from canvass.tlc.errors import TlaValueError
-from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value, check_integer
+from canvass.tlc.values import ModelValue, Value, check_integer, function
 
 
 def from_itf_value(data: Any) -> Value:
@@ -20,11 +20,11 @@ def from_itf_value(data: Any) -> Value:
         When the data is not ITF or its value has no place in TLC.
     """
     if isinstance(data, list):
-        return Seq(map(from_itf_value, data))
+        return tuple(map(from_itf_value, data))
     if not isinstance(data, dict):
         return from_python(data)
     if (special := next((key for key in data if key.startswith("#")), None)) is None:
-        return Record({name: from_itf_value(part) for name, part in data.items()})
+        return function({name: from_itf_value(part) for name, part in data.items()})
     body = data[special]
     match special, body:
         case "#bigint", str() if len(body) < 30 and body.removeprefix("-").isdecimal():
@@ -32,10 +32,10 @@ def from_itf_value(data: Any) -> Value:
         case "#unserializable", str():
             return ModelValue(body)
         case "#tup", list():
-            return Seq(map(from_itf_value, body))
+            return tuple(map(from_itf_value, body))
         case "#set", list():
-            return Set(map(from_itf_value, body))
+            return frozenset(map(from_itf_value, body))
         case "#map", list() if all(isinstance(pair, list) and len(pair) == 2 for pair in body):
-            return Function((from_itf_value(one), from_itf_value(two)) for one, two in body)
+            return function({from_itf_value(one): from_itf_value(two) for one, two in body})
         case _:
             raise TlaValueError(f"not an ITF value: {ascii(data)[:60]}")

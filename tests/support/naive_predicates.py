@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from canvass.tlc import Function, Record, Seq, Set, Value
+from canvass.tlc import Function, Value
 from canvass.tlc.values import same
 from support.state_graphs import State
 
@@ -119,7 +119,7 @@ def holds(tree: Tree, state: Mapping[str, Value], env: Mapping[str, Value] | Non
             return _compare(sign, _number(one, state, env), _number(two, state, env))
         case ("f.b", key, name):
             record = _applied(state["f"], _number(key, state, env))
-            return isinstance(record, Record) and record["b"] == name
+            return isinstance(record, Function) and record["b"] == name
         case ("has", key):
             return _applied(state["f"], _number(key, state, env)) is not None
         case ("in", element, of):
@@ -164,14 +164,14 @@ def _members(state: Mapping[str, Value], of: str) -> list[Value]:
     if of == "0..2":
         return [0, 1, 2]
     value = state[of]
-    assert isinstance(value, (Function, Seq, Set))
+    assert isinstance(value, (Function, tuple, frozenset))
     return list(value)
 
 
 def _applied(function: Value, key: int | None) -> Value | None:
     if key is None:
         return None
-    if isinstance(function, Seq):
+    if isinstance(function, tuple):
         return function[key - 1] if 1 <= key <= len(function) else None
     assert isinstance(function, Function)
     return function.get(key)
@@ -187,12 +187,12 @@ def _number(tree: Tree, state: Mapping[str, Value], env: Mapping[str, Value]) ->
             found = env[name]
         case ("len", name):
             sized = state[name]
-            assert isinstance(sized, (Seq, Set))
+            assert isinstance(sized, (tuple, frozenset))
             return len(sized)
         case ("f.a", key):
             record = _applied(state["f"], _number(key, state, env))
-            found = record["a"] if isinstance(record, Record) else -99
-            return None if found == -99 else int(found)  # type: ignore[arg-type]
+            found = record["a"] if isinstance(record, Function) else -99
+            return None if found == -99 else int(found)
         case ("item", key):
             item = _applied(state["seq"], _number(key, state, env))
             return None if item is None else int(item)  # type: ignore[arg-type]

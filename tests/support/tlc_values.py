@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from canvass.tlc import Function, ModelValue, Record, Seq, Set, Value, sort_key
+from canvass.tlc import ModelValue, Value, function
 from canvass.tlc.values import INTEGER_MAX, INTEGER_MIN
 
 identifiers = st.from_regex(r"[A-Za-z0-9_]{0,3}[A-Za-z_][A-Za-z0-9_]{0,3}", fullmatch=True)
@@ -16,18 +16,13 @@ strings = st.text(
 atoms = st.booleans() | integers | strings | model_names.map(ModelValue)
 
 
-def _distinct(pairs: list[tuple[Value, Value]]) -> Function:
-    return Function({sort_key(key): (key, value) for key, value in pairs}.values())
-
-
 def _extend(parts: st.SearchStrategy[Value]) -> st.SearchStrategy[Value]:
     few = st.lists(parts, max_size=4)
     return st.one_of(
-        few.map(Set),
-        few.map(Seq),
-        st.dictionaries(identifiers, parts, max_size=4).map(Record),
-        st.lists(st.tuples(parts, parts), max_size=4).map(_distinct),
-        st.lists(parts, max_size=3).map(lambda items: Function(enumerate(items, 1))),
+        few.map(frozenset),
+        few.map(tuple),
+        st.dictionaries(identifiers, parts, max_size=4).map(function),
+        st.lists(st.tuples(parts, parts), max_size=4).map(dict).map(function),
     )
 
 

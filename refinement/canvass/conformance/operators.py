@@ -149,7 +149,7 @@ def failing_parts(step: Step, rules: Rules) -> tuple[str, ...]:
 
 def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
     from canvass.steps.oracle import constants_of, step_text
-    from canvass.tlc import SHORT_RUN, Outcome, TlcConfig, TlcOptions, run, to_python
+    from canvass.tlc import SHORT_RUN, Outcome, TlcConfig, TlcOptions, run
 
     bits = ", ".join(f"Bit({part})" for part in guard.parts)
     text = (
@@ -167,7 +167,7 @@ def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
             heap_mib=512, stack_mib=64, library=module_folders(), jvm_args=SHORT_RUN
         )
         with run(module, TlcConfig(constants=constants_of(rules)), options) as tlc:
-            printed = [to_python(value) for value in tlc.printed_values()]
+            printed = list(tlc.printed_values())
             result = tlc.wait()
     if result.outcome is not Outcome.SUCCESS or len(printed) != 1:
         return (False,) * len(guard.parts)

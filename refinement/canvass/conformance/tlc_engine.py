@@ -32,7 +32,7 @@ from canvass.conformance.verify import Unit, path_of
 from canvass.conformance.whole_run import with_limits
 from canvass.spec.files import module_folders
 from canvass.steps.oracle import constants_of
-from canvass.tlc import Outcome, TlcConfig, TlcOptions, Value, run, to_python
+from canvass.tlc import Outcome, TlcConfig, TlcOptions, Value, run
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import message_id_text
 
@@ -75,7 +75,7 @@ def read_answers(values: Iterable[Value], runs: int) -> list[Answer]:
     """
     answers = [Answer() for _ in range(runs)]
     for value in values:
-        printed: Any = to_python(value)
+        printed: Any = value
         match printed:
             case ["end", run]:
                 answers[run - 1].conforms = True

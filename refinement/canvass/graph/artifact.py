@@ -35,7 +35,7 @@ from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
 from canvass.steps.distinct import EDGES_FILE, KEYS_FILE, KeyTable, distinct_rows
 from canvass.steps.oracle import rules_digest
 from canvass.steps.step import Sends, Step, entry_cells, input_of, record_cells, state_cells
-from canvass.tlc import Function, Value, from_python
+from canvass.tlc import Value, from_python, function
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import Ints, member_of, message_of
 from canvass.traces.layout import (
@@ -512,7 +512,7 @@ class MemberView(StateGraph):
     def state(self, row: int) -> dict[str, Value]:
         """Give a state as TLA+ values; ``members`` is a function over the ids of the members."""
         tree = self.tree(row)
-        members = Function(enumerate(from_python(record) for record in tree.pop("members")))
+        members = function(dict(enumerate(map(from_python, tree.pop("members")))))
         values = {name: from_python(value) for name, value in tree.items()}
         return {name: members if name == "members" else values[name] for name in self.fields}
 

@@ -24,13 +24,11 @@ from canvass.steps.distinct import offsets_of
 from canvass.tlc import (
     Function,
     ModelValue,
-    Record,
-    Seq,
-    Set,
     TlaValueError,
     Value,
     ValueSyntaxError,
     format_value,
+    ordered,
     parse_value,
 )
 from canvass.tlc.parse import MAX_DEPTH
@@ -106,12 +104,12 @@ class ValueTable:
             return ModelValue(self.texts[scalar])
         parts = [self.value(part) for part in self.parts(node)]
         if kind is Kind.SET:
-            return Set(parts)
+            return frozenset(parts)
         if kind is Kind.SEQ:
-            return Seq(parts)
+            return tuple(parts)
         if kind is Kind.RECORD:
-            return Record(dict(zip(self.shapes[scalar], parts, strict=True)))
-        return Function(zip(parts[::2], parts[1::2], strict=True))
+            return Function(dict(zip(self.shapes[scalar], parts, strict=True)))
+        return Function(dict(zip(parts[::2], parts[1::2], strict=True)))
 
     def tree(self, node: int) -> Any:
         """Give a node as plain JSON values; see `tree_of`."""
@@ -186,14 +184,14 @@ def tree_of(value: Value) -> Any:
     """
     if isinstance(value, ModelValue):
         return value.name
-    if isinstance(value, (Seq, Set)):
+    if isinstance(value, tuple):
         return [tree_of(part) for part in value]
-    if isinstance(value, Record):
-        return {name: tree_of(part) for name, part in value.items()}
+    if isinstance(value, frozenset):
+        return [tree_of(part) for part in ordered(value)]
     if isinstance(value, Function):
         return {
             argument if isinstance(argument, str) else format_value(argument): tree_of(part)
-            for argument, part in value.pairs
+            for argument, part in value.items()
         }
     return value
 
@@ -308,19 +306,13 @@ class ValueBuilder:
             return self.string(value)
         if isinstance(value, ModelValue):
             return self.model_value(value.name)
-        if isinstance(value, Set):
-            return self.set([self.value(element) for element in value.elements])
-        if isinstance(value, Seq):
-            return self.sequence([self.value(item) for item in value.items])
-        if isinstance(value, Record):
+        if isinstance(value, frozenset):
+            return self.set([self.value(element) for element in value])
+        if isinstance(value, tuple):
+            return self.sequence([self.value(item) for item in value])
+        if value.is_record:
             return self.record({name: self.value(part) for name, part in value.items()})
-        assert isinstance(value, Function)
-        # A function that is a sequence or a record has no nodes for its arguments.
-        if value.kind() is Seq:
-            return self.sequence([self.value(part) for _, part in value.pairs])
-        if value.kind() is Record:
-            return self.record({str(name): self.value(part) for name, part in value.pairs})
-        return self.function({self.value(one): self.value(two) for one, two in value.pairs})
+        return self.function({self.value(one): self.value(two) for one, two in value.items()})
 
     def text(self, text: str, depth: int = 0) -> int:
         """Give the node of a value that TLC printed.

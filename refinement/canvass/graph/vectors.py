@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from canvass.graph.folders import Rows
 from canvass.graph.values import ABSENT, Kind, ValueTable
 from canvass.steps.distinct import distinct_rows
-from canvass.tlc import Seq, Set, Value
+from canvass.tlc import Value
 
 Mask = NDArray[np.bool_]
 
@@ -99,7 +99,7 @@ class Kernel:
         if not isinstance(named, tuple):
             return bool(named) if kind is Kind.BOOL else named
         parts = [part for part in map(self.value, named) if part is not None]
-        return Set(parts) if kind is Kind.SET else Seq(parts)
+        return frozenset(parts) if kind is Kind.SET else tuple(parts)
 
     def keys(self, vector: Vector) -> Rows:
         """Give any values as nodes."""

@@ -15,7 +15,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from canvass.lanes.of_counterexample import part_path
-from canvass.tlc import Function, ModelValue, Record, Seq, Set, Value, format_value
+from canvass.tlc import Function, ModelValue, Value, format_value
+from canvass.tlc.values import same
 from canvass.traces.errors import Code, TraceError
 
 Difference: TypeAlias = tuple[str, Any, Value | None]
@@ -144,11 +145,11 @@ def differences(logged: Any, value: Value | None, path: str = "") -> Iterator[Di
         logged, form = logged[form], None
     if form is not None:
         same = _has_form(form, logged[form], value)
-    elif isinstance(logged, list) and isinstance(value, Seq) and len(logged) == len(value):
+    elif isinstance(logged, list) and isinstance(value, tuple) and len(logged) == len(value):
         for place, (one, part) in enumerate(zip(logged, value, strict=True), 1):
             yield from differences(one, part, f"{path}[{place}]")
         return
-    elif isinstance(logged, dict) and isinstance(value, Record | Function | Seq):
+    elif isinstance(logged, dict) and isinstance(value, Function | tuple):
         parts = {_name(argument): part for argument, part in _pairs(value)}
         for name, one in logged.items():
             yield from differences(one, parts.get(name), part_path(path, name))
@@ -162,10 +163,10 @@ def differences(logged: Any, value: Value | None, path: str = "") -> Iterator[Di
 
 def changes(before: Value | None, after: Value | None, path: str) -> Iterator[tuple[str, str]]:
     """Give the parts of a value that a step changes: path and TLA+ text after it."""
-    mappings = isinstance(before, Record | Function) and isinstance(after, Record | Function)
-    if before == after and type(before) is type(after):
+    mappings = isinstance(before, Function) and isinstance(after, Function)
+    if same(before, after):
         return
-    if mappings or (isinstance(before, Seq) and isinstance(after, Seq)):
+    if mappings or (isinstance(before, tuple) and isinstance(after, tuple)):
         old, new = (dict(_pairs(value)) for value in (before, after))  # type: ignore[arg-type]
         for part in dict.fromkeys((*old, *new)):
             place = part_path(path, _name(part)) if mappings else f"{path}[{part}]"
@@ -185,12 +186,12 @@ def _has_form(form: str, body: Any, value: Value | None) -> bool:
     if form == "#unserializable":
         return isinstance(value, ModelValue) and value.name == body
     if form == "#set":
-        parts = value.elements if isinstance(value, Set) else ()
-        return isinstance(value, Set) and (
+        parts = value if isinstance(value, frozenset) else ()
+        return isinstance(value, frozenset) and (
             all(any(agrees(one, part) for part in parts) for one in body)
             and all(any(agrees(one, part) for one in body) for part in parts)
         )
-    if not isinstance(value, Record | Function | Seq):
+    if not isinstance(value, Function | tuple):
         return False
     pairs = list(_pairs(value))
     return len(pairs) == len(body) and all(
@@ -199,8 +200,8 @@ def _has_form(form: str, body: Any, value: Value | None) -> bool:
     )
 
 
-def _pairs(value: Record | Function | Seq) -> Iterator[tuple[Value, Value]]:
-    if isinstance(value, Seq):
+def _pairs(value: Function | tuple[Value, ...]) -> Iterator[tuple[Value, Value]]:
+    if isinstance(value, tuple):
         return enumerate(value, 1)
     return iter(value.items())
 

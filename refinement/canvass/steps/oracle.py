@@ -25,7 +25,7 @@ from canvass.steps.step import (
     input_cells,
 )
 from canvass.tlc.errors import TlcError
-from canvass.tlc.values import Function, Seq, Set, Value
+from canvass.tlc.values import Value
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import member_of, message_from
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
@@ -189,35 +189,28 @@ def _cells(step: Step) -> list[int]:
 
 
 def _answer(value: Value, member_count: int) -> tuple[int, Answer]:
-    if not isinstance(value, Seq) or len(value) != 4:
+    if not isinstance(value, tuple) or len(value) != 4:
         raise OracleError(f"TLC printed what the oracle does not: {value!a}")
     number, count, right, outcomes = value
     assert isinstance(number, int)
-    assert isinstance(outcomes, Set)
+    assert isinstance(outcomes, frozenset)
     own = tuple(_outcome(outcome, member_count) for outcome in outcomes)
     return number, Answer(right == 1, count != 0, own)
-
-
-def _parts_of(value: Value) -> Sequence[Value]:
-    """Give the elements of a tuple; TLC may print an empty one as an empty function."""
-    if isinstance(value, Seq):
-        return list(value)
-    assert isinstance(value, Function)
-    assert len(value) == 0
-    return []
 
 
 def _flat(value: Value) -> Iterator[int]:
     if isinstance(value, int):
         yield int(value)
     else:
-        for part in _parts_of(value):
+        assert isinstance(value, tuple)
+        for part in value:
             yield from _flat(part)
 
 
 def _outcome(value: Value, member_count: int) -> tuple[Member, Sends]:
-    assert isinstance(value, Seq)
+    assert isinstance(value, tuple)
     state, sends = value
+    assert isinstance(sends, tuple)
     cells = list(_flat(state))
     records = len(STATE_COLUMNS)
     length = records + len(MEMBER_COLUMNS) * member_count
@@ -227,6 +220,6 @@ def _outcome(value: Value, member_count: int) -> tuple[Member, Sends]:
         [cells[at : at + width] for at in range(records, length, width)],
         [cells[at : at + 3] for at in range(length + 1, len(cells), 3)],
     )
-    listed = _parts_of(_parts_of(sends)[1])
-    flat = [list(_flat(send)) for send in listed]
+    assert isinstance(sends[1], tuple)
+    flat = [list(_flat(send)) for send in sends[1]]
     return member, tuple((receiver, message_from(code, fields)) for receiver, code, *fields in flat)

@@ -108,7 +108,7 @@ def test_a_step_that_changes_nothing_says_so(tmp_path: Path) -> None:
 
 def test_states_that_cannot_be_listed_are_shown_as_tlc_printed_them(tmp_path: Path) -> None:
     """A variable may hold an infinite set; then there is nothing to compare."""
-    infinite = "/\\ queue = Seq({1, 2})\n/\\ log = <<>>"
+    infinite = "/\\ queue = tuple({1, 2})\n/\\ log = <<>>"
     states = (state(1, None, infinite), state(2, "Go", infinite))
     violation = Violation(Outcome.SAFETY, None, "The first line.\nMore.", states)
     found = counterexample(tmp_path, tmp_path / "Tiny.tla", "Model", violation)
@@ -116,10 +116,10 @@ def test_states_that_cannot_be_listed_are_shown_as_tlc_printed_them(tmp_path: Pa
     assert list(found.lines()) == [
         "counterexample of Model: The first line. More. (safety)",
         "   1  initial state",
-        "      /\\ queue = Seq({1, 2})",
+        "      /\\ queue = tuple({1, 2})",
         "      /\\ log = <<>>",
         "   2  Go",
-        "      /\\ queue = Seq({1, 2})",
+        "      /\\ queue = tuple({1, 2})",
         "      /\\ log = <<>>",
     ]
     assert found.document().steps[1].text == infinite

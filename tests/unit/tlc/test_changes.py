@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.tlc import Seq, Value, from_python, parse_value
+from canvass.tlc import Value, from_python, parse_value
 from canvass.tlc.changes import Change, ChangeKind, changes, state_changes
 
 
@@ -51,8 +51,8 @@ def test_sequences_change_like_queues_logs_or_in_place(
 
 
 def test_states_are_compared_by_variable() -> None:
-    before: dict[str, Value] = {"log": Seq(()), "term": 0}
-    after: dict[str, Value] = {"log": Seq((1,)), "term": 0}
+    before: dict[str, Value] = {"log": (), "term": 0}
+    after: dict[str, Value] = {"log": (1,), "term": 0}
 
     assert state_changes(before, after) == (Change(("log",), ChangeKind.ADDED, None, 1),)
 

@@ -14,12 +14,9 @@ from canvass.tlc import (
     DumpState,
     Function,
     ModelValue,
-    Seq,
-    Set,
     format_value,
     parse_state,
     read_dump,
-    to_python,
 )
 from support.tlc_cases import FIXTURES
 
@@ -51,8 +48,8 @@ def test_all_states_and_edges_are_read() -> None:
 def test_wrapped_labels_are_values() -> None:
     (first, *_) = states("lights.dot")
 
-    assert parse_state(first.text)["last"] == Seq(["none", -1, Set()])
-    assert to_python(parse_state(first.text)["lamp"]) == {
+    assert parse_state(first.text)["last"] == ("none", -1, frozenset())
+    assert parse_state(first.text)["lamp"] == {
         street: {"colour": "red", "since": 0} for street in ("north", "east")
     }
 
@@ -62,23 +59,19 @@ def test_every_kind_of_value_survives_the_labels() -> None:
     m1, m2 = ModelValue("m1"), ModelValue("m2")
 
     assert parse_state(only.text) == {
-        "interval": Seq([Set([1, 2, 3]), Set(), Set([-2, -1])]),
-        "functions": Seq(
-            [
-                Function({2: 2, 3: 3}),
-                Function(dict.fromkeys((m1, m2), Function({Seq([1]): Set()}))),
-            ]
+        "interval": (frozenset([1, 2, 3]), frozenset(), frozenset([-2, -1])),
+        "functions": (
+            Function({2: 2, 3: 3}),
+            Function(dict.fromkeys((m1, m2), Function({(1,): frozenset()}))),
         ),
-        "empty": Seq([Seq(), Set(), Function(), ""]),
-        "named": Seq(
-            [
-                Function({"a b": 1, "": 2}),
-                Function({"TRUE": 0, "_b": 0, "1a": 0}),
-                Function({"b1": 1, "b_": -1}),
-            ]
+        "empty": ((), frozenset(), (), ""),
+        "named": (
+            Function({"a b": 1, "": 2}),
+            Function({"TRUE": 0, "_b": 0, "1a": 0}),
+            Function({"b1": 1, "b_": -1}),
         ),
-        "texts": Seq(['q"uo', "b\\s", "n\nl", "t\tt", "<<", ",", " @@ ", "/\\ x = 1"]),
-        "given": Seq([7, 2147483647, -2147483648, True]),
+        "texts": ('q"uo', "b\\s", "n\nl", "t\tt", "<<", ",", " @@ ", "/\\ x = 1"),
+        "given": (7, 2147483647, -2147483648, True),
     }
 
 

@@ -132,7 +132,7 @@ def test_marks_that_fit_nothing_are_user_output() -> None:
 
 
 def test_a_state_that_cannot_be_listed_keeps_its_text() -> None:
-    (state,) = events(framed(2217, 4, "1: <Initial predicate>", "s = Seq({1})"))
+    (state,) = events(framed(2217, 4, "1: <Initial predicate>", "s = tuple({1})"))
 
     assert isinstance(state, TraceState)
-    assert state.text == "s = Seq({1})"
+    assert state.text == "s = tuple({1})"

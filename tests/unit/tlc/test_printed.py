@@ -92,8 +92,8 @@ def test_further_counterexamples_are_counted() -> None:
 
 
 def test_a_value_that_cannot_be_listed_is_its_text() -> None:
-    found = read(HEAD + "State 1: <Initial predicate>\n/\\ f = [Nat -> Seq(Nat)]\n/\\ x = 1\n")
-    assert found.states[0].values() == {"f": "[Nat -> Seq(Nat)]", "x": 1}
+    found = read(HEAD + "State 1: <Initial predicate>\n/\\ f = [Nat -> tuple(Nat)]\n/\\ x = 1\n")
+    assert found.states[0].values() == {"f": "[Nat -> tuple(Nat)]", "x": 1}
 
 
 @pytest.mark.parametrize(

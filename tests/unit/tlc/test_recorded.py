@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from canvass.tlc import CheckResult, Outcome, Seq, UserOutput, join_values, to_python
+from canvass.tlc import CheckResult, Outcome, UserOutput, join_values
 from canvass.tlc.errors import RunError
 from canvass.tlc.events import (
     ActionCoverage,
@@ -172,12 +172,12 @@ def test_a_trace_has_typed_values_actions_and_places() -> None:
     assert (first.number, first.action, first.location) == (1, None, None)
     assert (second.number, second.action) == (2, "Go")
     assert second.location == Location("Lights", 24, 10, 28, 27)
-    assert to_python(third.values["lamp"]) == {
+    assert third.values["lamp"] == {
         "north": {"colour": "green", "since": 1},
         "east": {"colour": "green", "since": 1},
     }
     assert list(first.values) == ["last", "lamp", "queue"]
-    assert first.values["last"] == Seq(["none", -1, parse_state("x = {}")["x"]])
+    assert first.values["last"] == ("none", -1, parse_state("x = {}")["x"])
 
 
 def test_a_lasso_names_the_state_to_which_it_returns() -> None:
@@ -264,7 +264,7 @@ def test_wide_user_output_is_joined_to_values() -> None:
         event.line for event in events(recorded("print_wide")) if isinstance(event, UserOutput)
     )
 
-    assert [to_python(value)["to"] for value in join_values(lines)] == [0, 1]
+    assert [value["to"] for value in join_values(lines)] == [0, 1]
 
 
 def test_an_explanation_belongs_to_the_previous_error() -> None:

@@ -26,7 +26,7 @@ from canvass.lanes.of_counterexample import (
 )
 from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
 from canvass.spec.files import find_definition
-from canvass.tlc import Record, TraceState, ValueSyntaxError, Violation, format_value
+from canvass.tlc import Function, TraceState, ValueSyntaxError, Violation, format_value
 from canvass.tlc.changes import (
     Change,
     ChangeRecord,
@@ -288,7 +288,7 @@ def _change_text(equal: Sequence[Change]) -> str:
     first = equal[0]
     text = str(first)
     for value in (first.before, first.after):
-        if isinstance(value, Record) and "type" in value:
+        if isinstance(value, Function) and "type" in value:
             text = text.replace(format_value(value), message_text(tree_of(value)))
     if len(equal) == 1:
         return text

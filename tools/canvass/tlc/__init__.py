@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from canvass.tlc.config import TlcConfig, parse_config
-    from canvass.tlc.convert import from_python, to_itf_trace, to_python, to_tla
+    from canvass.tlc.convert import from_python, to_itf_trace, to_tla
     from canvass.tlc.dump import Dump, DumpEdge, DumpState, read_dump
     from canvass.tlc.errors import (
         ConfigError,
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     from canvass.tlc.values import (
         Function,
         ModelValue,
-        Record,
-        Seq,
-        Set,
         Value,
         format_value,
+        function,
+        ordered,
         sort_key,
     )
     from canvass.tlc.workspace import SHORT_RUN, TlcOptions
@@ -61,10 +60,7 @@ __all__ = [
     "ModelValue",
     "OptionError",
     "Outcome",
-    "Record",
     "RunError",
-    "Seq",
-    "Set",
     "TlaValueError",
     "TlcConfig",
     "TlcError",
@@ -80,7 +76,9 @@ __all__ = [
     "find_java",
     "format_value",
     "from_python",
+    "function",
     "join_values",
+    "ordered",
     "parse_config",
     "parse_state",
     "parse_value",
@@ -88,7 +86,6 @@ __all__ = [
     "run",
     "sort_key",
     "to_itf_trace",
-    "to_python",
     "to_tla",
 ]
 

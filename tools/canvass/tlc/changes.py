@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from msgspec import UNSET, Struct, UnsetType
 
 from canvass.tlc.results import Outcome
-from canvass.tlc.values import Function, Record, Seq, Set, Value, format_value, same
+from canvass.tlc.values import Function, Value, format_value, ordered, same
 
 
 class ChangeKind(Enum):
@@ -80,16 +80,16 @@ def changes(before: Value, after: Value, path: tuple[str, ...]) -> Iterator[Chan
     """
     if same(before, after):
         return
-    if isinstance(before, Record) and isinstance(after, Record) and set(before) == set(after):
+    if _is_record(before) and _is_record(after) and before.keys() == after.keys():
         for name, value in after.items():
             yield from changes(before[name], value, (*path, f".{name}"))
-    elif isinstance(before, Seq) and isinstance(after, Seq):
+    elif isinstance(before, tuple) and isinstance(after, tuple):
         yield from _of_sequences(before, after, path)
-    elif isinstance(before, (Seq, Function)) and isinstance(after, (Seq, Function)):
+    elif _is_mapped(before) and _is_mapped(after):
         yield from _of_functions(_pairs(before), _pairs(after), path)
-    elif isinstance(before, Set) and isinstance(after, Set):
-        yield from (_removed(path, value) for value in before if value not in after)
-        yield from (_added(path, value) for value in after if value not in before)
+    elif isinstance(before, frozenset) and isinstance(after, frozenset):
+        yield from (_removed(path, value) for value in ordered(before - after))
+        yield from (_added(path, value) for value in ordered(after - before))
     else:
         yield Change(path, ChangeKind.CHANGED, before, after)
 
@@ -108,9 +108,11 @@ def _of_functions(
             yield _added((*path, f"[{argument}]"), value)
 
 
-def _of_sequences(before: Seq, after: Seq, path: tuple[str, ...]) -> Iterator[Change]:
+def _of_sequences(
+    before: tuple[Value, ...], after: tuple[Value, ...], path: tuple[str, ...]
+) -> Iterator[Change]:
     """Yield the shortest changes: of the front of a queue, of the end of a log, or in place."""
-    front = next(k for k in range(len(before) + 1) if _starts_with(after, before.items[k:]))
+    front = next(k for k in range(len(before) + 1) if _starts_with(after, before[k:]))
     moved = len(before) - front
     as_queue = front + len(after) - moved
     kept = next(
@@ -127,21 +129,29 @@ def _of_sequences(before: Seq, after: Seq, path: tuple[str, ...]) -> Iterator[Ch
         for number, (one, two) in enumerate(zip(before, after, strict=True), 1):
             yield from changes(one, two, (*path, f"[{number}]"))
     elif as_queue <= as_log:
-        yield from (_removed(path, value) for value in before.items[:front])
-        yield from (_added(path, value) for value in after.items[moved:])
+        yield from (_removed(path, value) for value in before[:front])
+        yield from (_added(path, value) for value in after[moved:])
     else:
-        yield from (_removed(path, value) for value in before.items[kept:])
-        yield from (_added(path, value) for value in after.items[kept:])
+        yield from (_removed(path, value) for value in before[kept:])
+        yield from (_added(path, value) for value in after[kept:])
 
 
-def _starts_with(whole: Seq, part: tuple[Value, ...]) -> bool:
-    return len(part) <= len(whole) and all(map(same, part, whole.items))
+def _starts_with(whole: tuple[Value, ...], part: tuple[Value, ...]) -> bool:
+    return len(part) <= len(whole) and all(map(same, part, whole))
 
 
-def _pairs(value: Seq | Function) -> dict[str, Value]:
-    if isinstance(value, Seq):
-        return {str(number): item for number, item in enumerate(value.items, 1)}
-    return {format_value(argument): part for argument, part in value.pairs}
+def _is_record(value: Value) -> TypeGuard[Function]:
+    return isinstance(value, Function) and value.is_record
+
+
+def _is_mapped(value: Value) -> TypeGuard[tuple[Value, ...] | Function]:
+    return isinstance(value, tuple | Function) and not _is_record(value)
+
+
+def _pairs(value: tuple[Value, ...] | Function) -> dict[str, Value]:
+    if isinstance(value, tuple):
+        return {str(number): item for number, item in enumerate(value, 1)}
+    return {format_value(argument): part for argument, part in value.items()}
 
 
 def _added(path: tuple[str, ...], value: Value) -> Change:

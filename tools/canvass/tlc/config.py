@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from canvass.tlc.convert import from_python, to_tla
 from canvass.tlc.errors import ConfigError, OptionError, TlaValueError
-from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value, check_identifier
+from canvass.tlc.values import Function, ModelValue, Value, check_identifier, ordered
 
 _TOKEN: Final = re.compile(
     r"(?P<skip>\s+|\\\*[^\n]*|\(\*.*?\*\))"
@@ -262,8 +262,8 @@ def _config_text(value: Value) -> str | None:
         return f'"{value}"' if plain else None
     if isinstance(value, ModelValue):
         return value.name
-    if isinstance(value, Set):
-        parts = [_config_text(element) for element in value]
+    if isinstance(value, frozenset):
+        parts = [_config_text(element) for element in ordered(value)]
         if all(part is not None for part in parts):
             return "{" + ", ".join(str(part) for part in parts) + "}"
     return None
@@ -273,10 +273,8 @@ def _model_values(value: Value) -> set[str]:
     if isinstance(value, ModelValue):
         return {value.name}
     parts: list[Value] = []
-    if isinstance(value, (Set, Seq)):
+    if isinstance(value, frozenset | tuple):
         parts = list(value)
-    elif isinstance(value, Record):
-        parts = list(value.values())
     elif isinstance(value, Function):
-        parts = [part for pair in value.pairs for part in pair]
+        parts = [*value, *value.values()]
     return set().union(*map(_model_values, parts))

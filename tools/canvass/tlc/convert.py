@@ -6,22 +6,21 @@ identifiers and integers, and can express nothing but data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from canvass.tlc.errors import TlaValueError
 from canvass.tlc.values import (
-    IDENTIFIER,
     INTEGER_MIN,
     Function,
     ModelValue,
-    Record,
-    Seq,
-    Set,
     Value,
     check_integer,
     format_string,
+    function,
+    ordered,
+    written,
 )
 
 # Words that TLA+ reserves: TLC prints them as field names, its parser refuses them there.
@@ -45,8 +44,8 @@ def from_python(data: Any) -> Value:
     ----------
     data
         ``bool``, ``int``, ``str``; ``tuple`` or ``list`` (sequence); ``set`` or ``frozenset``;
-        a mapping (a record if it has keys and all are strings that are identifiers, else a
-        function); values; and all of these nested.
+        a mapping (a function, which is a record if its arguments are field names); model values;
+        and all of these nested.
 
     Raises
     ------
@@ -54,55 +53,23 @@ def from_python(data: Any) -> Value:
         For ``None``, ``float``, ``bytes`` and every other type, an integer beyond 32 bits, or a
         string that TLA+ cannot hold.
     """
-    kind = type(data)
-    if kind is bool or isinstance(data, (ModelValue, Set, Seq, Record, Function)):
-        return data  # type: ignore[no-any-return]
-    if isinstance(data, int):
-        return check_integer(int(data))
-    if isinstance(data, str):
-        format_string(data)
-        return str(data)
-    if isinstance(data, (tuple, list)):
-        return Seq(map(from_python, data))
-    if isinstance(data, AbstractSet):
-        return Set(map(from_python, data))
-    if isinstance(data, Mapping):
-        if data and all(isinstance(key, str) and IDENTIFIER.match(key) for key in data):
-            return Record({name: from_python(value) for name, value in data.items()})
-        return Function((from_python(key), from_python(value)) for key, value in data.items())
-    raise TlaValueError(f"a Python {kind.__name__} has no TLA+ value: {ascii(data)[:60]}")
-
-
-def to_python(value: Value) -> Any:
-    """Return a value as plain Python data.
-
-    Returns
-    -------
-    object
-        ``bool``, ``int``, ``str``; model values as their name; sequences as ``tuple``; records and
-        functions as ``dict``; sets as ``frozenset``. A record or function in a set or as an
-        argument stays a value, because Python cannot hash a ``dict``; the value is a mapping.
-    """
-    if isinstance(value, ModelValue):
-        return value.name
-    if isinstance(value, Seq):
-        return tuple(map(to_python, value.items))
-    if isinstance(value, Set):
-        return frozenset(map(_hashable, value.elements))
-    if isinstance(value, Record):
-        return {name: to_python(part) for name, part in value.items()}
-    if isinstance(value, Function):
-        return {_hashable(argument): to_python(part) for argument, part in value.pairs}
-    return value
-
-
-def _hashable(value: Value) -> Any:
-    plain = to_python(value)
-    try:
-        hash(plain)
-    except TypeError:
-        return value
-    return plain
+    match data:
+        case bool() | ModelValue():
+            return data
+        case int():
+            return check_integer(int(data))
+        case str():
+            format_string(data)
+            return str(data)
+        case tuple() | list():
+            return tuple(map(from_python, data))
+        case AbstractSet():
+            return frozenset(map(from_python, data))
+        case Mapping():
+            return function({from_python(key): from_python(one) for key, one in data.items()})
+        case _:
+            kind = type(data).__name__
+            raise TlaValueError(f"a Python {kind} has no TLA+ value: {ascii(data)[:60]}")
 
 
 def to_tla(data: Any) -> str:
@@ -120,30 +87,12 @@ def to_tla(data: Any) -> str:
 
 
 def _source(value: Value) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
+    if type(value) is int and value == INTEGER_MIN:
         # 2147483648 is not an integer of TLC, so its negation cannot be written directly.
-        number = check_integer(value)
-        return f"({number + 1} - 1)" if number == INTEGER_MIN else str(number)
-    if isinstance(value, str):
-        if not value.isascii():
-            raise TlaValueError(f"a string in a TLA+ module must be ASCII: {ascii(value)[:60]}")
-        return format_string(value)
-    if isinstance(value, ModelValue):
-        return value.name
-    if isinstance(value, Set):
-        return "{" + ", ".join(map(_source, value.elements)) + "}"
-    if isinstance(value, Seq):
-        return "<<" + ", ".join(map(_source, value.items)) + ">>"
-    pairs: Iterable[tuple[Any, Value]] = value.items() if isinstance(value, Record) else value.pairs
-    listed = list(pairs)
-    if not listed:
-        return "<<>>"
-    names = [name for name, _ in listed]
-    if isinstance(value, Record) and all(map(_writable_field, names)):
-        return "[" + ", ".join(f"{name} |-> {_source(part)}" for name, part in listed) + "]"
-    return "(" + " @@ ".join(f"{_source(name)} :> {_source(part)}" for name, part in listed) + ")"
+        return f"({value + 1} - 1)"
+    if isinstance(value, str) and not value.isascii():
+        raise TlaValueError(f"a string in a TLA+ module must be ASCII: {ascii(value)[:60]}")
+    return written(value, _source, _writable_field)
 
 
 def _writable_field(name: str) -> bool:
@@ -155,20 +104,23 @@ def to_itf_value(value: Value) -> Any:
 
     A model value becomes ``{"#unserializable": name}``: it is not a string.
     """
-    if isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
-        return {"#bigint": str(check_integer(value))}
-    if isinstance(value, ModelValue):
-        return {"#unserializable": value.name}
-    if isinstance(value, Seq):
-        return {"#tup": [to_itf_value(item) for item in value.items]}
-    if isinstance(value, Set):
-        return {"#set": [to_itf_value(element) for element in value.elements]}
-    if isinstance(value, Record) and value:
-        return {name: to_itf_value(part) for name, part in value.items()}
-    pairs = () if isinstance(value, Record) else value.pairs
-    return {"#map": [[to_itf_value(argument), to_itf_value(part)] for argument, part in pairs]}
+    match value:
+        case bool() | str():
+            return value
+        case int():
+            return {"#bigint": str(check_integer(value))}
+        case ModelValue(name=name):
+            return {"#unserializable": name}
+        case tuple():
+            return {"#tup": [to_itf_value(item) for item in value]}
+        case frozenset():
+            return {"#set": [to_itf_value(element) for element in ordered(value)]}
+        case Function() if value.is_record:
+            return {name: to_itf_value(part) for name, part in value.items()}
+        case _:
+            return {
+                "#map": [[to_itf_value(key), to_itf_value(part)] for key, part in value.items()]
+            }
 
 
 def to_itf_trace(

@@ -9,18 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from operator import length_hint
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from canvass.tlc.errors import TlaValueError, ValueSyntaxError
 from canvass.tlc.values import (
     IDENTIFIER,
-    Function,
     ModelValue,
-    Record,
-    Seq,
-    Set,
     Value,
     check_integer,
+    format_value,
+    function,
 )
 
 MAX_DEPTH: Final = 200
@@ -104,15 +102,15 @@ def _value(token: str, take: _Next, depth: int) -> Value:
     if depth > MAX_DEPTH:
         raise _Refused(f"nesting is deeper than {MAX_DEPTH}")
     if token == "<<":
-        return Seq(_items(">>", take, depth + 1))
+        return tuple(_items(">>", take, depth + 1))
     if token == "{":
-        return Set(_items("}", take, depth + 1))
+        return frozenset(_items("}", take, depth + 1))
     if token == "[":
         return _record(take, depth + 1)
     if token == "(":
         return _function(take, depth + 1)
     if token == "<< >>":
-        return Function()
+        return ()
     return _atom(token)
 
 
@@ -134,7 +132,7 @@ def _items(close: str, take: _Next, depth: int) -> list[Value]:
             raise _Refused(f"',' or '{close}' was expected")
 
 
-def _record(take: _Next, depth: int) -> Record:
+def _record(take: _Next, depth: int) -> Value:
     fields: dict[str, Value] = {}
     known = _ATOMS.get
     while True:
@@ -151,21 +149,23 @@ def _record(take: _Next, depth: int) -> Record:
         fields[name] = _value(token, take, depth) if atom is None else atom
         token = take()
         if token == "]":
-            return Record._of_checked(fields)
+            return function(fields)
         if token != ",":
             raise _Refused("',' or ']' was expected")
 
 
-def _function(take: _Next, depth: int) -> Function:
-    pairs: list[tuple[Value, Value]] = []
+def _function(take: _Next, depth: int) -> Value:
+    pairs: dict[Value, Value] = {}
     while True:
         argument = _value(take(), take, depth)
         if take() != ":>":
             raise _Refused("':>' was expected")
-        pairs.append((argument, _value(take(), take, depth)))
+        if argument in pairs:
+            raise _Refused(f"a function has the argument {format_value(argument)} twice")
+        pairs[argument] = _value(take(), take, depth)
         token = take()
         if token == ")":
-            return Function(pairs)
+            return function(pairs)
         if token != "@@":
             raise _Refused("'@@' or ')' was expected")
 
@@ -192,7 +192,7 @@ def _new_atom(token: str) -> Value:
         low, high = (check_integer(_decimal(text)) for text in bounds.groups())
         if high - low >= MAX_INTERVAL:
             raise _Refused(f"the interval has more than {MAX_INTERVAL} elements")
-        return Set(range(low, high + 1))
+        return frozenset(range(low, high + 1))
     raise _Refused("a value was expected")
 
 
@@ -252,7 +252,7 @@ def parse_state(text: str) -> dict[str, Value]:
 
 def join_values(
     lines: Iterable[str], on_other: Callable[[str], None] | None = None
-) -> Iterator[Value]:
+) -> Iterator[Any]:
     """Parse the values that ``PrintT`` printed, wrapped over lines or not.
 
     Memory is bounded by the longest value.

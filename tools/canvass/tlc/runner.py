@@ -28,7 +28,6 @@ from canvass.tlc.output import OutputReader
 from canvass.tlc.parse import join_values
 from canvass.tlc.programs import Jar, Java, clean_environment, find_jar, find_java
 from canvass.tlc.results import OUTPUT_LINES, CheckResult, Outcome, ResultBuilder
-from canvass.tlc.values import Value
 from canvass.tlc.workspace import TlcOptions, prepare
 
 _CHILD_PROCESS = Path(__file__).with_name("child_process.py")
@@ -121,7 +120,7 @@ class TlcRun(Iterator[Event]):
             if isinstance(event, UserOutput):
                 yield event.line
 
-    def printed_values(self) -> Iterator[Value]:
+    def printed_values(self) -> Iterator[Any]:
         """Run to the end and yield the values that the specification prints.
 
         Other lines, and the lines of a value that another line interrupts, are kept in
