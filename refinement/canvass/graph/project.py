@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph.folders import Rows
-from canvass.graph.predicate import vectors
+from canvass.graph.predicate import Answers, OnProgress, evaluate
 from canvass.graph.values import tree_of
-from canvass.graph.vectors import Kernel, Nodes, Numbers, Truths, Vector
 from canvass.graph.view import StateGraph
 from canvass.graph.walks import allowed_out
 from canvass.steps.distinct import distinct_rows
@@ -74,6 +73,7 @@ def project(
     actions: Collection[str] | None = None,
     *,
     limit: int = MAX_CLASSES,
+    on_progress: OnProgress | None = None,
 ) -> Quotient:
     """Project a graph onto an expression.
 
@@ -87,6 +87,8 @@ def project(
         The actions whose edges count; all by default.
     limit
         How many classes there may be; the largest are kept, and the rest is counted.
+    on_progress
+        See `canvass.graph.predicate.evaluate`.
 
     Raises
     ------
@@ -95,8 +97,8 @@ def project(
     GraphError
         If the graph has no action of a name.
     """
-    found, kernel = vectors(graph, expression)
-    columns = [_codes(vector) for vector in found]
+    found = evaluate(graph, expression, on_progress)
+    columns = [answers.codes() for answers in found]
     first, class_of = distinct_rows(np.stack(columns, axis=1))
     counts = np.bincount(class_of, minlength=len(first))
     order = np.lexsort((first, -counts))
@@ -104,7 +106,7 @@ def project(
     number = np.full(len(order), -1, dtype=np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     of: Rows = number[class_of]
-    values = [[_value(vector, kernel, row) for vector in found] for row in first[kept].tolist()]
+    values = [[_shown(answers, row) for answers in found] for row in first[kept].tolist()]
     edges, left_out_edges = _edges(graph, of, actions)
     return Quotient(
         by=expression,
@@ -128,30 +130,13 @@ def values_at(graph: StateGraph, expression: str, rows: Iterable[int]) -> list[s
     PredicateError
         If the expression is none of this graph.
     """
-    found, kernel = vectors(graph, expression)
-    return [", ".join(_value(vector, kernel, row)[1] for vector in found) for row in rows]
+    found = evaluate(graph, expression)
+    return [", ".join(_shown(answers, row)[1] for answers in found) for row in rows]
 
 
-def _codes(vector: Vector) -> NDArray[np.int64]:
-    """Give numbers that are equal where values are."""
-    if isinstance(vector, Nodes):
-        return vector.nodes.astype(np.int64)
-    if isinstance(vector, Truths):
-        return vector.holds.astype(np.int64)
-    _, places = np.unique(vector.values, return_inverse=True)
-    return np.where(vector.present, places.reshape(-1), -1)
-
-
-def _value(vector: Vector, kernel: Kernel, row: int) -> tuple[Any, str]:
+def _shown(answers: Answers, row: int) -> tuple[Any, str]:
     """Give a value as JSON has it, and as text."""
-    if isinstance(vector, Truths):
-        holds = bool(vector.holds[row])
-        return holds, format_value(holds)
-    if isinstance(vector, Numbers):
-        if not vector.present[row]:
-            return None, ABSENT_TEXT
-        return int(vector.values[row]), str(int(vector.values[row]))
-    value = kernel.value(int(vector.nodes[row]))
+    value = answers.at(row)
     return (None, ABSENT_TEXT) if value is None else (tree_of(value), format_value(value))
 
 

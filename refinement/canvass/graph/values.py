@@ -92,45 +92,56 @@ class ValueTable:
         return parts
 
     def value(self, node: int) -> Value:
-        """Give the value of a node."""
-        kind, scalar = Kind(int(self.kind[node])), int(self.scalar[node])
+        """Give the value of a node; parts of values are made once."""
+        kind, scalar = int(self.kind[node]), int(self.scalar[node])
+        if kind < COMPOSITE:
+            return self._scalar(Kind(kind), scalar)
+        known, parts = self._parts, []
+        for part in self.parts(node):
+            if (value := known.get(part)) is None:
+                value = known[part] = self.value(part)
+            parts.append(value)
+        if kind == Kind.SET:
+            return frozenset(parts)
+        if kind == Kind.SEQ:
+            return tuple(parts)
+        names = self.shapes[scalar] if kind == Kind.RECORD else parts[::2]
+        return Function(
+            dict(zip(names, parts if kind == Kind.RECORD else parts[1::2], strict=True))
+        )
+
+    def _scalar(self, kind: Kind, scalar: int) -> Value:
         if kind is Kind.INT:
             return scalar
         if kind is Kind.BOOL:
             return bool(scalar)
-        if kind is Kind.STR:
-            return self.texts[scalar]
-        if kind is Kind.MODEL:
-            return ModelValue(self.texts[scalar])
-        parts = [self.value(part) for part in self.parts(node)]
-        if kind is Kind.SET:
-            return frozenset(parts)
-        if kind is Kind.SEQ:
-            return tuple(parts)
-        if kind is Kind.RECORD:
-            return Function(dict(zip(self.shapes[scalar], parts, strict=True)))
-        return Function(dict(zip(parts[::2], parts[1::2], strict=True)))
+        return self.texts[scalar] if kind is Kind.STR else ModelValue(self.texts[scalar])
+
+    @cached_property
+    def _parts(self) -> dict[int, Value]:
+        return {}
 
     def tree(self, node: int) -> Any:
         """Give a node as plain JSON values; see `tree_of`."""
         return tree_of(self.value(node))
 
-    def scalar_node(self, kind: Kind, value: int | str) -> int | None:
-        """Give the node of an integer, a boolean, a string or a model value, if there is one."""
-        return self._scalars.get((int(kind), value))
-
-    @cached_property
-    def _scalars(self) -> dict[tuple[int, int | str], int]:
-        found: dict[tuple[int, int | str], int] = {}
-        for node in np.flatnonzero(self.kind < COMPOSITE).tolist():
-            kind, scalar = int(self.kind[node]), int(self.scalar[node])
-            found[kind, self.texts[scalar] if kind in (Kind.STR, Kind.MODEL) else scalar] = node
-        return found
-
     @cached_property
     def model_values(self) -> tuple[str, ...]:
         """The names of the model values."""
-        codes = np.unique(self.scalar[self.kind == Kind.MODEL])
+        return self._texts(Kind.MODEL)
+
+    @cached_property
+    def strings(self) -> tuple[str, ...]:
+        """The strings."""
+        return self._texts(Kind.STR)
+
+    @cached_property
+    def field_names(self) -> frozenset[str]:
+        """The names of all records' fields."""
+        return frozenset(name for shape in self.shapes for name in shape)
+
+    def _texts(self, kind: Kind) -> tuple[str, ...]:
+        codes = np.unique(self.scalar[self.kind == kind])
         return tuple(self.texts[code] for code in codes.tolist())
 
     def check(self) -> None:

@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph.folders import Offsets, Rows
-from canvass.graph.predicate import vectors
+from canvass.graph.predicate import Answers, Mask, evaluate
 from canvass.graph.syntax import PredicateError
-from canvass.graph.values import Kind
-from canvass.graph.vectors import Kernel, Mask
 from canvass.graph.view import StateGraph
 from canvass.replay.lines import Difference, TraceLine, agrees, differences
 from canvass.steps.distinct import places_of
@@ -111,13 +109,13 @@ class Walker:
         self.codes = {name: code for code, name in enumerate(graph.actions)}
         self.ignores_parameters = False
         """Whether a trace has parameters of steps that the graph does not have."""
-        self._columns: dict[str, tuple[Kernel, Rows]] = {}
+        self._columns: dict[str, Answers] = {}
         self._fitting: dict[tuple[str, bytes], dict[int, bool]] = {}
         self._given: dict[tuple[bytes, int], bool] = {}
 
     # --- the parts of a line ----------------------------------------------------------------------
 
-    def column(self, name: str) -> tuple[Kernel, Rows]:
+    def column(self, name: str) -> Answers:
         """Give the values of a variable, or of another expression, in all states.
 
         Raises
@@ -126,37 +124,28 @@ class Walker:
             If the text is no expression of the graph.
         """
         if name not in self._columns:
-            found, kernel = vectors(self.graph, name)
+            found = evaluate(self.graph, name)
             if len(found) != 1:
                 raise PredicateError("one expression was expected", 1)
-            self._columns[name] = kernel, kernel.keys(found[0])
+            self._columns[name] = found[0]
         return self._columns[name]
 
     def fitting(self, rows: Rows, line: TraceLine) -> Rows:
         """Give the states that have the values of a line."""
         for name, logged in line.vars.items():
-            kernel, column = self.column(name)
-            nodes = column[rows]
-            if isinstance(logged, str):
-                text, model = (kernel.scalar(kind, logged) for kind in (Kind.STR, Kind.MODEL))
-                fits: Mask = (nodes == text) | (nodes == model)
-            elif isinstance(logged, int):
-                kind = Kind.BOOL if isinstance(logged, bool) else Kind.INT
-                fits = nodes == kernel.scalar(kind, logged)
-            else:
-                known = self._fitting.setdefault((name, msgspec.json.encode(logged)), {})
-                for node in set(nodes.tolist()) - known.keys():
-                    known[node] = agrees(logged, kernel.value(node))
-                fits = np.array([known[node] for node in nodes.tolist()], dtype=np.bool_)
-            rows = rows[fits]
+            column = self.column(name)
+            places = column.of[rows].tolist()
+            known = self._fitting.setdefault((name, msgspec.json.encode(logged)), {})
+            for place in set(places) - known.keys():
+                known[place] = agrees(logged, column.values[place])
+            rows = rows[np.array([known[place] for place in places], dtype=np.bool_)]
         return rows
 
     def differing(self, row: int, line: TraceLine) -> list[Difference]:
         """Give the values of a line that a state does not have."""
         found: list[Difference] = []
         for name, logged in line.vars.items():
-            kernel, nodes = self.column(name)
-            found += differences(logged, kernel.value(int(nodes[row])), name)
+            found += differences(logged, self.column(name).at(row), name)
         return found
 
     def taking(self, line: TraceLine, actions: Rows, edges: Rows, places: Places) -> Places:

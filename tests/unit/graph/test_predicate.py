@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from canvass.graph import predicate
 from canvass.graph.dump_folder import DumpView
-from canvass.graph.predicate import Evaluator, parse, vectors
+from canvass.graph.predicate import evaluate, parse
 from canvass.graph.project import values_at
 from canvass.graph.syntax import PredicateError
 from canvass.tlc import ModelValue
@@ -256,26 +257,25 @@ def test_strings_that_no_state_has_are_named(cluster: DumpView) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "any(a in 0..999: any(b in 0..999: any(c in 0..999: a + b = c)))",
-        "count(a in 0..9999: all(b in 0..9999: a = b)) = 3",
-        "not all(a in {1, 2}: count(b in 0..99999: any(c in 0..999: b = c)) > n) and on",
-        "any(a in 0..9: any(c in 0..9999: any(d in 0..9999: c = d)) or a = 1)",
+        "any(a in 0..99: any(b in 0..99: any(c in 0..99: a + b + c = 999)))",
+        "count(a in 0..999: count(b in 0..999: a = b) = 1) = 3",
+        "not all(a in {1, 2}: count(b in 0..9999: any(c in 0..99: c > b)) > n) and on",
+        "any(a in 0..9: a != 99 and any(b in 0..9999999: b = a - 1))",
     ],
 )
-def test_quantifiers_that_go_through_too_much_are_refused_before_the_work_begins(
+def test_quantifiers_that_go_through_too_much_are_refused(
     cluster: DumpView, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Evaluator, "truths", None)
-    for ask in (lambda: parse(text).mask(cluster), lambda: vectors(cluster, text)):
-        with pytest.raises(PredicateError, match="go through more than 50,000,000 values"):
+    monkeypatch.setattr(predicate, "MAX_PAIRS", 100_000)
+    for ask in (lambda: parse(text).mask(cluster), lambda: evaluate(cluster, text)):
+        with pytest.raises(PredicateError, match="go through more than 100,000 values"):
             ask()
 
 
-def test_a_quantifier_that_may_not_be_reached_is_refused_when_it_is(cluster: DumpView) -> None:
-    text = "any(a in 0..9: a != 99 and any(b in 0..9999999: b = a))"
+def test_a_quantifier_stops_where_it_is_decided(cluster: DumpView) -> None:
+    text = "any(a in 0..9999: any(b in 0..9999: any(c in 0..9999: a + b = c)))"
 
-    with pytest.raises(PredicateError, match="go through more than 50,000,000 values"):
-        parse(text).mask(cluster)
+    assert parse(text).mask(cluster).all()
 
 
 def test_a_quantifier_that_is_asked_in_few_states_is_not_refused(cluster: DumpView) -> None:

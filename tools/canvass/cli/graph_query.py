@@ -8,17 +8,26 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
 
 from canvass.cli.options import Output, existing
-from canvass.cli.output import EXIT_UNEXPECTED, CommandError, Format, complain, emit, say
+from canvass.cli.output import (
+    EXIT_UNEXPECTED,
+    CommandError,
+    Format,
+    complain,
+    emit,
+    progress_console,
+    say,
+)
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from canvass.graph.project import QuotientEdge
     from canvass.graph.view import StateGraph, Tree
@@ -78,11 +87,24 @@ def rows_where(graph: StateGraph, where: str) -> list[int]:
     from canvass.graph.predicate import parse
 
     predicate = parse(where)
-    rows: list[int] = predicate.rows(graph).tolist()
+    rows: list[int] = predicate.rows(graph, evaluation_progress()).tolist()
     if not rows:
         for line in predicate.unknown_names(graph):
             complain(line)
     return rows
+
+
+def evaluation_progress() -> Callable[[int, int], None]:
+    """Give a function that prints now and then how far a long evaluation of a condition is."""
+    console = progress_console()
+    due = [monotonic() + _PATIENCE_S]
+
+    def report(done: int, total: int) -> None:
+        if monotonic() >= due[0]:
+            due[0] += _PATIENCE_S
+            console.print(f"evaluated for {done:,} of {total:,} distinct values")
+
+    return report
 
 
 def note_of(graph: StateGraph, row: int) -> str:
@@ -108,6 +130,8 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield place, value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+_PATIENCE_S: Final = 2.0
+"""How long a question may take before its progress is shown, and then between two lines."""
 CHANGES: Final = 12
 """The most changes of a step that are printed."""
 
@@ -470,7 +494,7 @@ def project(
     from canvass.graph.project import project as find_quotient
 
     opened = open_view(graph)
-    found = find_quotient(opened, by, actions, limit=limit)
+    found = find_quotient(opened, by, actions, limit=limit, on_progress=evaluation_progress())
     rows = zip(
         found.keys, found.labels, found.counts.tolist(), found.examples.tolist(), strict=True
     )
