@@ -10,7 +10,8 @@ import numpy as np
 
 from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
 from canvass.graph.folders import ID_BYTES
-from canvass.graph.values import ValueBuilder
+from canvass.graph.values import interned
+from canvass.tlc import from_python
 from support.page_material import cluster_state
 
 ACTIONS = ("Lose", "TakeNominate", "TakeOnRequestVote")
@@ -19,19 +20,11 @@ NOMINATED, ASKED, GRANTED, TWO_LEAD = 0, 1, 2, 3
 
 def write_cluster_graph(folder: Path) -> DumpManifest:
     """Write a graph of four states: the request is sent and arrives; in the last, two lead."""
-    builder = ValueBuilder()
 
-    def value(tree: Any) -> int:
+    def value(tree: Any) -> Any:
         if isinstance(tree, dict):
-            inner = {name: value(one) for name, one in tree.items()}
-            if all(name.isdigit() for name in inner):
-                return builder.function({builder.integer(int(n)): one for n, one in inner.items()})
-            return builder.record(inner)
-        if isinstance(tree, list):
-            return builder.sequence([value(one) for one in tree])
-        if isinstance(tree, bool):
-            return builder.boolean(tree)
-        return builder.integer(tree) if isinstance(tree, int) else builder.string(tree)
+            return {int(n) if n.isdigit() else n: value(one) for n, one in tree.items()}
+        return [value(one) for one in tree] if isinstance(tree, list) else tree
 
     states = [
         cluster_state(asked=False, received=False, claim=""),
@@ -49,8 +42,6 @@ def write_cluster_graph(folder: Path) -> DumpManifest:
         # A function of 1 alone would be a sequence in TLA+.
         for name, queues in state["channel"].items():
             queues.setdefault(name, [])
-    numbers = {name: [value(state[name]) for state in states] for name in ("member", "channel")}
-    values, number = builder.sealed()
     ids = np.frombuffer(
         b"".join(hashlib.sha256(b"cluster %d" % k).digest()[:ID_BYTES] for k in range(len(states))),
         dtype=np.uint8,
@@ -59,19 +50,23 @@ def write_cluster_graph(folder: Path) -> DumpManifest:
     order = np.lexsort((words[:, 1], words[:, 0]))
     row = np.empty(len(states), dtype=np.int32)
     row[order] = np.arange(len(states), dtype=np.int32)
+    columns = interned(
+        {
+            name: ([from_python(value(state[name])) for state in states], order)
+            for name in ("member", "channel")
+        }
+    )
     steps = ((NOMINATED, ASKED, 1), (ASKED, GRANTED, 2), (GRANTED, TWO_LEAD, 0))
     edges = np.array([(row[a], row[b], action) for a, b, action in steps], dtype=np.int32)
     edges = edges[np.lexsort((edges[:, 2], edges[:, 1], edges[:, 0]))]
     initial = np.zeros(len(states), dtype=np.bool_)
     initial[row[NOMINATED]] = True
     arrays = DumpArrays(
-        values=values,
+        values=columns.values,
         ids=ids[order],
         initial=initial,
         expanded=np.ones(len(states), dtype=np.bool_),
-        nodes={
-            name: number[np.array(each, dtype=np.int32)[order]] for name, each in numbers.items()
-        },
+        nodes=columns.nodes,
         source=edges[:, 0].copy(),
         target=edges[:, 1].copy(),
         action=edges[:, 2].copy(),

@@ -9,7 +9,8 @@ import numpy as np
 
 from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
 from canvass.graph.folders import ID_BYTES
-from canvass.graph.values import ValueBuilder
+from canvass.graph.values import interned
+from canvass.tlc import Function
 
 
 def write_grid(folder: Path, side: int) -> DumpManifest:
@@ -20,17 +21,8 @@ def write_grid(folder: Path, side: int) -> DumpManifest:
     its beginning.
     """
     count = side * side
-    builder = ValueBuilder()
-    numbers = [builder.integer(number) for number in range(max(side, 2))]
-    truth = [builder.boolean(False), builder.boolean(True)]
-    members = [builder.record({"place": numbers[place]}) for place in range(side)]
-    at = np.empty((side, side), dtype=np.int32)
-    for row in range(side):
-        for column in range(side):
-            at[row, column] = builder.function(
-                {numbers[0]: members[row], numbers[1]: members[column]}
-            )
-    values, number = builder.sealed()
+    members = [Function({"place": place}) for place in range(side)]
+    at = [Function({0: one, 1: two}) for one in members for two in members]
     ids = np.frombuffer(
         b"".join(hashlib.sha256(b"%d" % place).digest()[:ID_BYTES] for place in range(count)),
         dtype=np.uint8,
@@ -49,16 +41,17 @@ def write_grid(folder: Path, side: int) -> DumpManifest:
     target = np.concatenate([two.ravel() for _, two, _ in ends])
     action = np.concatenate([np.full(one.size, code) for one, _, code in ends])
     by_source = np.lexsort((action, target, source))
-    corner = np.full(count, number[truth[0]], dtype=np.int32)
-    corner[grid[-1, -1]] = number[truth[1]]
+    corner = np.zeros(count, dtype=np.int64)
+    corner[grid[-1, -1]] = 1
+    columns = interned({"at": (at, order), "corner": ([False, True], corner)})
     initial = np.zeros(count, dtype=np.bool_)
     initial[grid[0, 0]] = True
     arrays = DumpArrays(
-        values=values,
+        values=columns.values,
         ids=ids[order],
         initial=initial,
         expanded=np.ones(count, dtype=np.bool_),
-        nodes={"at": number[at.reshape(-1)[order]], "corner": corner},
+        nodes=columns.nodes,
         source=source[by_source].astype(np.int32),
         target=target[by_source].astype(np.int32),
         action=action[by_source].astype(np.int32),

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from canvass.graph.dump_folder import DumpOrigin, DumpView, read_dump_graph, write_dump_graph
+from canvass.graph.dump_folder import DumpOrigin, DumpView, write_dump_graph
 from canvass.graph.dump_import import read_graph
+from canvass.graph.open import open_view
 from canvass.tlc import format_value, from_python
 
 State = Mapping[str, Any]
@@ -42,7 +43,9 @@ def view_of(
         arrays = read_graph(dump, complete=complete)
         made = Path(folder) / "graph"
         write_dump_graph(made, arrays, model=name, complete=complete, origin=DumpOrigin())
-        return DumpView(*read_dump_graph(made), made)
+        view = open_view(made)
+        assert isinstance(view, DumpView)
+        return view
 
 
 def numbered(count: int, edges: Sequence[Edge], initial: Sequence[int] = (0,)) -> DumpView:

@@ -1,8 +1,7 @@
 """The state graph of one member: its folder and manifest, `Graph` in arrays, and its view.
 
-A folder holds ``manifest.json`` (schema ``canvass.graph/1``), four Parquet tables whose columns
-`canvass.graph.folders` names, and the `KeyTable` of the edges' canonical forms. Rows refer to rows
-of other tables by their numbers. Making one is in `canvass.graph.build`.
+`canvass.graph.folders` names the files of a folder. Rows refer to rows of other tables by their
+numbers. Making one is in `canvass.graph.build`.
 
 States that differ only in the numbering of the peers are one state in queries: their
 representative. Edges keep the numbers that they have in the folder.
@@ -10,37 +9,55 @@ representative. Edges keep the numbers that they have in the folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from types import SimpleNamespace
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from canvass.cluster.member import Input, Member
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.graph import GraphError, folders
+from canvass.graph import GraphError
 from canvass.graph.edge_keys import keys_of_edges
-from canvass.graph.folders import Rows, decode_manifest, find_row, verify_files
+from canvass.graph.folders import (
+    EDGES_FILE,
+    MISSHAPEN,
+    STATES_FILE,
+    VALUES_FILE,
+    Count,
+    Digest,
+    Rows,
+    check_rows,
+    decode_manifest,
+    find_row,
+    ids_and_nodes,
+    ints,
+    read_tables,
+    states_table,
+    verify_files,
+)
 from canvass.graph.printed_steps import identities_of, state_id
-from canvass.graph.values import ABSENT, Columns, ValueBuilder
+from canvass.graph.values import Columns, ValueTable, interned
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
-from canvass.steps.distinct import EDGES_FILE, KEYS_FILE, KeyTable, distinct_rows
+from canvass.steps.distinct import EDGES_FILE as KEY_EDGES_FILE
+from canvass.steps.distinct import KEYS_FILE, KeyTable, distinct_rows, offsets_of, places_of
 from canvass.steps.oracle import rules_digest
 from canvass.steps.step import Sends, Step, entry_cells, input_of, record_cells, state_cells
-from canvass.tlc import Value, from_python, function
+from canvass.tlc import Function, Value, function
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import Ints, member_of, message_of
 from canvass.traces.layout import (
     ACTION_NAMES,
     FLAG_COLUMNS,
+    INPUT_COLUMNS,
     LOG_COLUMNS,
     MEMBER_COLUMNS,
     MESSAGE_INDEX,
@@ -52,13 +69,14 @@ from canvass.traces.schema import to_trace_input
 
 Flags = NDArray[np.bool_]
 
-SCHEMA: Final = "canvass.graph/1"
-_KEY_FILES: Final[tuple[str, ...]] = (KEYS_FILE, EDGES_FILE)
-FILES: Final = (*folders.FILES, *_KEY_FILES)
+SCHEMA: Final = "canvass.graph/2"
+FIELDS: Final = tuple(wire_name(name) for name in Member.__struct_fields__)
+INPUTS_FILE: Final = "inputs.parquet"
+SENDS_FILE: Final = "sends.parquet"
+TABLES: Final = (VALUES_FILE, STATES_FILE, INPUTS_FILE, SENDS_FILE, EDGES_FILE)
+_KEY_FILES: Final[tuple[str, ...]] = (KEYS_FILE, KEY_EDGES_FILE)
+FILES: Final = (*TABLES, *_KEY_FILES)
 """The files of a folder beside its manifest."""
-
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
 
 
 class GraphRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -101,10 +119,16 @@ class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     """Edges by action."""
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class Manifest(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+    tag_field="schema",
+    tag=SCHEMA,
+):
     """``manifest.json``: the origin and the contents of a graph."""
 
-    schema: Literal["canvass.graph/1"]
     model: str
     """The configuration that TLC ran, without ``.cfg``."""
     rules: GraphRules
@@ -121,7 +145,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     files: dict[str, Digest]
     """SHA-256 of each other file of the folder."""
     form_sha256: Digest | None = None
-    """Digest of the canonical form, which the keys depend on; null in old folders."""
+    """Digest of the canonical form, which the keys depend on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,9 +194,12 @@ class Graph(StepArrays):
         the peers.
     disabled
         For each state, the mask of the actions that were tried and that no input enables.
+    columns
+        The fields of the states as values.
     """
 
     manifest: Manifest
+    columns: Columns
     ids: NDArray[np.uint8]
     expanded: Flags
     representative: Ints
@@ -223,7 +250,8 @@ def read_manifest(folder: Path) -> Manifest:
     GraphError
         If it is absent or not what this version reads.
     """
-    return decode_manifest(folder, Manifest)
+    manifest: Manifest = decode_manifest(folder, Manifest)
+    return manifest
 
 
 def open_graph(folder: Path, *, verify: bool = True) -> Graph:
@@ -243,11 +271,11 @@ def open_graph(folder: Path, *, verify: bool = True) -> Graph:
     """
     manifest = read_manifest(folder)
     if verify:
-        verify_files(folder, manifest.files, FILES, folders.FILES)
-    tables = {name: _table(folder / name) for name in folders.FILES}
+        verify_files(folder, manifest.files, FILES, TABLES)
+    tables = read_tables(folder, TABLES)
     try:
-        arrays = folders.to_arrays(tables, manifest.rules.member_count)
-    except folders.MISSHAPEN as error:
+        arrays = to_arrays(tables, manifest.rules.member_count)
+    except MISSHAPEN as error:
         raise GraphError(f"{folder}: {' '.join(str(error).split())[:200]}") from None
     graph = Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)
     _check_rows(graph, folder)
@@ -271,118 +299,184 @@ def open_keys(folder: Path) -> KeyTable:
         raise GraphError(f"{folder}: the keys cannot be read: {error}") from None
 
 
-def _table(path: Path) -> pa.Table:
-    try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise GraphError(f"{path}: {error}") from None
-
-
 def _check_rows(graph: Graph, folder: Path) -> None:
     """Refuse references to rows that are not there."""
     states, inputs = len(graph.state), len(graph.inputs)
-    for name, rows, lowest, count in (
-        ("representative", graph.representative, 0, states),
-        ("source", graph.source, 0, states),
-        ("target", graph.target, NONE, states),
-        ("input", graph.input, 0, inputs),
-        ("sent", graph.sent, 0, len(graph.send_offsets) - 1),
-    ):
-        if len(rows) and not lowest <= int(rows.min()) <= int(rows.max()) < count:
-            raise GraphError(f"{folder}: the column {name} refers to rows that are not there")
+    check_rows(
+        folder,
+        {
+            "representative": (graph.representative, 0, states),
+            "source": (graph.source, 0, states),
+            "target": (graph.target, NONE, states),
+            "input": (graph.input, 0, inputs),
+            "sent": (graph.sent, 0, len(graph.send_offsets) - 1),
+        },
+    )
     counts = graph.manifest.counts
     if (states, inputs, len(graph.source)) != (counts.states, counts.inputs, counts.tried):
         raise GraphError(f"{folder}: the tables are not as long as the manifest says")
 
 
-class MemberColumns:
-    """Columns of an artifact.
+# --- between rows of integers and values ----------------------------------------------------------
+
+
+def _scalar(name: str, cell: int) -> Value:
+    if name in STATE_ENUMS:
+        return str(STATE_ENUMS[name][cell].value)
+    return bool(cell) if name in FLAG_COLUMNS else cell
+
+
+def _cell(name: str, value: Any) -> int:
+    if name in STATE_ENUMS:
+        return [each.value for each in STATE_ENUMS[name]].index(value)
+    return int(value)
+
+
+def _record(names: Sequence[str], cells: Sequence[int]) -> Function:
+    pairs = zip(names, cells, strict=True)
+    return Function({wire_name(name): _scalar(name, cell) for name, cell in pairs})
+
+
+def _record_cells(names: Sequence[str], record: Any) -> list[int]:
+    return [_cell(name, record[wire_name(name)]) for name in names]
+
+
+def field_values(states: Any, rows: Ints, field: str) -> tuple[list[Value], Ints]:
+    """Give the distinct values of a field in some states, and for each state the place of its own.
 
     Parameters
     ----------
-    graph
-        The artifact.
     states
-        The rows of the artifact that are asked about.
+        Has the arrays ``state``, ``members``, ``log_offsets`` and ``log`` of `StepArrays`.
+    rows
+        The states.
+    field
+        As the spec names it.
     """
-
-    def __init__(self, graph: Graph, states: Ints) -> None:
-        self._graph = graph
-        self._states = states
-        self._builder = ValueBuilder()
-        self._nodes: dict[str, Rows] = {}
-        self._columns = Columns(self._builder.table(), self._nodes)
-        self._makers: dict[str, Callable[[], Rows]] = {
-            wire_name(name): self._single(name) for name in STATE_INDEX
-        }
-        self._makers |= {"members": self._members, "recordingLog": self._recording_log}
-
-    def of(self, fields: Sequence[str]) -> Columns:
-        """Give some columns, and the others that were asked for before."""
-        fresh = [name for name in fields if name not in self._nodes]
-        if fresh:
-            made = {name: self._makers[name]() for name in fresh}
-            self._nodes = {**self._nodes, **made}
-            self._columns = Columns(self._builder.table(), self._nodes)
-        return self._columns
-
-    def _single(self, name: str) -> Callable[[], Rows]:
-        def make() -> Rows:
-            return self._scalars(name, self._graph.state[self._states, STATE_INDEX[name]])
-
-        return make
-
-    def _scalars(self, name: str, cells: Ints) -> Rows:
-        """Give the nodes of codes, flags or numbers."""
-        distinct, places = np.unique(cells, return_inverse=True)
-        builder, numbers = self._builder, distinct.tolist()
-        if name in STATE_ENUMS:
-            nodes = [builder.string(STATE_ENUMS[name][code].value) for code in numbers]
-        elif name in FLAG_COLUMNS:
-            nodes = [builder.boolean(bool(flag)) for flag in numbers]
-        else:
-            nodes = [builder.integer(number) for number in numbers]
-        return np.array(nodes, dtype=np.int32)[places.reshape(-1)]
-
-    def _records(self, names: Sequence[str], cells: Ints) -> Rows:
-        """Give the nodes of records, one for each row of cells."""
-        columns = [self._scalars(name, cells[:, place]) for place, name in enumerate(names)]
-        wired = [wire_name(name) for name in names]
-        return _distinct(
-            np.stack(columns, axis=1),
-            lambda parts: self._builder.record(dict(zip(wired, parts, strict=True))),
-        )
-
-    def _members(self) -> Rows:
-        cells = self._graph.members[self._states]
-        count, width = cells.shape[:2]
-        records = self._records(MEMBER_COLUMNS, cells.reshape(count * width, -1))
-        ids = [self._builder.integer(member) for member in range(width)]
-        return _distinct(
-            records.reshape(count, width),
-            lambda parts: self._builder.function(dict(zip(ids, parts, strict=True))),
-        )
-
-    def _recording_log(self) -> Rows:
-        graph = self._graph
-        entries = self._records(LOG_COLUMNS, graph.log)
-        starts = graph.log_offsets[self._states]
-        lengths = graph.log_offsets[self._states + 1] - starts
-        padded = np.full((len(starts), int(lengths.max(initial=0))), ABSENT, dtype=np.int32)
-        for place in range(padded.shape[1]):
-            long = lengths > place
+    if field == "members":
+        cells = states.members[rows]
+        first, places = distinct_rows(cells.reshape(len(rows), -1))
+        return [
+            function({member: _record(MEMBER_COLUMNS, one) for member, one in enumerate(each)})
+            for each in cells[first].tolist()
+        ], places
+    if field == "recordingLog":
+        starts, ends = states.log_offsets[rows], states.log_offsets[rows + 1]
+        entry, entries = distinct_rows(states.log)
+        padded = np.full((len(rows), int((ends - starts).max(initial=0)) + 1), NONE, dtype=np.int64)
+        for place in range(padded.shape[1] - 1):
+            long = ends - starts > place
             padded[long, place] = entries[starts[long] + place]
-        return _distinct(
-            padded,
-            lambda parts: self._builder.sequence([part for part in parts if part != ABSENT]),
-        )
+        first, places = distinct_rows(padded)
+        records = [_record(LOG_COLUMNS, one) for one in states.log[entry].tolist()]
+        logs = padded[first].tolist()
+        return [tuple(records[one] for one in log if one != NONE) for log in logs], places
+    name = _STATE_FIELDS[field]
+    cells, places = np.unique(states.state[rows, STATE_INDEX[name]], return_inverse=True)
+    return [_scalar(name, cell) for cell in cells.tolist()], places.reshape(-1)
 
 
-def _distinct(rows: Rows, make: Callable[[list[int]], int]) -> Rows:
-    """Call ``make`` once for each distinct row of numbers; give its results."""
-    first, places = distinct_rows(rows)
-    nodes = [make(parts) for parts in rows[first].tolist()]
-    return np.array(nodes, dtype=np.int32)[places]
+_STATE_FIELDS: Final = {wire_name(name): name for name in STATE_INDEX}
+
+
+def _states_of(columns: Columns, count: int, member_count: int) -> dict[str, Ints]:
+    """Give the arrays of the states from their values."""
+
+    def made(field: str, make: Callable[[Any], Any]) -> tuple[list[Any], Ints]:
+        numbers, places = np.unique(columns.nodes[field], return_inverse=True)
+        values = map(columns.values.value, numbers.tolist())
+        return [make(value) for value in values], places.reshape(-1)
+
+    state = np.empty((count, len(STATE_INDEX)), dtype=np.int64)
+    for place, (field, name) in enumerate(_STATE_FIELDS.items()):
+        cells, places = made(field, partial(_cell, name))
+        state[:, place] = np.array(cells, dtype=np.int64)[places]
+    width = len(MEMBER_COLUMNS)
+    # The members of a cluster are a function over 0..n-1.
+    records, places = made(
+        "members", lambda of: [_record_cells(MEMBER_COLUMNS, of[k]) for k in range(member_count)]
+    )
+    members = np.array(records, dtype=np.int64).reshape(-1, member_count, width)[places]
+    logs, places = made("recordingLog", lambda log: [_record_cells(LOG_COLUMNS, e) for e in log])
+    starts = offsets_of([len(log) for log in logs])
+    entries = np.array([entry for log in logs for entry in log], dtype=np.int64)
+    return {
+        "state": state,
+        "members": members,
+        "log_offsets": offsets_of(np.diff(starts)[places]),
+        "log": entries.reshape(-1, len(LOG_COLUMNS))[places_of(starts, places)],
+    }
+
+
+def columns_of_states(arrays: Mapping[str, Any]) -> Columns:
+    """Give the fields of all states as values."""
+    states = SimpleNamespace(**arrays)
+    rows = np.arange(len(states.state))
+    return interned({field: field_values(states, rows, field) for field in FIELDS})
+
+
+def to_tables(arrays: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """Give the tables of a graph, by the names of their files, from its arrays by their names."""
+    columns: Columns = arrays["columns"]
+    counts = np.diff(arrays["send_offsets"])
+    sends = np.repeat(np.arange(len(counts)), counts)
+    edges = {name: arrays[name] for name in ("source", "input", "target", "sent")}
+    inputs = dict(zip(INPUT_COLUMNS, arrays["inputs"].T, strict=True))
+    return {
+        VALUES_FILE: columns.values.to_table(),
+        STATES_FILE: states_table(
+            arrays["ids"],
+            columns.nodes,
+            expanded=arrays["expanded"],
+            representative=arrays["representative"],
+            disabled=arrays["disabled"],
+        ),
+        INPUTS_FILE: _numbers(
+            {"action": arrays["input_action"], **inputs, **_message(arrays["message"])}
+        ),
+        SENDS_FILE: _numbers({"sends": sends, **_message(arrays["sends"])}),
+        EDGES_FILE: _numbers(edges),
+    }
+
+
+def _message(cells: Ints) -> dict[str, Ints]:
+    return {f"message_{name}": cells[:, k] for name, k in MESSAGE_INDEX.items()}
+
+
+def _numbers(columns: Mapping[str, Ints]) -> pa.Table:
+    numbers = {name: pa.array(np.ascontiguousarray(c), pa.int32()) for name, c in columns.items()}
+    return pa.table(numbers)
+
+
+def _matrix(table: pa.Table, names: Iterable[str]) -> Ints:
+    columns = [ints(table[name]) for name in names]
+    return np.ascontiguousarray(np.array(columns, dtype=np.int64).reshape(len(columns), -1).T)
+
+
+def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, Any]:
+    """Give the arrays that `to_tables` made tables of."""
+    states, inputs = tables[STATES_FILE], tables[INPUTS_FILE]
+    sends, edges = tables[SENDS_FILE], tables[EDGES_FILE]
+    ids, nodes = ids_and_nodes(states, FIELDS)
+    columns = Columns(ValueTable.from_table(tables[VALUES_FILE]), nodes)
+    columns.values.check()
+    messages = [f"message_{name}" for name in MESSAGE_INDEX]
+    lists, sent = ints(sends["sends"]), ints(edges["sent"])
+    list_count = int(max(lists.max(initial=0), sent.max(initial=0))) + 1
+    return {
+        "columns": columns,
+        "ids": ids,
+        "expanded": states["expanded"].to_numpy().astype(np.bool_),
+        "representative": ints(states["representative"]),
+        "disabled": ints(states["disabled"]),
+        **_states_of(columns, len(ids), member_count),
+        "input_action": ints(inputs["action"]),
+        "inputs": _matrix(inputs, INPUT_COLUMNS),
+        "message": _matrix(inputs, messages),
+        "send_offsets": np.searchsorted(lists, np.arange(list_count + 1)).astype(np.int64),
+        "sends": _matrix(sends, messages),
+        **{name: ints(edges[name]) for name in ("source", "input", "target", "sent")},
+    }
 
 
 _CHUNK: Final = 1 << 17
@@ -393,7 +487,7 @@ class MemberView(StateGraph):
 
     kind: Kind = "member"
     actions = ACTION_NAMES
-    fields = tuple(wire_name(name) for name in Member.__struct_fields__)
+    fields = FIELDS
 
     def __init__(self, graph: Graph, folder: Path) -> None:
         self.graph = graph
@@ -503,18 +597,13 @@ class MemberView(StateGraph):
 
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some fields in all states."""
-        return self._columns.of(fields)
-
-    @cached_property
-    def _columns(self) -> MemberColumns:
-        return MemberColumns(self.graph, self._state)
+        every = self.graph.columns
+        return Columns(every.values, {name: every.nodes[name][self._state] for name in fields})
 
     def state(self, row: int) -> dict[str, Value]:
         """Give a state as TLA+ values; ``members`` is a function over the ids of the members."""
-        tree = self.tree(row)
-        members = function(dict(enumerate(map(from_python, tree.pop("members")))))
-        values = {name: from_python(value) for name, value in tree.items()}
-        return {name: members if name == "members" else values[name] for name in self.fields}
+        columns, at = self.graph.columns, self.artifact_row(row)
+        return {name: columns.values.value(int(columns.nodes[name][at])) for name in self.fields}
 
     def tree(self, row: int) -> Tree:
         """Give a state as the trace format writes it."""

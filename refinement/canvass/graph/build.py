@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.graph import GraphError, folders
+from canvass.graph import GraphError
 from canvass.graph.artifact import (
     FILES,
     SCHEMA,
@@ -26,7 +25,9 @@ from canvass.graph.artifact import (
     Graph,
     GraphRules,
     Manifest,
+    columns_of_states,
     open_graph,
+    to_tables,
 )
 from canvass.graph.edge_keys import edge_keys
 from canvass.graph.folders import (
@@ -36,6 +37,7 @@ from canvass.graph.folders import (
     made_aside,
     need_place,
     write_manifest,
+    write_tables,
 )
 from canvass.graph.printed_steps import PrintedGraph, arrange
 from canvass.spec.files import HARNESS, module_digest, module_folders, modules_of
@@ -224,13 +226,12 @@ def _write(
     model: Model, arrays: dict[str, Any], folder: Path, tlc_version: str, jar_sha256: str
 ) -> Graph:
     """Write all files aside and put the folder in its place."""
+    arrays = {**arrays, "columns": columns_of_states(arrays)}
     with made_aside(folder) as aside:
-        for name, table in folders.to_tables(arrays).items():
-            pq.write_table(table, aside / name, compression="zstd")
+        write_tables(aside, to_tables(arrays))
         keys = edge_keys(arrays, model.rules)
         keys.save(aside)
         manifest = Manifest(
-            schema=SCHEMA,
             model=model.name,
             rules=GraphRules.of(model.rules),
             constants=dict(model.config.constants),

@@ -1,19 +1,6 @@
-"""The state graph of any TLC model on disk: manifest and tables, to and from arrays.
+"""The state graph of any TLC model: its manifest, its arrays and its view.
 
-==================  ===============================================================================
-file                a row is
-==================  ===============================================================================
-``states.parquet``  a state: ``id``, ``initial``, ``expanded``, and for each variable ``of.NAME``,
-                    the row of its value in ``values.parquet``
-``values.parquet``  a value, each distinct one once, after its parts: ``kind``, ``scalar``,
-                    ``parts``; `canvass.graph.values.ValueTable` says what they hold
-``texts.parquet``   a string or the name of a model value: ``text``
-``shapes.parquet``  the names of a record's fields: ``names``
-``edges.parquet``   an edge: ``source``, ``target``, ``action``, ``arguments``
-==================  ===============================================================================
-
-States are in the order of their ids, values by height and content, edges by source, target and
-label: equal graphs make equal files. Nothing here reads a dump or runs TLC.
+Nothing here reads a dump or runs TLC.
 """
 
 from __future__ import annotations
@@ -23,39 +10,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
-from canvass.graph.artifact import Count, Digest
 from canvass.graph.folders import (
-    ID_BYTES,
+    EDGES_FILE,
     MISSHAPEN,
+    STATES_FILE,
+    VALUES_FILE,
+    Count,
+    Digest,
     Rows,
-    decode_manifest,
+    check_rows,
+    codes_of,
     file_digest,
-    fixed_bytes,
+    ids_and_nodes,
+    ints,
     made_aside,
+    named,
+    read_tables,
+    states_table,
     verify_files,
     write_manifest,
+    write_tables,
 )
-from canvass.graph.values import Columns, ValueTable
-from canvass.graph.values import Kind as ValueKind
+from canvass.graph.values import Columns, ValueTable, tree_of
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
-from canvass.steps.distinct import offsets_of
 from canvass.tlc import Value
 
-SCHEMA: Final = "canvass.graph.dump/1"
+SCHEMA: Final = "canvass.graph.dump/2"
 MAX_STATES: Final = 5_000_000
 """Larger graphs are refused, as queries hold a graph in memory."""
 
-_VARIABLE: Final = "of."
-_KINDS: Final = tuple(kind.name.lower() for kind in ValueKind)
+_FILES: Final = (VALUES_FILE, STATES_FILE, EDGES_FILE)
 
 
 class DumpCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -83,21 +75,27 @@ class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     modules: dict[str, Digest] = {}
     """SHA-256 of the modules, by file name."""
     outcome: str | None = None
-    """How TLC ended, such as ``success`` or ``safety``; null in old folders, too."""
+    """How TLC ended, such as ``success`` or ``safety``; null if unknown."""
     violated: str | None = None
     """The violated property, if TLC or the configuration names it."""
     message: str | None = None
     """The violation in one line; null at success."""
     cut: tuple[str, ...] = ()
     """The statements of the configuration that leave out states or steps of the specification, such
-    as ``CONSTRAINT Bound``; empty in old folders, too.
+    as ``CONSTRAINT Bound``.
     """
 
 
-class DumpManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class DumpManifest(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+    tag_field="schema",
+    tag=SCHEMA,
+):
     """``manifest.json`` of a graph that a dump made."""
 
-    schema: Literal["canvass.graph.dump/1"]
     model: str
     variables: tuple[str, ...]
     complete: bool | None
@@ -146,13 +144,24 @@ def write_dump_graph(
     GraphError
         If it cannot be written.
     """
-    tables = _tables(arrays)
+    tables = {
+        VALUES_FILE: arrays.values.to_table(),
+        STATES_FILE: states_table(
+            arrays.ids, arrays.nodes, initial=arrays.initial, expanded=arrays.expanded
+        ),
+        EDGES_FILE: pa.table(
+            {
+                "source": pa.array(arrays.source),
+                "target": pa.array(arrays.target),
+                "action": named(arrays.action, arrays.action_names),
+                "arguments": named(arrays.arguments, arrays.argument_texts),
+            }
+        ),
+    }
     actions = np.bincount(arrays.action, minlength=len(arrays.action_names)).tolist()
     with made_aside(folder) as aside:
-        for name, table in tables.items():
-            pq.write_table(table, aside / name, compression="zstd")
+        write_tables(aside, tables)
         manifest = DumpManifest(
-            schema=SCHEMA,
             model=model,
             variables=tuple(arrays.nodes),
             complete=complete,
@@ -171,13 +180,15 @@ def write_dump_graph(
     return manifest
 
 
-def read_dump_graph(folder: Path, *, verify: bool = True) -> tuple[DumpManifest, DumpArrays]:
+def read_dump_graph(folder: Path, manifest: DumpManifest, *, verify: bool = True) -> DumpArrays:
     """Read a graph.
 
     Parameters
     ----------
     folder
         As `write_dump_graph` made it.
+    manifest
+        Its manifest.
     verify
         Whether to compare all files with the digests in the manifest.
 
@@ -186,125 +197,46 @@ def read_dump_graph(folder: Path, *, verify: bool = True) -> tuple[DumpManifest,
     GraphError
         If a file is absent, damaged, or refers to rows that are not there.
     """
-    manifest = decode_manifest(folder, DumpManifest)
     if verify:
         verify_files(folder, manifest.files, _FILES, _FILES)
+    tables = read_tables(folder, _FILES)
+    actions = tuple(manifest.counts.actions)
     try:
-        tables = {name: pq.read_table(folder / name) for name in _FILES}
-        arrays = _arrays(tables, manifest)
-    except (OSError, *MISSHAPEN) as error:
+        states, edges = tables[STATES_FILE], tables[EDGES_FILE]
+        ids, nodes = ids_and_nodes(states, manifest.variables)
+        texts = tuple(sorted(name for name in edges["arguments"].unique().to_pylist() if name))
+        arrays = DumpArrays(
+            values=ValueTable.from_table(tables[VALUES_FILE]),
+            ids=ids,
+            initial=states["initial"].to_numpy().astype(np.bool_),
+            expanded=states["expanded"].to_numpy().astype(np.bool_),
+            nodes=nodes,
+            source=ints(edges["source"]).astype(np.int32),
+            target=ints(edges["target"]).astype(np.int32),
+            action=codes_of(edges["action"], actions),
+            action_names=actions,
+            arguments=codes_of(edges["arguments"], texts),
+            argument_texts=texts,
+        )
+        arrays.values.check()
+    except MISSHAPEN as error:
         raise GraphError(f"{folder}: {' '.join(str(error).split())[:200]}") from None
     _check(arrays, manifest, folder)
-    return manifest, arrays
-
-
-_FILES: Final = (
-    "states.parquet",
-    "values.parquet",
-    "texts.parquet",
-    "shapes.parquet",
-    "edges.parquet",
-)
-
-
-def _named(codes: Rows, names: tuple[str, ...]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(
-        pa.array(codes, type=pa.int32(), mask=codes < 0), pa.array(names, type=pa.string())
-    )
-
-
-def _tables(arrays: DumpArrays) -> dict[str, pa.Table]:
-    values = arrays.values
-    kinds = _named(values.kind.astype(np.int32), _KINDS)
-    parts = pa.ListArray.from_arrays(
-        pa.array(values.offsets, type=pa.int32()), pa.array(values.children, type=pa.int32())
-    )
-    states = {
-        "id": pa.FixedSizeBinaryArray.from_buffers(
-            pa.binary(ID_BYTES), len(arrays.ids), [None, pa.py_buffer(arrays.ids.tobytes())]
-        ),
-        "initial": pa.array(arrays.initial),
-        "expanded": pa.array(arrays.expanded),
-        **{_VARIABLE + name: pa.array(nodes) for name, nodes in arrays.nodes.items()},
-    }
-    edges = {
-        "source": pa.array(arrays.source),
-        "target": pa.array(arrays.target),
-        "action": _named(arrays.action, arrays.action_names),
-        "arguments": _named(arrays.arguments, arrays.argument_texts),
-    }
-    shapes = pa.array([list(names) for names in values.shapes], type=pa.list_(pa.string()))
-    made = (
-        pa.table(states),
-        pa.table({"kind": kinds, "scalar": pa.array(values.scalar), "parts": parts}),
-        pa.table({"text": pa.array(list(values.texts), type=pa.string())}),
-        pa.table({"names": shapes}),
-        pa.table(edges),
-    )
-    return dict(zip(_FILES, made, strict=True))
-
-
-def _codes(column: pa.ChunkedArray, names: tuple[str, ...]) -> Rows:
-    """Give the codes of a column of names; each chunk may have its own dictionary."""
-    whole = column.unify_dictionaries().combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
-    found = whole.dictionary.to_pylist()
-    codes = np.array([names.index(name) for name in found] or [-1], dtype=np.int32)
-    places = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return np.where(places < 0, np.int32(-1), codes[places]).astype(np.int32)
-
-
-def _dictionary(column: pa.ChunkedArray) -> tuple[str, ...]:
-    return tuple(sorted(name for name in column.unique().to_pylist() if name is not None))
-
-
-def _rows(column: pa.ChunkedArray) -> Rows:
-    if column.null_count:
-        raise ValueError("a number is absent")
-    return np.ascontiguousarray(column.to_numpy().astype(np.int32))
-
-
-def _arrays(tables: Mapping[str, pa.Table], manifest: DumpManifest) -> DumpArrays:
-    states, values, texts, shapes, edges = (tables[name] for name in _FILES)
-    parts = pa.concat_arrays(values["parts"].chunks) if len(values) else None
-    counts = np.empty(0) if parts is None else parts.value_lengths().to_numpy()
-    arguments = _dictionary(edges["arguments"])
-    table = ValueTable(
-        kind=_codes(values["kind"], _KINDS).astype(np.uint8),
-        scalar=values["scalar"].to_numpy().astype(np.int64),
-        offsets=offsets_of(counts),
-        children=_rows(
-            pa.chunked_array([pa.array([], pa.int32()) if parts is None else parts.flatten()])
-        ),
-        texts=texts["text"].to_pylist(),
-        shapes=[tuple(names) for names in shapes["names"].to_pylist()],
-    )
-    return DumpArrays(
-        values=table,
-        ids=fixed_bytes(states["id"], ID_BYTES),
-        initial=states["initial"].to_numpy().astype(np.bool_),
-        expanded=states["expanded"].to_numpy().astype(np.bool_),
-        nodes={name: _rows(states[_VARIABLE + name]) for name in manifest.variables},
-        source=_rows(edges["source"]),
-        target=_rows(edges["target"]),
-        action=_codes(edges["action"], tuple(manifest.counts.actions)),
-        action_names=tuple(manifest.counts.actions),
-        arguments=_codes(edges["arguments"], arguments),
-        argument_texts=arguments,
-    )
+    return arrays
 
 
 def _check(arrays: DumpArrays, manifest: DumpManifest, folder: Path) -> None:
     """Refuse references to rows that are not there."""
-    arrays.values.check()
     states, values = len(arrays.ids), len(arrays.values)
-    columns = [(arrays.source, states), (arrays.target, states)]
-    columns += [(nodes, values) for nodes in arrays.nodes.values()]
-    columns.append((arrays.action, len(arrays.action_names)))
-    for rows, count in columns:
-        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < count:
-            raise GraphError(f"{folder}: the tables refer to rows that are not there")
+    check_rows(
+        folder,
+        {
+            "source": (arrays.source, 0, states),
+            "target": (arrays.target, 0, states),
+            "action": (arrays.action, 0, len(arrays.action_names)),
+            **{name: (nodes, 0, values) for name, nodes in arrays.nodes.items()},
+        },
+    )
     words = arrays.ids.view(">u8")
     same, above = words[1:, 0] == words[:-1, 0], words[1:] > words[:-1]
     if not bool(np.where(same, above[:, 1], above[:, 0]).all()):
@@ -329,7 +261,6 @@ class DumpView(StateGraph):
             number=np.arange(len(arrays.source), dtype=np.int32),
         )
         self.manifest = manifest
-        self.values = arrays.values
         self.fields = manifest.variables
         self.actions = arrays.action_names
         self._arrays = arrays
@@ -384,15 +315,16 @@ class DumpView(StateGraph):
 
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some variables in all states."""
-        return Columns(self.values, {name: self._arrays.nodes[name] for name in fields})
+        return Columns(self._arrays.values, {name: self._arrays.nodes[name] for name in fields})
 
     def state(self, row: int) -> dict[str, Value]:
         """Give a state as values, by the names of its variables."""
-        return {name: self.values.value(int(self._arrays.nodes[name][row])) for name in self.fields}
+        arrays = self._arrays
+        return {name: arrays.values.value(int(arrays.nodes[name][row])) for name in self.fields}
 
     def tree(self, row: int) -> Tree:
         """Give a state as plain JSON values."""
-        return {name: self.values.tree(int(self._arrays.nodes[name][row])) for name in self.fields}
+        return {name: tree_of(value) for name, value in self.state(row).items()}
 
     def edge(self, edge: int) -> EdgeView:
         """Give one edge; the arguments of its label are text."""

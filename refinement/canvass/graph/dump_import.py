@@ -26,8 +26,8 @@ from canvass.graph.dump_folder import (
     DumpOrigin,
     write_dump_graph,
 )
-from canvass.graph.folders import ID_BYTES, file_digest, need_place
-from canvass.graph.values import ValueBuilder
+from canvass.graph.folders import ID_BYTES, Rows, file_digest, need_place
+from canvass.graph.values import Interner
 from canvass.spec.files import modules_of
 from canvass.steps.distinct import distinct_rows
 from canvass.tlc import (
@@ -60,7 +60,7 @@ class _Reading:
 
     def __init__(self, max_states: int) -> None:
         self.max_states = max_states
-        self.builder = ValueBuilder()
+        self.values = Interner()
         self.variables: tuple[str, ...] = ()
         self.numbers = array("q")
         """TLC's number of each state."""
@@ -89,9 +89,9 @@ class _Reading:
             raise GraphError(f"state {state.id} has other variables than the first one")
         content = hashlib.sha256()
         for name, nodes in zip(self.variables, self.nodes, strict=True):
-            node = self.builder.text(parts[name])
+            node = self.values.text(parts[name])
             nodes.append(node)
-            content.update(name.encode() + b"\0" + self.builder.digest(node))
+            content.update(name.encode() + b"\0" + self.values.digest(node))
         self.ids += content.digest()[:ID_BYTES]
         self.numbers.append(state.id)
         self.initial.append(state.initial)
@@ -135,16 +135,17 @@ class _Reading:
             expanded[edges[:, 0]] = True
             # TLC takes one state after another: it has not taken all steps of the last one.
             expanded[source[-1:]] &= not stopped
-        values, node_row = self.builder.sealed()
+        nodes: dict[str, Rows] = {
+            name: np.array(column, dtype=np.int32)[first]
+            for name, column in zip(self.variables, self.nodes, strict=True)
+        }
+        values, numbering = self.values.sealed(nodes.values())
         return DumpArrays(
             values=values,
             ids=ids[first],
             initial=initial,
             expanded=expanded,
-            nodes={
-                name: node_row[np.array(nodes, dtype=np.int32)][first]
-                for name, nodes in zip(self.variables, self.nodes, strict=True)
-            },
+            nodes={name: numbering[column] for name, column in nodes.items()},
             source=np.ascontiguousarray(edges[:, 0]),
             target=np.ascontiguousarray(edges[:, 1]),
             action=np.ascontiguousarray(edges[:, 2]),

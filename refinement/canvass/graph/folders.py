@@ -1,21 +1,20 @@
-"""The folder of a member's graph: the columns of its tables, and arrays to and from Arrow.
-
-The functions for manifests and for writing a folder as a whole serve graphs of both kinds.
+"""The folder of a state graph: a manifest, Parquet tables, and what both kinds of graphs share.
 
 ==================  ===============================================================================
 file                a row is
 ==================  ===============================================================================
-``states.parquet``  a state: ``id``, ``expanded``, ``representative``, ``disabled``, then its fields
-                    in the order of ``STATE_COLUMNS``, ``members`` and ``recording_log``
-``inputs.parquet``  an action and an input of it: ``action``, ``INPUT_COLUMNS``, ``message_*``
-``sends.parquet``   one message of a list of sends: ``sends`` (the list's number), ``message_*``;
-                    ``message_peer`` is the receiver. The list 0 is empty
-``edges.parquet``   an input tried in a state: ``source``, ``input``, ``target``, ``sent``; no
-                    target if the action is not enabled
+``values.parquet``  a value, each distinct one once, after its parts: ``kind``, ``text``, ``parts``;
+                    `canvass.graph.values.ValueTable` says what they hold
+``states.parquet``  a state: ``id``, ``expanded``, and for each variable ``of.NAME``, the row of its
+                    value. Also ``initial`` (a dump), ``representative`` and ``disabled`` (a member)
+``edges.parquet``   an edge of a dump: ``source``, ``target``, ``action``, ``arguments``; or an
+                    input tried in a state of a member: ``source``, ``input``, ``target``, ``sent``
+``inputs.parquet``  an action of a member and an input of it, in the columns of a trace
+``sends.parquet``   one message of a list of sends: ``sends`` (the list's number), and its columns
 ==================  ===============================================================================
 
-Enums, actions and message types are dictionary-encoded strings, flags are booleans, the rest is
-int32, as TLC's integers are.
+A member's folder has the `KeyTable` of the edges' canonical forms, too. States are in the order of
+their ids: equal graphs make equal files.
 """
 
 from __future__ import annotations
@@ -28,32 +27,33 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
 from canvass.steps.distinct import offsets_of
-from canvass.traces.columns import Ints
-from canvass.traces.layout import (
-    ACTION_NAMES,
-    FLAG_COLUMNS,
-    INPUT_COLUMNS,
-    LOG_COLUMNS,
-    MEMBER_COLUMNS,
-    MESSAGE_COLUMNS,
-    MESSAGE_TYPE_NAMES,
-    NONE,
-    STATE_COLUMNS,
-    STATE_ENUMS,
-)
 
+VALUES_FILE: Final = "values.parquet"
+STATES_FILE: Final = "states.parquet"
+EDGES_FILE: Final = "edges.parquet"
+OLD_SCHEMAS: Final = ("canvass.graph/1", "canvass.graph.dump/1")
 ID_BYTES: Final = 16
 _DIGITS: Final = 2 * ID_BYTES
 _PREFIX: Final = re.compile(r"[0-9a-fA-F]{1,32}", re.ASCII)
+_VARIABLE: Final = "of."
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+Offsets = NDArray[np.int64]
+Rows = NDArray[np.int32]
+"""Rows of states or of edges."""
+MISSHAPEN: Final = (KeyError, ValueError, IndexError, TypeError, AttributeError, pa.ArrowException)
+"""The errors of reading a table with wrong columns, or with columns of wrong types."""
 
 
 def find_row(ids: NDArray[np.uint8], prefix: str) -> int | None:
@@ -81,176 +81,79 @@ def find_row(ids: NDArray[np.uint8], prefix: str) -> int | None:
     return first if end > first else None
 
 
-Offsets = NDArray[np.int64]
-Rows = NDArray[np.int32]
-"""Rows of states or of edges."""
+def ints(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Give a column of whole numbers.
 
-STATES_FILE: Final = "states.parquet"
-INPUTS_FILE: Final = "inputs.parquet"
-SENDS_FILE: Final = "sends.parquet"
-EDGES_FILE: Final = "edges.parquet"
-FILES: Final = (STATES_FILE, INPUTS_FILE, SENDS_FILE, EDGES_FILE)
-MISSHAPEN: Final = (KeyError, ValueError, IndexError, TypeError, AttributeError, pa.ArrowException)
-"""The errors of reading a table with wrong columns, or with columns of wrong types."""
-
-
-_ENUM_NAMES: Final = {
-    name: tuple(value.value for value in values) for name, values in STATE_ENUMS.items()
-}
-_KEPT_MESSAGE_COLUMNS: Final = tuple(name for name in MESSAGE_COLUMNS if name != "id")
+    Raises
+    ------
+    ValueError
+        If one is absent.
+    """
+    if column.null_count:
+        raise ValueError("a number is absent")
+    found: NDArray[np.int64] = column.to_numpy().astype(np.int64)
+    return found
 
 
-def _column(name: str, cells: Ints, names: Sequence[str] | None = None) -> pa.Array:
-    if names is not None:
-        codes = pa.array(cells, type=pa.int32(), mask=cells == NONE)
-        return pa.DictionaryArray.from_arrays(codes, pa.array(names))
-    if name in FLAG_COLUMNS:
-        return pa.array(cells != 0)
-    return pa.array(cells, type=pa.int32())
+def lists_of(column: pa.ChunkedArray) -> tuple[Offsets, Rows]:
+    """Give a column of lists of numbers as offsets and numbers."""
+    if not len(column):
+        return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    whole = pa.concat_arrays(column.chunks)
+    flat = whole.flatten().to_numpy(zero_copy_only=False).astype(np.int32)
+    return offsets_of(whole.value_lengths().to_numpy(zero_copy_only=False)), flat
 
 
-def _cells(column: pa.ChunkedArray, names: Sequence[str] | None = None) -> Ints:
-    """Give the integers of a column; of names their codes."""
-    values = column.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):
-        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
-    if names is not None:
-        found = values.dictionary.to_pylist()
-        codes = np.array([names.index(name) for name in found] or [NONE], dtype=np.int64)
-        places = values.indices.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int64)
-        return np.where(places == NONE, NONE, codes[places])
-    if values.null_count:
-        values = values.fill_null(NONE)
-    cells: Ints = values.to_numpy(zero_copy_only=False).astype(np.int64)
-    return cells
+def codes_of(column: pa.ChunkedArray, names: Sequence[str]) -> Rows:
+    """Give the places in ``names`` of a column of names; -1 for an absent one."""
+    if not len(column):
+        return np.empty(0, dtype=np.int32)
+    whole = column.unify_dictionaries().combine_chunks()
+    whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    places = np.array([*map(list(names).index, whole.dictionary.to_pylist()), -1], dtype=np.int32)
+    found: Rows = places[whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+    return found
 
 
-def _structs(columns: Sequence[str], cells: Ints) -> pa.StructArray:
-    return pa.StructArray.from_arrays(
-        [_column(name, np.ascontiguousarray(cells[:, k])) for k, name in enumerate(columns)],
-        names=list(columns),
+def named(codes: Rows, names: Sequence[str]) -> pa.Array:
+    """Give a column of names; ``codes`` are their places, -1 for none."""
+    numbers = pa.array(codes, type=pa.int32(), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(numbers, pa.array(names, type=pa.string()))
+
+
+def states_table(
+    ids: NDArray[np.uint8], nodes: Mapping[str, Rows], **columns: NDArray[Any]
+) -> pa.Table:
+    """Give the table of states: columns beside the ids, then the variables."""
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(ids).tobytes())]
+    return pa.table(
+        {
+            "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(ID_BYTES), len(ids), buffers),
+            **{name: pa.array(column) for name, column in columns.items()},
+            **{_VARIABLE + name: pa.array(column) for name, column in nodes.items()},
+        }
     )
 
 
-def _struct_cells(values: pa.StructArray, columns: Sequence[str]) -> Ints:
-    out = np.empty((len(values), len(columns)), dtype=np.int64)
-    for place, name in enumerate(columns):
-        out[:, place] = _cells(pa.chunked_array([values.field(name)]))
-    return out
+def ids_and_nodes(
+    states: pa.Table, variables: Sequence[str]
+) -> tuple[NDArray[np.uint8], dict[str, Rows]]:
+    """Give the ids of the states, and for each variable the numbers of its values."""
+    nodes = {name: ints(states[_VARIABLE + name]).astype(np.int32) for name in variables}
+    return fixed_bytes(states["id"], ID_BYTES), nodes
 
 
-def _message_columns(cells: Ints) -> dict[str, pa.Array]:
-    return {
-        f"message_{name}": _column(
-            name,
-            np.ascontiguousarray(cells[:, MESSAGE_COLUMNS.index(name)]),
-            MESSAGE_TYPE_NAMES if name == "type" else None,
-        )
-        for name in _KEPT_MESSAGE_COLUMNS
-    }
+def check_rows(folder: Path, columns: Mapping[str, tuple[NDArray[Any], int, int]]) -> None:
+    """Refuse columns with references below the lowest one, or not below the count.
 
-
-def _message_cells(table: pa.Table) -> Ints:
-    out = np.full((table.num_rows, len(MESSAGE_COLUMNS)), NONE, dtype=np.int64)
-    for name in _KEPT_MESSAGE_COLUMNS:
-        names = MESSAGE_TYPE_NAMES if name == "type" else None
-        out[:, MESSAGE_COLUMNS.index(name)] = _cells(table[f"message_{name}"], names)
-    return out
-
-
-def to_tables(arrays: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """Give the tables of a graph.
-
-    Parameters
-    ----------
-    arrays
-        The arrays of `canvass.graph.artifact.Graph` by their names.
-
-    Returns
-    -------
-    dict
-        By the name of the file.
+    Raises
+    ------
+    GraphError
+        If there is one; it names the column.
     """
-    state, members = arrays["state"], arrays["members"]
-    count, member_count = members.shape[:2]
-    member_offsets = pa.array(np.arange(count + 1) * member_count, type=pa.int32())
-    records = _structs(MEMBER_COLUMNS, members.reshape(count * member_count, -1))
-    log_offsets = pa.array(arrays["log_offsets"], type=pa.int32())
-    states = {
-        "id": pa.FixedSizeBinaryArray.from_buffers(
-            pa.binary(ID_BYTES), count, [None, pa.py_buffer(arrays["ids"].tobytes())]
-        ),
-        "expanded": pa.array(arrays["expanded"]),
-        "representative": pa.array(arrays["representative"], type=pa.int32()),
-        "disabled": pa.array(arrays["disabled"], type=pa.int64()),
-        **{
-            name: _column(name, np.ascontiguousarray(state[:, k]), _ENUM_NAMES.get(name))
-            for k, name in enumerate(STATE_COLUMNS)
-        },
-        "members": pa.ListArray.from_arrays(member_offsets, records),
-        "recording_log": pa.ListArray.from_arrays(
-            log_offsets, _structs(LOG_COLUMNS, arrays["log"])
-        ),
-    }
-    inputs = {
-        "action": _column("action", arrays["input_action"], ACTION_NAMES),
-        **{
-            name: _column(name, np.ascontiguousarray(arrays["inputs"][:, k]))
-            for k, name in enumerate(INPUT_COLUMNS)
-        },
-        **_message_columns(arrays["message"]),
-    }
-    lists = np.repeat(np.arange(len(arrays["send_offsets"]) - 1), np.diff(arrays["send_offsets"]))
-    sends = {"sends": pa.array(lists, type=pa.int32()), **_message_columns(arrays["sends"])}
-    target = arrays["target"]
-    edges = {
-        "source": pa.array(arrays["source"], type=pa.int32()),
-        "input": pa.array(arrays["input"], type=pa.int32()),
-        "target": pa.array(target, type=pa.int32(), mask=target == NONE),
-        "sent": pa.array(arrays["sent"], type=pa.int32()),
-    }
-    return {
-        STATES_FILE: pa.table(states),
-        INPUTS_FILE: pa.table(inputs),
-        SENDS_FILE: pa.table(sends),
-        EDGES_FILE: pa.table(edges),
-    }
-
-
-def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, Any]:
-    """Give the arrays that `to_tables` made tables of."""
-    states, inputs = tables[STATES_FILE], tables[INPUTS_FILE]
-    sends, edges = tables[SENDS_FILE], tables[EDGES_FILE]
-    count = states.num_rows
-    records = pa.concat_arrays(states["members"].chunks).flatten() if count else None
-    logs = pa.concat_arrays(states["recording_log"].chunks) if count else None
-    width = len(MEMBER_COLUMNS)
-    members = np.empty((0, width)) if records is None else _struct_cells(records, MEMBER_COLUMNS)
-    send_lists = _cells(sends["sends"])
-    list_count = int(max(send_lists.max(initial=0), _cells(edges["sent"]).max(initial=0))) + 1
-    return {
-        "ids": fixed_bytes(states["id"], ID_BYTES),
-        "expanded": states["expanded"].to_numpy().astype(np.bool_),
-        "representative": _cells(states["representative"]),
-        "disabled": _cells(states["disabled"]),
-        "state": _matrix(
-            [_cells(states[name], _ENUM_NAMES.get(name)) for name in STATE_COLUMNS], count
-        ),
-        "members": members.astype(np.int64).reshape(count, member_count, width),
-        "log_offsets": np.zeros(1, dtype=np.int64) if logs is None else _offsets(logs),
-        "log": np.empty((0, len(LOG_COLUMNS)), dtype=np.int64)
-        if logs is None
-        else _struct_cells(logs.flatten(), LOG_COLUMNS),
-        "input_action": _cells(inputs["action"], ACTION_NAMES),
-        "inputs": _matrix([_cells(inputs[name]) for name in INPUT_COLUMNS], inputs.num_rows),
-        "message": _message_cells(inputs),
-        "send_offsets": np.searchsorted(send_lists, np.arange(list_count + 1)).astype(np.int64),
-        "sends": _message_cells(sends),
-        "source": _cells(edges["source"]),
-        "input": _cells(edges["input"]),
-        "target": _cells(edges["target"]),
-        "sent": _cells(edges["sent"]),
-    }
+    for name, (rows, lowest, count) in columns.items():
+        if len(rows) and not lowest <= int(rows.min()) <= int(rows.max()) < count:
+            raise GraphError(f"{folder}: the column {name} refers to rows that are not there")
 
 
 def fixed_bytes(column: pa.ChunkedArray, width: int) -> NDArray[np.uint8]:
@@ -265,24 +168,11 @@ def fixed_bytes(column: pa.ChunkedArray, width: int) -> NDArray[np.uint8]:
     return out
 
 
-def _matrix(columns: Sequence[Ints], count: int) -> Ints:
-    return np.ascontiguousarray(np.array(columns, dtype=np.int64).reshape(len(columns), count).T)
-
-
-def _offsets(lists: pa.ListArray) -> Ints:
-    return offsets_of(lists.value_lengths().to_numpy(zero_copy_only=False))
-
-
 MANIFEST_FILE: Final = "manifest.json"
 
 
-class AnyManifest(msgspec.Struct):
-    """The part of all manifests that names their schema."""
-
+class _Schema(msgspec.Struct):
     schema: Any = None
-
-
-_Manifest = TypeVar("_Manifest", bound=msgspec.Struct)
 
 
 def file_digest(path: Path) -> str:
@@ -297,7 +187,30 @@ def write_manifest(folder: Path, manifest: msgspec.Struct) -> None:
     (folder / MANIFEST_FILE).write_bytes(encoded + b"\n")
 
 
-def decode_manifest(folder: Path, kind: type[_Manifest]) -> _Manifest:
+def read_tables(folder: Path, names: Collection[str]) -> dict[str, pa.Table]:
+    """Read some tables of a folder.
+
+    Raises
+    ------
+    GraphError
+        If one is absent or no table.
+    """
+    tables = {}
+    for name in names:
+        try:
+            tables[name] = pq.read_table(folder / name)
+        except (OSError, pa.ArrowException) as error:
+            raise GraphError(f"{folder / name}: {' '.join(str(error).split())[:200]}") from None
+    return tables
+
+
+def write_tables(folder: Path, tables: Mapping[str, pa.Table]) -> None:
+    """Write tables to a folder, by the names of their files."""
+    for name, table in tables.items():
+        pq.write_table(table, folder / name, compression="zstd")
+
+
+def decode_manifest(folder: Path, kind: Any) -> Any:
     """Read ``manifest.json`` of a folder.
 
     Raises
@@ -307,7 +220,11 @@ def decode_manifest(folder: Path, kind: type[_Manifest]) -> _Manifest:
     """
     path = folder / MANIFEST_FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        text = path.read_bytes()
+        if msgspec.json.decode(text, type=_Schema).schema in OLD_SCHEMAS:
+            reason = "the graph was made by an older version of canvass; build it again"
+            raise GraphError(f"{folder}: {reason}")
+        return msgspec.json.decode(text, type=kind)
     except (FileNotFoundError, NotADirectoryError):
         reason = f"no state graph here: a graph is a folder with {MANIFEST_FILE}"
         raise GraphError(f"{folder}: {reason}; `canvass graph build` makes one") from None

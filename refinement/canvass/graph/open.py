@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from canvass.graph import GraphError
-from canvass.graph.artifact import SCHEMA, MemberView, open_graph
-from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
-from canvass.graph.dump_folder import DumpView, read_dump_graph
-from canvass.graph.folders import MANIFEST_FILE, AnyManifest, decode_manifest
+from canvass.graph.artifact import Manifest, MemberView, open_graph
+from canvass.graph.dump_folder import DumpManifest, DumpView, read_dump_graph
+from canvass.graph.folders import decode_manifest
 from canvass.graph.view import StateGraph
 
 
@@ -27,10 +25,7 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
     GraphError
         If there is no graph, or it is damaged.
     """
-    schema = decode_manifest(folder, AnyManifest).schema
-    if schema == SCHEMA:
-        return MemberView(open_graph(folder, verify=verify), folder)
-    if schema == DUMP_SCHEMA:
-        return DumpView(*read_dump_graph(folder, verify=verify), folder)
-    path = folder / MANIFEST_FILE
-    raise GraphError(f"{path}: the schema is {ascii(schema)[:60]}, not {SCHEMA} or {DUMP_SCHEMA}")
+    manifest: Manifest | DumpManifest = decode_manifest(folder, Manifest | DumpManifest)
+    if isinstance(manifest, DumpManifest):
+        return DumpView(manifest, read_dump_graph(folder, manifest, verify=verify), folder)
+    return MemberView(open_graph(folder, verify=verify), folder)

@@ -59,6 +59,7 @@ _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_FOLDS: Final[dict[str, Callable[[Iterable[bool]], Any]]] = {"any": any, "all": all, "count": sum}
 _COLLECTIONS: Final = (frozenset, tuple, Function)
 
 
@@ -352,9 +353,7 @@ class Compiler:
     def _quantified(self, node: Quantified, bound: frozenset[str]) -> Asked:
         members, name = self._domain(node.domain, bound), node.variable
         body = self.condition(node.body, bound | {name})
-        fold: Callable[[Iterable[bool]], Any] = {"any": any, "all": all, "count": sum}[
-            node.operator
-        ]
+        fold = _FOLDS[node.operator]
 
         def ask(env: Env) -> Any:
             visited, inner = members(env), dict(env)

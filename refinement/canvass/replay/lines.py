@@ -19,7 +19,7 @@ from canvass.tlc import Function, ModelValue, Value, format_value
 from canvass.tlc.values import same
 from canvass.traces.errors import Code, TraceError
 
-Difference: TypeAlias = tuple[str, Any, Value | None]
+Difference: TypeAlias = "tuple[str, Any, Value | None]"
 """The path of a part, its value in the line, and its value in the state, None for no such part."""
 
 ENDINGS: Final = (".ndjson", ".jsonl")

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.verify import make_lookup
-from canvass.graph import GraphError, folders
-from canvass.graph.artifact import FILES, open_graph
+from canvass.graph import GraphError
+from canvass.graph.artifact import FILES, TABLES, open_graph
 from canvass.graph.build import cache_folder, load_model
 from canvass.spec import load_manifest
 from canvass.steps.distinct import EDGES_FILE, KEYS_FILE
@@ -65,7 +65,7 @@ def test_the_projection_of_the_guide_is_that_of_the_graph(command: Command, fold
     assert out.splitlines() == example[1:]
 
 
-@pytest.mark.parametrize("name", folders.FILES)
+@pytest.mark.parametrize("name", TABLES)
 def test_tables_of_other_columns_are_one_error(folder: Path, tmp_path: Path, name: str) -> None:
     spoilt = shutil.copytree(folder, tmp_path / "spoilt")
     pq.write_table(pa.table({"source": [0.5]}), spoilt / name)

@@ -65,7 +65,6 @@ def test_a_graph_of_another_spec_or_form_is_not_looked_in(tmp_path: Path, change
     modules = {f"{name}.tla": module_digest(spec_root() / f"{name}.tla") for name in RULE_MODULES}
     other = "0" * 64
     manifest = Manifest(
-        schema="canvass.graph/1",
         model="MCMemberGraph3",
         rules=GraphRules.of(Rules.of("1.50", 3)),
         constants={},

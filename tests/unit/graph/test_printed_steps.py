@@ -17,10 +17,11 @@ from canvass.cluster.member import (
     ModuleState,
     Role,
 )
-from canvass.graph import GraphError, folders
+from canvass.graph import GraphError
+from canvass.graph.artifact import columns_of_states, to_arrays, to_tables
 from canvass.graph.printed_steps import PrintedGraph, arrange, cells_of
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import NONE, STATE_INDEX
+from canvass.traces.layout import NONE
 from support.printed_lines import INPUTS, RULES, explored, input_lines, state_lines
 
 NEW = Member(
@@ -85,18 +86,10 @@ def test_states_that_differ_in_the_numbers_of_the_peers_have_one_representative(
 def test_tables_give_the_arrays_back() -> None:
     arrays = arrange(printed(explored(NEW, 30)), peers_alike=True)
 
-    assert same(arrays, folders.to_arrays(folders.to_tables(arrays), 3))
+    again = to_arrays(to_tables({**arrays, "columns": columns_of_states(arrays)}), 3)
 
-
-def test_tables_have_names_for_enums_and_no_target_where_nothing_is_enabled() -> None:
-    arrays = arrange(printed([NEW]), peers_alike=True)
-    arrays["target"][0] = NONE
-    tables = folders.to_tables(arrays)
-
-    assert tables[folders.EDGES_FILE]["target"].to_pylist()[0] is None
-    assert set(tables[folders.STATES_FILE]["election_state"].to_pylist()) == {"CLOSED", "CANVASS"}
-    assert set(tables[folders.INPUTS_FILE]["message_type"].to_pylist()) == {"CanvassPosition", None}
-    assert arrays["state"][0, STATE_INDEX["election_state"]] >= 0
+    assert again.pop("columns").values.strings
+    assert same(arrays, again)
 
 
 @pytest.mark.parametrize(

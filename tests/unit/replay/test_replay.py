@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from canvass.cli.main import run
 from canvass.conformance.verdict import Verdict
 from canvass.graph.dump_folder import DumpView
-from canvass.graph.values import ValueBuilder
+from canvass.graph.values import interned
 from canvass.replay.lines import TraceLine, agrees
 from canvass.replay.report import Replay, nothing_taken, replay
 from canvass.replay.walk import Walker
@@ -239,9 +239,8 @@ def test_json_is_compared_with_a_value_of_tla(logged: Any, value: Any, same: boo
 
 def stored(data: Any) -> Value:
     """The value as a graph has it."""
-    builder = ValueBuilder()
-    node = builder.value(from_python(data))
-    return builder.table().value(node)
+    columns = interned({"x": ([from_python(data)], np.zeros(1, dtype=np.int64))})
+    return columns.values.value(int(columns.nodes["x"][0]))
 
 
 values = st.recursive(

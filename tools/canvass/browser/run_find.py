@@ -7,7 +7,8 @@ holds are one stretch, as people ask since when and until when. If the predicate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -21,9 +22,12 @@ from canvass.browser.runs import OpenRun, tree_of
 from canvass.browser.tracks import seconds_text
 from canvass.cluster.names import wire_name
 from canvass.explanation.evidence import shown_ns
-from canvass.graph.artifact import MemberColumns, MemberView
+from canvass.graph.artifact import FIELDS as STATE_FIELDS
+from canvass.graph.artifact import field_values
 from canvass.graph.predicate import parse
 from canvass.graph.syntax import names_in
+from canvass.graph.values import Columns, interned
+from canvass.tlc import Value
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
 
 ACTION: Final = "action"
@@ -31,13 +35,13 @@ MEMBER: Final = "memberId"
 LEADERS: Final = "leaders"
 CANDIDATES: Final = "candidates"
 _OF_RUN: Final = {LEADERS, CANDIDATES}
-FIELDS: Final = (ACTION, MEMBER, LEADERS, CANDIDATES, *MemberView.fields)
+FIELDS: Final = (ACTION, MEMBER, LEADERS, CANDIDATES, *STATE_FIELDS)
 ACTIONS: Final = tuple(ACTION_NAMES)
 _STATE: Final = {wire_name(name): place for name, place in STATE_INDEX.items()}
 _RECORD: Final = {wire_name(name): place for name, place in MEMBER_INDEX.items()}
 
 
-class RunStates(MemberColumns):
+class RunStates:
     """The states after the steps of a run, as columns for predicates on state graphs.
 
     The columns `ACTION`, `MEMBER`, `LEADERS` and `CANDIDATES` exist for runs only.
@@ -51,18 +55,29 @@ class RunStates(MemberColumns):
     fields = FIELDS
 
     def __init__(self, opened: OpenRun) -> None:
-        columns: Any = opened.loaded.columns
-        self.state_count = len(columns)
-        super().__init__(columns, np.arange(self.state_count, dtype=np.int64))
-        actions = [self._builder.string(name) for name in ACTION_NAMES]
-        self._makers |= {
-            ACTION: lambda: np.array(actions, dtype=np.int32)[columns.action],
-            MEMBER: lambda: self._scalars(MEMBER, columns.member),
-            LEADERS: lambda: self._scalars(LEADERS, _members(opened, _leads)),
-            CANDIDATES: lambda: self._scalars(CANDIDATES, _members(opened, _stands)),
-        }
+        self.state_count = len(opened.loaded.columns)
+        self._opened = opened
 
-    columns = MemberColumns.of
+    def columns(self, fields: Sequence[str]) -> Columns:
+        """Give the values of some of ``fields`` after all steps."""
+        return interned({name: self._column(name) for name in fields or (ACTION,)})
+
+    @cache  # noqa: B019 (a run is kept as long as its states)
+    def _column(self, name: str) -> tuple[Sequence[Value], NDArray[np.int64]]:
+        columns: Any = self._opened.loaded.columns
+        match name:
+            case "action":
+                return ACTION_NAMES, columns.action
+            case "memberId":
+                numbers = columns.member
+            case "leaders":
+                numbers = _members(self._opened, _leads)
+            case "candidates":
+                numbers = _members(self._opened, _stands)
+            case _:
+                return field_values(columns, np.arange(self.state_count), name)
+        distinct, places = np.unique(numbers, return_inverse=True)
+        return distinct.tolist(), places.reshape(-1)
 
 
 def _leads(one: api.Segment) -> bool:
