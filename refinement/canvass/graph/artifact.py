@@ -595,6 +595,19 @@ class MemberView(StateGraph):
         """Give the row that a state has in the artifact."""
         return int(self._state[row])
 
+    def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
+        """Give inputs and sends as JSON."""
+        graph = self.graph
+        inputs = [to_trace_input(graph.given(row)[1]) for row in range(len(graph.inputs))]
+        sends = [_sends_tree(graph, row) for row in range(len(graph.send_offsets) - 1)]
+        return {
+            name: ([msgspec.json.encode(one).decode() for one in trees], rows.astype(np.int32))
+            for name, trees, rows in (
+                ("input", inputs, graph.input[self.out_edge]),
+                ("sends", sends, graph.sent[self.out_edge]),
+            )
+        }
+
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some fields in all states."""
         every = self.graph.columns
@@ -623,8 +636,12 @@ class MemberView(StateGraph):
             target=self.row_of(int(graph.target[edge])),
             action=action.value,
             given=msgspec.to_builtins(to_trace_input(given)),
-            sends=[
-                {"to": receiver, "message": msgspec.to_builtins(message)}
-                for receiver, message in graph.sends_of(int(graph.sent[edge]))
-            ],
+            sends=_sends_tree(graph, int(graph.sent[edge])),
         )
+
+
+def _sends_tree(graph: Graph, row: int) -> list[Tree]:
+    return [
+        {"to": receiver, "message": msgspec.to_builtins(message)}
+        for receiver, message in graph.sends_of(row)
+    ]

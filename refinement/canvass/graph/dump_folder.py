@@ -313,6 +313,10 @@ class DumpView(StateGraph):
         # The last one is that of no arguments, whose code is -1.
         return np.array([*hashes, 0], dtype=np.int64)[self._arrays.arguments]
 
+    def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
+        """Give the arguments of labels."""
+        return {"arguments": (self._arrays.argument_texts, self._arrays.arguments[self.out_edge])}
+
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some variables in all states."""
         return Columns(self._arrays.values, {name: self._arrays.nodes[name] for name in fields})

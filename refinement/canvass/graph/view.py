@@ -257,6 +257,12 @@ class StateGraph(ABC):
         return find_row(self.ids, prefix)
 
     @abstractmethod
+    def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
+        """Give what edges have beside their action as text: each column's distinct texts, and for
+        each edge in the order of ``out_edge`` the place of its own, -1 for none.
+        """
+
+    @abstractmethod
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some of ``fields`` in all states."""
 

@@ -48,6 +48,7 @@ class ExportFormat(str, Enum):
     GRAPHML = "graphml"
     JSON = "json"
     ITF = "itf"
+    PARQUET = "parquet"
 
 
 class StatesShown(Answer, frozen=True):
@@ -229,7 +230,7 @@ def export(
     graph: Folder,
     form: Annotated[ExportFormat, typer.Option("--format", help="Output format.")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write. Default: stdout.")
+        Path | None, typer.Option("--out", help="File to write, or folder. Default: stdout.")
     ] = None,
     around: Annotated[
         str | None, typer.Option("--around", metavar="STATE", help="Only states near this one.")
@@ -252,12 +253,22 @@ def export(
 
     dot, graphml and json hold states and the steps between them: those around a state, those where
     EXPR holds, or all. itf holds a path: to the state --to, or to the nearest one where EXPR holds.
+    parquet is a new folder with all states and steps as tables, a column a variable.
 
     Exit code 1: there is no such state or path; nothing is written.
     """
     from canvass.graph.open import open_view
 
     opened = open_view(graph)
+    if form is ExportFormat.PARQUET:
+        from canvass.graph.parquet import write_parquet
+
+        if out is None:
+            raise CommandError("--format parquet makes a folder: name a new one with --out")
+        if any(one is not None for one in (around, source, target, where, actions)):
+            raise CommandError("--format parquet holds the whole graph; choose in a query instead")
+        write_parquet(opened, out)
+        return
     if form is ExportFormat.ITF or source is not None or target is not None:
         if around is not None:
             raise CommandError("--around is not for a path; leave it out")
