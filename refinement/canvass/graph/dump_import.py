@@ -8,7 +8,6 @@ are one.
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -26,7 +25,7 @@ from canvass.graph.dump_folder import (
     DumpOrigin,
     write_dump_graph,
 )
-from canvass.graph.folders import ID_BYTES, Rows, file_digest, need_place
+from canvass.graph.folders import ID_BYTES, Rows, file_digest, need_place, scratch_beside
 from canvass.graph.values import Interner
 from canvass.spec.files import modules_of
 from canvass.steps.distinct import distinct_rows
@@ -317,12 +316,7 @@ def build_dump(
     options = options or TlcOptions(heap_mib=3072, stack_mib=64)
     jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
     # A dump is a hundred times as large as the graph, so it goes to the disk that the user chose.
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent)
-    except OSError as error:
-        raise GraphError(f"{folder}: cannot be made: {error.strerror}") from None
-    with aside as scratch:
+    with scratch_beside(folder) as scratch:
         dump = Path(scratch) / "graph.dot"
         with run(module, dumped, replace(options, jar=jar, dump=dump)) as tlc:
             for event in tlc:

@@ -282,6 +282,21 @@ def need_place(folder: Path) -> None:
         raise GraphError(f"{folder} exists; name a new folder")
 
 
+def scratch_beside(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Give a temporary folder on the disk of a folder that will be made.
+
+    Raises
+    ------
+    GraphError
+        If it cannot be made.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent)
+    except OSError as error:
+        raise GraphError(f"{folder}: cannot be made: {error.strerror}") from None
+
+
 @contextmanager
 def made_aside(folder: Path) -> Iterator[Path]:
     """Give an empty folder that is renamed to ``folder`` at the end if there was no error.
@@ -291,11 +306,7 @@ def made_aside(folder: Path) -> Iterator[Path]:
     GraphError
         If it cannot be made or written.
     """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent)
-    except OSError as error:
-        raise GraphError(f"{folder}: cannot be made: {error.strerror}") from None
+    scratch = scratch_beside(folder)
     try:
         with scratch as place:
             aside = Path(place) / "graph"

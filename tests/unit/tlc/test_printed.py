@@ -9,7 +9,7 @@ import pytest
 from canvass.tlc.output import OutputReader
 from canvass.tlc.printed import Printed, PrintedError, read_printed
 from canvass.tlc.results import ResultBuilder, Violation
-from canvass.tlc.values import Seq, Value
+from canvass.tlc.values import Value
 from support.tlc_cases import FIXTURES
 
 TERMINAL = sorted(FIXTURES.glob("*.txt"))
@@ -128,9 +128,9 @@ def test_a_state_of_difftrace_has_the_unchanged_variables_of_the_one_before() ->
     text = f"State {go.format(2)}/\\ x = 1\n\nState {go.format(3)}/\\ s = <<>>\n/\\ x = 0\n"
 
     assert values(HEAD + ONE + text) == [
-        {"x": 0, "s": Seq((1, 2))},
-        {"x": 1, "s": Seq((1, 2))},
-        {"x": 0, "s": Seq(())},
+        {"x": 0, "s": (1, 2)},
+        {"x": 1, "s": (1, 2)},
+        {"x": 0, "s": ()},
     ]
 
 
@@ -139,7 +139,7 @@ def test_a_behaviour_that_a_simulation_wrote_is_read() -> None:
     states = "".join(f"STATE_{k} == \n/\\ x = {k}\n/\\ s = <<>>\n\n\n" for k in (1, 2, 3))
     found = read(f"---------------- MODULE /tmp/t_0 -----------------\n{states}=====\n")
 
-    assert found.values() == [{"x": k, "s": Seq(())} for k in (1, 2, 3)]
+    assert found.values() == [{"x": k, "s": ()} for k in (1, 2, 3)]
     assert (found.errors, found.loop, found.more) == ([], None, 0)
 
 

@@ -65,17 +65,12 @@ class RunStates:
     @cache  # noqa: B019 (a run is kept as long as its states)
     def _column(self, name: str) -> tuple[Sequence[Value], NDArray[np.int64]]:
         columns: Any = self._opened.loaded.columns
-        match name:
-            case "action":
-                return ACTION_NAMES, columns.action
-            case "memberId":
-                numbers = columns.member
-            case "leaders":
-                numbers = _members(self._opened, _leads)
-            case "candidates":
-                numbers = _members(self._opened, _stands)
-            case _:
-                return field_values(columns, np.arange(self.state_count), name)
+        if name == ACTION:
+            return ACTION_NAMES, columns.action
+        if name != MEMBER and name not in _OF_RUN:
+            return field_values(columns, np.arange(self.state_count), name)
+        holds = _leads if name == LEADERS else _stands
+        numbers = columns.member if name == MEMBER else _members(self._opened, holds)
         distinct, places = np.unique(numbers, return_inverse=True)
         return distinct.tolist(), places.reshape(-1)
 
