@@ -53,6 +53,8 @@ OnProgress = Callable[[int, int], object]
 MAX_PAIRS: Final = 50_000_000
 """The most pairs of a state and a bound value that the quantifiers of an expression may visit."""
 _PROGRESS_EVERY: Final = 1 << 16
+_DENSE: Final = 1 << 22
+"""Tables of codes up to this size, or up to four for each row, are not too large."""
 _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -416,19 +418,26 @@ class Answers:
         return np.array(numbers, dtype=np.int32)[self.of]
 
 
+def _distinct_codes(codes: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64], Rows]:
+    """Give a row of each distinct code below ``size``, and for each row the place of its code."""
+    if size > max(_DENSE, 4 * len(codes)):
+        rows, places = distinct_rows(codes.reshape(-1, 1))
+        return rows, places.astype(np.int32)
+    # A table finds the distinct ones faster than sorting does.
+    row = np.full(size, -1, dtype=np.int64)
+    row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    seen = row >= 0
+    return row[seen], (np.cumsum(seen, dtype=np.int32) - 1)[codes]
+
+
 def _combinations(columns: Columns, count: int) -> tuple[NDArray[np.int64], Rows]:
     """Give a row of each distinct combination of nodes, and for each row its combination."""
-    nodes = list(columns.nodes.values())
-    if not nodes:
-        return np.arange(min(count, 1)), np.zeros(count, dtype=np.int32)
-    if len(nodes) == 1:
-        # Numbers of nodes are dense: a table finds the distinct ones faster than sorting does.
-        row = np.full(len(columns.values), -1, dtype=np.int64)
-        row[nodes[0][::-1]] = np.arange(count - 1, -1, -1)
-        seen = row >= 0
-        return row[seen], (np.cumsum(seen, dtype=np.int32) - 1)[nodes[0]]
-    first, places = distinct_rows(np.stack(nodes, axis=1))
-    return first, places.astype(np.int32)
+    rows, of = np.arange(min(count, 1)), np.zeros(count, dtype=np.int32)
+    for nodes in columns.nodes.values():
+        others, other = _distinct_codes(nodes, len(columns.values))
+        pairs = of.astype(np.int64) * len(others) + other
+        rows, of = _distinct_codes(pairs, len(rows) * len(others))
+    return rows, of
 
 
 def evaluate(graph: StateGraph, text: str, on_progress: OnProgress | None = None) -> list[Answers]:

@@ -22,8 +22,7 @@ from canvass.browser.runs import OpenRun, tree_of
 from canvass.browser.tracks import seconds_text
 from canvass.cluster.names import wire_name
 from canvass.explanation.evidence import shown_ns
-from canvass.graph.artifact import FIELDS as STATE_FIELDS
-from canvass.graph.artifact import field_values
+from canvass.graph import artifact
 from canvass.graph.predicate import parse
 from canvass.graph.syntax import names_in
 from canvass.graph.values import Columns, interned
@@ -34,8 +33,11 @@ ACTION: Final = "action"
 MEMBER: Final = "memberId"
 LEADERS: Final = "leaders"
 CANDIDATES: Final = "candidates"
-_OF_RUN: Final = {LEADERS, CANDIDATES}
-FIELDS: Final = (ACTION, MEMBER, LEADERS, CANDIDATES, *STATE_FIELDS)
+_OF_RUN: Final[dict[str, Callable[[api.Segment], bool]]] = {
+    LEADERS: lambda one: one.election_state == "CLOSED" and one.role == "LEADER",
+    CANDIDATES: lambda one: one.election_state == "CANDIDATE_BALLOT",
+}
+FIELDS: Final = (ACTION, MEMBER, LEADERS, CANDIDATES, *artifact.FIELDS)
 ACTIONS: Final = tuple(ACTION_NAMES)
 _STATE: Final = {wire_name(name): place for name, place in STATE_INDEX.items()}
 _RECORD: Final = {wire_name(name): place for name, place in MEMBER_INDEX.items()}
@@ -68,19 +70,10 @@ class RunStates:
         if name == ACTION:
             return ACTION_NAMES, columns.action
         if name != MEMBER and name not in _OF_RUN:
-            return field_values(columns, np.arange(self.state_count), name)
-        holds = _leads if name == LEADERS else _stands
-        numbers = columns.member if name == MEMBER else _members(self._opened, holds)
+            return artifact.field_values(columns, np.arange(self.state_count), name)
+        numbers = columns.member if name == MEMBER else _members(self._opened, _OF_RUN[name])
         distinct, places = np.unique(numbers, return_inverse=True)
         return distinct.tolist(), places.reshape(-1)
-
-
-def _leads(one: api.Segment) -> bool:
-    return one.election_state == "CLOSED" and one.role == "LEADER"
-
-
-def _stands(one: api.Segment) -> bool:
-    return one.election_state == "CANDIDATE_BALLOT"
 
 
 def _members(opened: OpenRun, holds: Callable[[api.Segment], bool]) -> NDArray[np.int64]:
@@ -104,7 +97,7 @@ def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> a
         return api.RunFound(count=0, events=0, shown=(), hints=(), fields=FIELDS, actions=ACTIONS)
     predicate = parse(where)
     named = {one.name for one in names_in([predicate.node])}
-    of_run = bool(named) and named <= _OF_RUN
+    of_run = bool(named) and named <= _OF_RUN.keys()
     holds = predicate.mask(states)  # type: ignore[arg-type]
     hints = () if holds.any() else tuple(predicate.unknown_names(states))  # type: ignore[arg-type]
     found = sorted(
@@ -187,17 +180,14 @@ def next_change(opened: OpenRun, path: str, member: int, number: int) -> api.Nex
     return api.NextChange(event=int(places[int(after[0])]) if len(after) else None)
 
 
-def _values(opened: OpenRun, path: str, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _values(opened: OpenRun, path: str, rows: NDArray[np.int64]) -> Any:
     columns = opened.loaded.columns
-    found: NDArray[np.int64] | None = None
     match path.split("."):
         case [name] if name in _STATE:
-            found = columns.state[rows, _STATE[name]]
+            return columns.state[rows, _STATE[name]]
         case ["recordingLog", *_]:
-            found = columns.log_offsets[rows + 1] - columns.log_offsets[rows]
+            return columns.log_offsets[rows + 1] - columns.log_offsets[rows]
         case ["members", place, name] if name in _RECORD and place.isdecimal():
             if int(place) < columns.members.shape[1]:
-                found = columns.members[rows, int(place), _RECORD[name]]
-    if found is not None:
-        return found
+                return columns.members[rows, int(place), _RECORD[name]]
     raise bad_request(f"no field {path} whose changes can be found")

@@ -6,22 +6,24 @@ comparison and export in `graph_export`. The work is in `canvass.graph`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from canvass.cli import graph_export, graph_query
 from canvass.cli.graph_query import Answer, Folder
 from canvass.cli.options import Output
-from canvass.cli.output import CommandError, Format, emit, progress_console, say
+from canvass.cli.output import CommandError, Format, emit, say
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.graph.artifact import Graph, Manifest
     from canvass.graph.dump_folder import DumpManifest
     from canvass.tlc import TlcConfig
+
+
+_READ: Final = "read {:,} states and {:,} edges"
 
 
 class GraphStats(Answer, frozen=True, omit_defaults=True):
@@ -117,7 +119,7 @@ def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> Dum
             model=name,
             options=replace(options, workers=1),
             on_event=progress.on_event,
-            on_progress=_progress(),
+            on_progress=graph_query.progress(_READ),
         )
 
 
@@ -133,19 +135,6 @@ def _of_manifest(model: str, options: Any) -> tuple[Path, TlcConfig, Any]:
         raise CommandError(f"{model} is simulated, not searched: it has no state graph")
     options = replace(options, check_deadlock=False, library=module_folders())
     return find_file(f"{entry.module}.tla"), config_of(root, entry), options
-
-
-def _progress() -> Callable[[int, int], None]:
-    """Give a function that prints now and then how much of a dump was read."""
-    console = progress_console()
-    next_report = [100_000]
-
-    def report(states: int, edges: int) -> None:
-        if states + edges >= next_report[0]:
-            next_report[0] *= 2
-            console.print(f"read {states:,} states and {edges:,} edges")
-
-    return report
 
 
 def import_(
@@ -171,7 +160,9 @@ def import_(
     from canvass.graph.dump_import import import_dump
 
     whole = True if complete else None
-    made = import_dump(dump, out, model=model, complete=whole, on_progress=_progress())
+    made = import_dump(
+        dump, out, model=model, complete=whole, on_progress=graph_query.progress(_READ)
+    )
     _print_dump(made, output)
 
 

@@ -87,24 +87,26 @@ def rows_where(graph: StateGraph, where: str) -> list[int]:
     from canvass.graph.predicate import parse
 
     predicate = parse(where)
-    rows: list[int] = predicate.rows(graph, evaluation_progress()).tolist()
+    rows: list[int] = predicate.rows(graph, progress(EVALUATED)).tolist()
     if not rows:
         for line in predicate.unknown_names(graph):
             complain(line)
     return rows
 
 
-def evaluation_progress() -> Callable[[int, int], None]:
-    """Give a function that prints now and then how far a long evaluation of a condition is."""
-    console = progress_console()
-    due = [monotonic() + _PATIENCE_S]
+def progress(line: str) -> Callable[[int, int], None]:
+    """Give a function that now and then prints a line with two numbers: how far long work is."""
+    console, due = progress_console(), [monotonic() + _PATIENCE_S]
 
-    def report(done: int, total: int) -> None:
+    def report(*numbers: int) -> None:
         if monotonic() >= due[0]:
             due[0] += _PATIENCE_S
-            console.print(f"evaluated for {done:,} of {total:,} distinct values")
+            console.print(line.format(*numbers))
 
     return report
+
+
+EVALUATED: Final = "evaluated for {:,} of {:,} distinct values"
 
 
 def note_of(graph: StateGraph, row: int) -> str:
@@ -494,7 +496,7 @@ def project(
     from canvass.graph.project import project as find_quotient
 
     opened = open_view(graph)
-    found = find_quotient(opened, by, actions, limit=limit, on_progress=evaluation_progress())
+    found = find_quotient(opened, by, actions, limit=limit, on_progress=progress(EVALUATED))
     rows = zip(
         found.keys, found.labels, found.counts.tolist(), found.examples.tolist(), strict=True
     )
