@@ -172,7 +172,7 @@ LeaderTick(i)       == {[NoInput EXCEPT !.active = a, !.interval = n, !.commitIn
                             a \in ActiveSets(i), n \in Due(i), c \in Due(i)}
 ReadyInputs(i, ends) ==
     {[x EXCEPT !.timeout = t, !.position = k] :
-        x \in LeaderTick(i), t \in (IF Rev149 THEN BOOLEAN ELSE {FALSE}),
+        x \in LeaderTick(i), t \in (IF IsRev149 THEN BOOLEAN ELSE {FALSE}),
         k \in {k \in ends : k = NULL_POSITION \/ BoundAppend(k)}}
 
 (***************************************************************************)

@@ -18,13 +18,7 @@ EXTENDS MemberState
 (* the recording, even if the member has reported another position.  The   *)
 (* candidate term is read back from disk.  A term that was only learnt     *)
 (* from a NewLeadershipTerm, above the member's own term, may be           *)
-(* forgotten; a term in which the member has voted cannot.  Hardening HZ5: *)
-(* a leader that fails has opened its term already, so the last term of    *)
-(* the log is read back, too.                                              *)
-(*                                                                         *)
-(* A single member of 1.49 leads its next term when an election begins     *)
-(* (constructor of Election), and leads the same term again after an       *)
-(* error.                                                                  *)
+(* forgotten; a term in which the member has voted cannot.                 *)
 (* Source: Election.init, ConsensusModuleAgent.prepareForNewLeadership.    *)
 (***************************************************************************)
 PrepareForNewLeadership(s) ==
@@ -47,14 +41,12 @@ BeginElection(i, s) ==
                                                     !.persistedCandidateTermId = t])
         ELSE EnterCanvass(i, p)
 
+CleanUp(s) == [s EXCEPT !.members = StopCatchupReplays(s.members)]
+
+BeginAgain(i, s) == BeginElection(i, s)
+
 ElectionInit(i, s, x) ==
-    LET opened == Hardened("HZ5") /\ s.recordingLog # <<>>
-        t      == [s EXCEPT !.members = StopCatchupReplays(s.members),
-                            !.logLeadershipTermId = IF opened THEN LastTerm(s.recordingLog) ELSE @]
-    IN  IF ~At(s, "INIT") THEN {}
-        ELSE IF Rev149 /\ MemberCount = 1
-        THEN Outcome(EnterLeaderLogReplication(i, PrepareForNewLeadership(t)), <<>>)
-        ELSE Outcome(BeginElection(i, t), <<>>)
+    IF ~At(s, "INIT") THEN {} ELSE Outcome(BeginAgain(i, CleanUp(s)), <<>>)
 
 (***************************************************************************)
 (* Canvass(i, s, x): publish the member's position each interval.  The     *)
@@ -62,31 +54,21 @@ ElectionInit(i, s, x) ==
 (* after the deadline, if a quorum would.                                  *)
 (*                                                                         *)
 (* If a leader is appointed, no other member runs for election by itself.  *)
-(* UpstreamFix: a member may hear of a leader of an older term than it has *)
-(* voted in.  After a while it runs for election even without a quorum,    *)
-(* and its request makes that leader enter an election.  The input says in *)
-(* x.leadershipTermId that the member has heard of such a leader.          *)
-(*                                                                         *)
-(* Hardening HZ11: the message has the candidate term of the sender, which *)
-(* is at least every term that it has voted in, in the place of the        *)
-(* leadership term, which no member reads.                                 *)
+(* No member reads the leadership term of the message.                     *)
 (* Source: Election.canvass.                                               *)
 (***************************************************************************)
-CanvassedTerm(s) == IF Hardened("HZ11") THEN s.candidateTermId ELSE s.leadershipTermId
+CanvassedTerm(s) == s.leadershipTermId
 
 PublishCanvassPosition(i, s) ==
     Broadcast(i, CanvassPosition(s.logLeadershipTermId, s.appendPosition, CanvassedTerm(s), i))
 
-HeardOfStaleLeader(s, x) ==
-    UpstreamFix /\ x.leadershipTermId # NULL_VALUE /\ x.leadershipTermId < s.candidateTermId
+StandsAtDeadline(i, s, x) == IsQuorumCandidate(i, s)
 
 Canvass(i, s, x) ==
     LET sends     == IF x.interval THEN PublishCanvassPosition(i, s) ELSE <<>>
         mayStand  == AppointedLeaderId \in {NULL_VALUE, i}
         nominates == /\ mayStand
-                     /\ \/ IsUnanimousCandidate(i, s)
-                        \/ x.timeout /\ IsQuorumCandidate(i, s)
-                        \/ x.timeout /\ HeardOfStaleLeader(s, x)
+                     /\ IsUnanimousCandidate(i, s) \/ (x.timeout /\ StandsAtDeadline(i, s, x))
     IN  IF ~At(s, "CANVASS") THEN {}
         ELSE Outcome(IF nominates THEN [s EXCEPT !.electionState = "NOMINATE"] ELSE s, sends)
 
@@ -150,13 +132,10 @@ FollowerBallot(i, s, x) ==
 (* interval, and CommitPosition when it is due.  In Aeron a timer and the  *)
 (* last published value decide whether a CommitPosition is due.  Receivers *)
 (* keep the greatest position, so the spec leaves this to the input.       *)
-(*                                                                         *)
-(* 1.49 sends the CommitPosition in the term of the MODULE. This term is   *)
-(* older than the term of the election, and may be null.                   *)
 (* Source: Election.publishNewLeadershipTermOnInterval,                    *)
 (* publishCommitPositionOnInterval.                                        *)
 (***************************************************************************)
-PublishedTerm(s) == IF Rev149 THEN s.moduleLeadershipTermId ELSE s.leadershipTermId
+PublishedTerm(s) == s.leadershipTermId
 
 PublishLeadership(i, s, x, announces, q) ==
     (IF announces
@@ -168,19 +147,16 @@ PublishLeadership(i, s, x, announces, q) ==
 (* whole log of this leader.                                               *)
 (*                                                                         *)
 (* There is no deadline (L-A), and the terms of the reports are ignored    *)
-(* (HZ1).  Hardening HZ5: the quorum must also have opened the new term.   *)
-(* The leader updates its own record first, so it is active.  UpstreamFix: *)
-(* from here on its record is of the new term.                             *)
+(* (HZ1).  The leader updates its own record first, so it is active.       *)
 (* Source: Election.leaderLogReplication.                                  *)
 (***************************************************************************)
 IsReplicated(s, active) ==
-    IF Hardened("HZ5") THEN HasQuorumAtPosition(s, s.leadershipTermId, s.appendPosition, active)
-    ELSE BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active) >= s.appendPosition
+    BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active) >= s.appendPosition
+
+NoteOwnLog(i, s) == NoteOwnPosition(i, s, s.appendPosition)
 
 LeaderLogReplication(i, s, x) ==
-    LET own    == NoteOwnPosition(i, s, s.appendPosition)
-        t      == IF UpstreamFix THEN [own EXCEPT !.members[i].leadershipTermId = s.leadershipTermId]
-                  ELSE own
+    LET t      == NoteOwnLog(i, s)
         active == x.active \cup {i}
     IN  IF ~At(s, "LEADER_LOG_REPLICATION") THEN {}
         ELSE Outcome(IF IsReplicated(t, active) THEN [t EXCEPT !.electionState = "LEADER_REPLAY"] ELSE t,
@@ -192,23 +168,21 @@ LeaderLogReplication(i, s, x) ==
 (* progress of the replay.                                                 *)
 (*                                                                         *)
 (* Every replayed entry counts as committed by its position alone, though  *)
-(* no member has opened the new term: hazard HZ5. 1.49 forgets the         *)
-(* positions of the followers here.                                        *)
+(* no member has opened the new term: hazard HZ5.                          *)
 (*                                                                         *)
 (* The leader updates its own record when the replay begins, and not while *)
 (* it replays.  When it leaves the state, the timer of the announcement    *)
 (* has been reset, so it always announces itself then.                     *)
 (* Source: Election.leaderReplay, state.                                   *)
 (***************************************************************************)
+RecordsAtReplay(s) == s.members
+
 LeaderReplay(i, s, x) ==
     LET starts  == s.replayStopPosition = NULL_POSITION
         done    == s.commitPosition >= s.appendPosition
-        records == IF Rev149
-                   THEN [j \in Members |-> [s.members[j] EXCEPT !.logPosition = NULL_POSITION]]
-                   ELSE s.members
         t       == IF ~starts THEN s
-                   ELSE [s EXCEPT !.members = UpdateMemberLogPosition(records, i, s.leadershipTermId,
-                                                                      s.appendPosition)]
+                   ELSE [s EXCEPT !.members = UpdateMemberLogPosition(
+                                      RecordsAtReplay(s), i, s.leadershipTermId, s.appendPosition)]
         active  == IF starts THEN x.active \cup {i} ELSE x.active
         q       == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, active)
     IN  IF ~At(s, "LEADER_REPLAY") THEN {}
@@ -236,11 +210,11 @@ LeaderInit(i, s, x) ==
 (* variables of the election are reset.                                    *)
 (*                                                                         *)
 (* The commit position becomes the log position of the election.  For a    *)
-(* leader that is the end of its own log; in 1.49 the commit position of a *)
-(* leader may have fallen below it. 1.49 also sets the notified commit     *)
-(* position.                                                               *)
+(* leader that is the end of its own log.                                  *)
 (* Source: ConsensusModuleAgent.electionComplete.                          *)
 (***************************************************************************)
+NotifiedAtClose(s, position) == Max(s.moduleNotifiedCommitPosition, position)
+
 ElectionComplete(s) ==
     LET position == IF s.role = "LEADER" THEN Max(s.commitPosition, s.appendPosition)
                     ELSE s.commitPosition
@@ -249,7 +223,7 @@ ElectionComplete(s) ==
         !.electionState = "CLOSED",
         !.moduleLeadershipTermId = s.leadershipTermId,
         !.commitPosition = position,
-        !.moduleNotifiedCommitPosition = IF Rev149 THEN position ELSE Max(@, position),
+        !.moduleNotifiedCommitPosition = NotifiedAtClose(s, position),
         !.members = IF s.role = "LEADER"
                     THEN [j \in Members |-> [s.members[j] EXCEPT !.candidateTermId = NULL_VALUE,
                                                                  !.vote = NULL_VALUE,
@@ -275,9 +249,7 @@ ElectionComplete(s) ==
 (* ConsensusModuleAgent.updateLeaderPosition.                              *)
 (***************************************************************************)
 IsReady(i, s, x) ==
-    LET quorum == HasQuorumAtPosition(s, s.leadershipTermId, s.appendPosition, x.active \cup {i})
-        voters == HasVotersAtPosition(s, s.leadershipTermId, s.appendPosition)
-    IN  IF Rev149 THEN voters \/ (x.timeout /\ quorum) ELSE quorum
+    HasQuorumAtPosition(s, s.leadershipTermId, s.appendPosition, x.active \cup {i})
 
 LeaderReady(i, s, x) ==
     LET q      == LeaderQuorumPosition(i, s, s.leadershipTermId, s.appendPosition, x.active)
@@ -294,10 +266,9 @@ LeaderReady(i, s, x) ==
 
 (***************************************************************************)
 (* ReportedTerm(s, term): the term of the AppendPosition that a follower   *)
-(* sends before it has joined the log.  Hardening HZ7: the last term of    *)
-(* its own log.  Then the leader knows which members have opened its term. *)
+(* sends before it has joined the log.                                     *)
 (***************************************************************************)
-ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
+ReportedTerm(s, term) == term
 
 (***************************************************************************)
 (* FollowerLogReplication(i, s, x): copy the rest of one term from the     *)
@@ -321,14 +292,8 @@ ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
 (* archive was lost; or everything is recorded, but the archive has not    *)
 (* yet signalled the end, and the member continues to report.  Aeron takes *)
 (* a short copy for a complete one, and writes the requested end: hazard   *)
-(* HZ10.  Its hardening writes the end of the copied bytes.  For an empty  *)
-(* term, x.position says that an empty recording exists, which the rest of *)
-(* the state does not show.                                                *)
-(*                                                                         *)
-(* Hardening HZ2: the term is opened before its first byte is copied.      *)
-(* Hardening HZ5: nothing is committed before a quorum has opened the new  *)
-(* term.  This member may be needed for that quorum, so it does not wait   *)
-(* for the commit.                                                         *)
+(* HZ10.  For an empty term, x.position says that an empty recording       *)
+(* exists, which the rest of the state does not show.                      *)
 (* Source: Election.followerLogReplication.                                *)
 (***************************************************************************)
 HasRecording(s) == s.recordingLog # <<>> \/ s.recordedPosition > s.snapshotLogPosition
@@ -340,24 +305,22 @@ MayEndAt(s, position) ==
     \/ /\ position = s.recordedPosition
        /\ s.logReplication \/ (s.appendPosition >= s.replicationStopPosition /\ ~HasRecording(s))
 
+CopyEnd(s) == s.replicationStopPosition
+
+NotifiedAfterCopy(s) == s.notifiedCommitPosition
+
 FinishReplication(i, s, x) ==
-    LET end == IF Hardened("HZ10") /\ s.logReplication THEN s.recordedPosition
-               ELSE s.replicationStopPosition
-        log == EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
-                              s.replicationLeadershipTermId, s.replicationTermBaseLogPosition, end)
+    LET log == EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
+                              s.replicationLeadershipTermId, s.replicationTermBaseLogPosition, CopyEnd(s))
         is  == HasRecording(s) \/ x.position # NULL_POSITION
     IN  EnterCanvass(i, [s EXCEPT !.appendPosition = s.recordedPosition,
-                                  !.notifiedCommitPosition = IF Rev149 /\ s.logReplication THEN 0 ELSE @,
+                                  !.notifiedCommitPosition = NotifiedAfterCopy(s),
                                   !.recordingLog = IF is THEN log ELSE @,
                                   !.logLeadershipTermId = s.replicationLeadershipTermId])
 
-StartReplication(s) ==
-    LET opened == IF Hardened("HZ2") /\ s.replicationTermBaseLogPosition # NULL_POSITION
-                  THEN OpenTerm(s, s.replicationLeadershipTermId, s.replicationTermBaseLogPosition)
-                  ELSE s.recordingLog
-    IN  [s EXCEPT !.logReplication = TRUE, !.recordingLog = opened,
-                  !.logLeadershipTermId = IF opened = s.recordingLog THEN @
-                                          ELSE s.replicationLeadershipTermId]
+StartReplication(s) == [s EXCEPT !.logReplication = TRUE]
+
+IsCopyCommitted(s) == s.notifiedCommitPosition >= s.appendPosition
 
 FollowerLogReplication(i, s, x) ==
     LET t     == IF x.interval THEN [s EXCEPT !.appendPosition = s.recordedPosition] ELSE s
@@ -365,8 +328,7 @@ FollowerLogReplication(i, s, x) ==
                  THEN Send(s.leaderMemberId,
                            AppendPosition(ReportedTerm(s, s.leadershipTermId), s.recordedPosition, i, 0))
                  ELSE <<>>
-        done  == /\ CopyEnded(s, x)
-                 /\ Hardened("HZ5") \/ t.notifiedCommitPosition >= t.appendPosition
+        done  == CopyEnded(s, x) /\ IsCopyCommitted(t)
     IN  IF ~At(s, "FOLLOWER_LOG_REPLICATION") \/ ~MayEndAt(s, x.position) THEN {}
         ELSE IF ~s.logReplication
         THEN IF s.appendPosition < s.replicationStopPosition
@@ -381,9 +343,7 @@ FollowerLogReplication(i, s, x) ==
 (*                                                                         *)
 (* Without a commit position the member only reports its position.  It has *)
 (* no deadline and ignores ballots (L-B).  A replay that ends before the   *)
-(* end of the log leads back to CANVASS. 1.49 replays everything that it   *)
-(* has recorded, committed or not.  UpstreamFix: the member also reports   *)
-(* when its replay has reached the known commit position.                  *)
+(* end of the log leads back to CANVASS.                                   *)
 (* Source: Election.followerReplay.                                        *)
 (***************************************************************************)
 JoinLog(s) ==
@@ -391,15 +351,14 @@ JoinLog(s) ==
                                 THEN "FOLLOWER_CATCHUP_INIT" ELSE "FOLLOWER_LOG_INIT",
               !.replayStopPosition = NULL_POSITION]
 
-ReplayTarget(s) ==
-    IF Rev149 THEN s.appendPosition ELSE Min(s.appendPosition, s.notifiedCommitPosition)
+ReplayTarget(s) == Min(s.appendPosition, s.notifiedCommitPosition)
+
+AwaitsCommit(s) == s.notifiedCommitPosition = 0
 
 BeginReplay(i, s, x) ==
     LET replayed == s.commitPosition >= s.appendPosition
-        awaits   == /\ ~replayed /\ ~Rev149
-                    /\ \/ s.notifiedCommitPosition = 0
-                       \/ UpstreamFix /\ s.commitPosition >= s.notifiedCommitPosition
-        lacks    == ~replayed /\ ~awaits /\ ~Rev149 /\ s.commitPosition >= s.notifiedCommitPosition
+        awaits   == ~replayed /\ AwaitsCommit(s)
+        lacks    == ~replayed /\ ~awaits /\ s.commitPosition >= ReplayTarget(s)
         report   == AppendPosition(ReportedTerm(s, s.leadershipTermId), s.appendPosition, i, 0)
     IN  CASE replayed -> Outcome(JoinLog(s), <<>>)
           [] awaits   -> Outcome(s, IF x.interval THEN Send(s.leaderMemberId, report) ELSE <<>>)
@@ -426,17 +385,13 @@ FollowerCatchupInit(i, s, x) ==
 (***************************************************************************)
 (* FollowerCatchupAwait(i, s, x): the replay has connected; record it and  *)
 (* join it.  Recording begins some cycles earlier (RecordLog).  The        *)
-(* recording log does not change: hazard HZ2.  Its hardening opens the     *)
-(* term here, before recording begins, and so does UpstreamFix.            *)
+(* recording log does not change: hazard HZ2.                              *)
 (* Source: Election.followerCatchupAwait.                                  *)
 (***************************************************************************)
+JoinReplay(s) == [s EXCEPT !.electionState = "FOLLOWER_CATCHUP"]
+
 FollowerCatchupAwait(i, s, x) ==
-    LET opened == OpenTerm(s, s.leadershipTermId, s.commitPosition)
-    IN  IF ~At(s, "FOLLOWER_CATCHUP_AWAIT") THEN {}
-        ELSE Outcome(IF Hardened("HZ2") \/ UpstreamFix
-                     THEN [s EXCEPT !.electionState = "FOLLOWER_CATCHUP", !.recordingLog = opened,
-                                    !.logLeadershipTermId = s.leadershipTermId]
-                     ELSE [s EXCEPT !.electionState = "FOLLOWER_CATCHUP"], <<>>)
+    IF ~At(s, "FOLLOWER_CATCHUP_AWAIT") THEN {} ELSE Outcome(JoinReplay(s), <<>>)
 
 (***************************************************************************)
 (* FollowerCatchup(i, s, x): record and consume the leader's replay, and   *)
@@ -445,11 +400,11 @@ FollowerCatchupAwait(i, s, x) ==
 (* committed.                                                              *)
 (*                                                                         *)
 (* The reports have the term of the MODULE. It is older than the term of   *)
-(* the election until the first entry of the new term is consumed.  With   *)
-(* hardening HZ7 they have the last term of the log; with UpstreamFix, the *)
-(* term of the election.                                                   *)
+(* the election until the first entry of the new term is consumed.         *)
 (* Source: Election.followerCatchup, ConsensusModuleAgent.catchupPoll.     *)
 (***************************************************************************)
+CatchupTerm(s) == s.moduleLeadershipTermId
+
 FollowerCatchup(i, s, x) ==
     LET done == /\ s.commitPosition >= s.catchupJoinPosition
                 /\ s.commitPosition >= s.notifiedCommitPosition
@@ -459,9 +414,8 @@ FollowerCatchup(i, s, x) ==
                                             !.appendPosition = s.commitPosition] ELSE s,
                      IF x.interval
                      THEN Send(s.leaderMemberId,
-                               AppendPosition(ReportedTerm(s, IF UpstreamFix THEN s.leadershipTermId
-                                                              ELSE s.moduleLeadershipTermId),
-                                              s.recordedPosition, i, CATCHUP_FLAG))
+                               AppendPosition(ReportedTerm(s, CatchupTerm(s)), s.recordedPosition, i,
+                                              CATCHUP_FLAG))
                      ELSE <<>>)
 
 (***************************************************************************)
@@ -478,13 +432,15 @@ FollowerLogInit(i, s, x) ==
 (* FollowerLogAwait(i, s, x): the live log has connected at the member's   *)
 (* position; record it, join it, and open the term on disk.  Recording     *)
 (* begins some cycles earlier (RecordLog), so entries may be on disk       *)
-(* before their term: hazard HZ2.  Its hardening opens the term first.     *)
+(* before their term: hazard HZ2.                                          *)
 (* Source: Election.followerLogAwait.                                      *)
 (***************************************************************************)
+PositionAtJoin(s) == s.appendPosition
+
 FollowerLogAwait(i, s, x) ==
     IF ~At(s, "FOLLOWER_LOG_AWAIT") THEN {}
     ELSE Outcome([s EXCEPT !.electionState = "FOLLOWER_READY",
-                           !.appendPosition = IF Rev149 THEN s.commitPosition ELSE @,
+                           !.appendPosition = PositionAtJoin(s),
                            !.recordingLog = OpenTerm(s, s.leadershipTermId, s.commitPosition),
                            !.logLeadershipTermId = s.leadershipTermId], <<>>)
 
@@ -506,17 +462,13 @@ FollowerReady(i, s, x) ==
 (* and the member need not wait for it.  The step includes the INIT step,  *)
 (* so the member is in CANVASS afterwards.                                 *)
 (*                                                                         *)
-(* A requested termination survives the election: hazard HZ9.  With its    *)
-(* hardening, the termination is forgotten with its term.                  *)
+(* A requested termination survives the election: hazard HZ9.              *)
 (* Source: ConsensusModuleAgent.enterElection.                             *)
 (***************************************************************************)
-ForgetTermination(s) ==
-    IF Hardened("HZ9")
-    THEN [s EXCEPT !.terminationPosition = NULL_POSITION, !.terminationLeadershipTermId = NULL_VALUE]
-    ELSE s
+LeaveTerm(s) == s
 
 NewElection(i, s, gracefulClosedLeader) ==
-    BeginElection(i, [ForgetTermination(s) EXCEPT
+    BeginElection(i, [LeaveTerm(s) EXCEPT
         !.logLeadershipTermId = s.moduleLeadershipTermId,
         !.leadershipTermId = s.moduleLeadershipTermId,
         !.gracefulClosedLeaderId = gracefulClosedLeader])
@@ -573,7 +525,7 @@ ElectionError(i, s, x) ==
 (* The recording log also identifies the recording of the log.  If it has  *)
 (* no term, nothing identifies it: the recording is forgotten, though the  *)
 (* member may have reported it to a leader (hazard HZ2), and a new         *)
-(* recording begins.  With hardening HZ2 every recording has a term.       *)
+(* recording begins.                                                       *)
 (* Source: ConsensusModuleAgent.onStart, recoverFromSnapshotAndLog,        *)
 (* startLogRecording, RecordingLog.planRecovery.                           *)
 (***************************************************************************)
@@ -613,29 +565,25 @@ Record(s, j, term, position) ==
 (*                                                                         *)
 (* In an election, a log term above the leader's own term means that there *)
 (* has been a newer leader: the leader raises an error.  Outside an        *)
-(* election the leader does not answer such a canvass (L-C).  From 1.50    *)
-(* on, a leader also notes the sender's position outside elections,        *)
-(* whatever its term: half of hazard HZ1.                                  *)
+(* election the leader does not answer such a canvass (L-C).  A leader     *)
+(* also notes the sender's position outside elections, whatever its term:  *)
+(* half of hazard HZ1.                                                     *)
 (*                                                                         *)
 (* The sender is active when the leader computes the quorum for the        *)
 (* answer.                                                                 *)
 (*                                                                         *)
 (* The sender follows no leader, and may have voted in a newer term. Its   *)
 (* position counts for the leader of the old term nevertheless: hazard     *)
-(* HZ11.  Hardened, a leader answers such a member, and does not note its  *)
-(* position.  An AppendPosition needs no such rule: by HZ3 a member that   *)
-(* follows a leader has voted in no newer term.                            *)
+(* HZ11.                                                                   *)
 (* Source: Election.onCanvassPosition,                                     *)
 (* ConsensusModuleAgent.onCanvassPosition, updateMemberLogPosition.        *)
 (***************************************************************************)
-HasVotedSince(m, term) == Hardened("HZ11") /\ m.leadershipTermId > term
+RecordCanvass(s, m) == Record(s, m.followerMemberId, m.logLeadershipTermId, m.logPosition)
 
 OnCanvassPositionInElection(i, s, x) ==
     LET m       == x.message
         j       == m.followerMemberId
-        heard   == ForgetGracefulClosedLeader(s, j)
-        t       == IF s.role = "LEADER" /\ HasVotedSince(m, s.leadershipTermId) THEN heard
-                   ELSE Record(heard, j, m.logLeadershipTermId, m.logPosition)
+        t       == RecordCanvass(ForgetGracefulClosedLeader(s, j), m)
         q       == ElectionQuorumPosition(t, x.active \cup {j})
         answers == s.role = "LEADER" /\ m.logLeadershipTermId < s.leadershipTermId
         gives   == /\ s.electionState \in {"LEADER_LOG_REPLICATION", "LEADER_READY"}
@@ -644,13 +592,14 @@ OnCanvassPositionInElection(i, s, x) ==
           [] gives   -> Raise(t)
           [] OTHER   -> Ignore(t)
 
+NoteCanvass(s, m) ==
+    [s EXCEPT !.members = UpdateMemberLogPosition(s.members, m.followerMemberId,
+                                                  m.logLeadershipTermId, m.logPosition)]
+
 OnCanvassPosition(i, s, x) ==
     LET m       == x.message
         j       == m.followerMemberId
-        stopped == [s EXCEPT !.members[j].catchupReplay = FALSE]
-        noted   == IF Rev149 \/ HasVotedSince(m, s.moduleLeadershipTermId) THEN stopped
-                   ELSE [stopped EXCEPT !.members = UpdateMemberLogPosition(stopped.members, j,
-                                                       m.logLeadershipTermId, m.logPosition)]
+        noted   == NoteCanvass([s EXCEPT !.members[j].catchupReplay = FALSE], m)
         answers == Closed(s, "LEADER") /\ m.logLeadershipTermId <= s.moduleLeadershipTermId
     IN  CASE IsElecting(s) -> OnCanvassPositionInElection(i, s, x)
           [] answers       -> Outcome(noted, Send(j, LeaderNewLeadershipTerm(i, s, m.logLeadershipTermId)))
@@ -664,13 +613,15 @@ OnCanvassPosition(i, s, x) ==
 (* below it is refused.  A refusal because of the candidate's older log    *)
 (* uses the term up, too.  Outside elections, a request of a newer term    *)
 (* starts an election and is itself lost.  In a state that follows or      *)
-(* leads, a refusal is sent; a request that would be granted is            *)
-(* ignored.  UpstreamFix: a leader in an election gives it up for a        *)
-(* candidate of a newer term, and answers a candidate with an older log    *)
-(* only with its vote.                                                     *)
+(* leads, a refusal is sent; a request that would be granted is ignored.   *)
 (* Source: Election.onRequestVote, ConsensusModuleAgent.onRequestVote.     *)
 (***************************************************************************)
 VoteUsedUp(s, m) == m.candidateTermId <= s.candidateTermId
+
+AnnounceToCandidate(i, s, m, active) ==
+    IF s.role # "LEADER" THEN <<>>
+    ELSE Send(m.candidateMemberId,
+              ElectionNewLeadershipTerm(i, s, m.logLeadershipTermId, ElectionQuorumPosition(s, active)))
 
 OnRequestVoteInElection(i, s, x) ==
     LET m       == x.message
@@ -683,21 +634,18 @@ OnRequestVoteInElection(i, s, x) ==
         answer(yes) == Send(c, Vote(m.candidateTermId, s.logLeadershipTermId, s.appendPosition, c, i, yes))
         raised  == [s EXCEPT !.candidateTermId = Max(s.persistedCandidateTermId, m.candidateTermId),
                              !.persistedCandidateTermId = Max(@, m.candidateTermId)]
-        q       == ElectionQuorumPosition(raised, x.active)
-        hint    == IF s.role = "LEADER" /\ ~UpstreamFix
-                   THEN Send(c, ElectionNewLeadershipTerm(i, raised, m.logLeadershipTermId, q)) ELSE <<>>
     IN  CASE used   -> Outcome(s, answer(FALSE))
-          [] longer -> Outcome(raised, answer(FALSE) \o hint)
+          [] longer -> Outcome(raised, answer(FALSE) \o AnnounceToCandidate(i, raised, m, x.active))
           [] grants -> Outcome([raised EXCEPT !.electionState = "FOLLOWER_BALLOT",
                                               !.members = ForgetRecords(s.members)], answer(TRUE))
           [] OTHER  -> Ignore(s)
 
+AnswerRequestVote(i, s, x) == OnRequestVoteInElection(i, s, x)
+
 OnRequestVote(i, s, x) ==
     LET m     == x.message
         hears == IsElecting(s) /\ m.candidateMemberId # i
-        gives == UpstreamFix /\ s.role = "LEADER" /\ m.candidateTermId > s.leadershipTermId
-    IN  CASE hears /\ gives  -> Raise(s)
-          [] hears /\ ~gives -> OnRequestVoteInElection(i, s, x)
+    IN  CASE hears           -> AnswerRequestVote(i, s, x)
           [] OutsideElections(s) /\ m.candidateTermId > s.moduleLeadershipTermId ->
                 Outcome(NewElection(i, s, NULL_VALUE), <<>>)
           [] OTHER           -> Ignore(s)
@@ -731,24 +679,17 @@ OnVote(i, s, x) ==
 (* it copies one older term, and returns for the next one.                 *)
 (*                                                                         *)
 (* The truncation is not compared with the member's commit position.       *)
-(* UpstreamFix: a leader of an older term than the member has voted in is  *)
-(* ignored.                                                                *)
-(*                                                                         *)
-(* A closed follower of 1.49 takes the end of its leader's log as the      *)
-(* commit position, even if it is not committed.                           *)
-(*                                                                         *)
-(* Hardening HZ5: a member whose log ends at the base of the new term      *)
-(* opens the term here, before it reports so.  The truncation also removes *)
-(* terms beyond it that a leader without a quorum had opened.              *)
 (* Source: Election.onNewLeadershipTerm,                                   *)
 (* ConsensusModuleAgent.onNewLeadershipTerm.                               *)
 (***************************************************************************)
+AppendPositionAfterCut(s, position) == position
+
+TermsAfterCut(s, position) == CommitLogPosition(s.recordingLog, s.logLeadershipTermId, position)
+
 TruncateLog(s, position) ==
     EnterInit([s EXCEPT !.recordedPosition = position,
-                        !.appendPosition = IF Rev149 THEN @ ELSE position,
-                        !.recordingLog = IF Hardened("HZ5") THEN CutTerms(s.recordingLog, position)
-                                         ELSE CommitLogPosition(s.recordingLog,
-                                                                s.logLeadershipTermId, position)])
+                        !.appendPosition = AppendPositionAfterCut(s, position),
+                        !.recordingLog = TermsAfterCut(s, position)])
 
 FollowLeader(s, m) ==
     [s EXCEPT !.leaderMemberId = m.leaderMemberId,
@@ -763,11 +704,9 @@ Replicate(s, term, base, stop) ==
                                  !.replicationTermBaseLogPosition = base,
                                  !.replicationStopPosition = stop], "FOLLOWER_LOG_REPLICATION")
 
-JoinTerm(s, m) ==
-    IF Hardened("HZ5") /\ s.appendPosition = m.termBaseLogPosition
-    THEN [s EXCEPT !.recordingLog = OpenTerm(s, m.leadershipTermId, m.termBaseLogPosition),
-                   !.logLeadershipTermId = Max(@, m.leadershipTermId)]
-    ELSE s
+JoinTerm(s, m) == s
+
+NotifiedAtReplay(s) == s.notifiedCommitPosition
 
 LogEndsInOtherTerm(s, m) == m.logLeadershipTermId # s.logLeadershipTermId
 
@@ -792,24 +731,28 @@ AcceptNewLeadershipTerm(i, s, m) ==
         THEN IF s.electionState = "CANVASS" THEN s ELSE EnterCanvass(i, s)
         ELSE IF LogIsTooLong(s, m) THEN TruncateLog(s, m.nextTermBaseLogPosition)
         ELSE IF HasOlderTerms(s, m)
-        THEN EnterFollowerState([JoinTerm(t, m) EXCEPT !.notifiedCommitPosition = IF Rev149 THEN 0 ELSE @],
+        THEN EnterFollowerState([JoinTerm(t, m) EXCEPT !.notifiedCommitPosition = NotifiedAtReplay(t)],
                                 "FOLLOWER_REPLAY")
         ELSE ReplicateOlderTerms(t, m)
 
+IsCanvassingFor(s, m) == s.electionState = "CANVASS"
+
 AcceptsNewLeadershipTerm(s, m) ==
-    \/ s.electionState = "CANVASS" /\ (Hardened("HZ3") => m.leadershipTermId >= s.candidateTermId)
+    \/ IsCanvassingFor(s, m)
     \/ s.electionState \in {"FOLLOWER_BALLOT", "CANDIDATE_BALLOT"} /\ m.leadershipTermId = s.candidateTermId
 
+IsOwnAnnouncement(i, s, m) == m.leaderMemberId = i /\ m.leadershipTermId = s.leadershipTermId
+
 OnNewLeadershipTermInElection(i, s, m) ==
-    LET own   == m.leaderMemberId = i /\ m.leadershipTermId = s.leadershipTermId
-        stale == UpstreamFix /\ m.leadershipTermId < s.candidateTermId
-        t     == ForgetGracefulClosedLeader(s, m.leaderMemberId)
-    IN  IF own \/ stale THEN Ignore(s)
+    LET t == ForgetGracefulClosedLeader(s, m.leaderMemberId)
+    IN  IF IsOwnAnnouncement(i, s, m) THEN Ignore(s)
         ELSE Ignore(IF AcceptsNewLeadershipTerm(t, m) THEN AcceptNewLeadershipTerm(i, t, m) ELSE t)
+
+CommitOf(m) == m.commitPosition
 
 OnNewLeadershipTerm(i, s, x) ==
     LET m         == x.message
-        committed == IF Rev149 THEN m.logPosition ELSE m.commitPosition
+        committed == CommitOf(m)
     IN  CASE IsElecting(s)          -> OnNewLeadershipTermInElection(i, s, m)
           [] IsFromLeader(s, m)     -> Ignore([s EXCEPT !.moduleNotifiedCommitPosition = Max(@, committed)])
           [] IsFromNewerTerm(s, m)  -> Outcome(NewElection(i, s, NULL_VALUE), <<>>)
@@ -833,11 +776,14 @@ TrackCatchup(s, m) ==
                                Send(j, StopCatchup(m.leadershipTermId, j)))
         ELSE Ignore(s)
 
+NoteReport(s, m) ==
+    [s EXCEPT !.members[m.followerMemberId].logPosition = m.logPosition,
+              !.members[m.followerMemberId].leadershipTermId = m.leadershipTermId]
+
 OnAppendPosition(i, s, x) ==
     LET m     == x.message
         j     == m.followerMemberId
-        noted == [s EXCEPT !.members[j].logPosition = m.logPosition,
-                           !.members[j].leadershipTermId = IF Rev149 THEN @ ELSE m.leadershipTermId]
+        noted == NoteReport(s, m)
     IN  CASE IsElecting(s) /\ m.leadershipTermId <= s.leadershipTermId ->
                 TrackCatchup(Record(s, j, m.leadershipTermId, m.logPosition), m)
           [] Closed(s, "LEADER") /\ m.leadershipTermId <= s.moduleLeadershipTermId ->
@@ -847,25 +793,24 @@ OnAppendPosition(i, s, x) ==
 (***************************************************************************)
 (* OnCommitPosition(i, s, x): the leader sends its commit position.        *)
 (*                                                                         *)
-(* In an election only the sender is checked, not the term. 1.49 notes the *)
-(* position only while the member copies older terms, or catches up in the *)
-(* term of the message.  In 1.49 a closed member notes the last position,  *)
-(* so its notified commit position can fall.                               *)
+(* In an election only the sender is checked, not the term.                *)
 (* Source: Election.onCommitPosition,                                      *)
 (* ConsensusModuleAgent.onCommitPosition.                                  *)
 (***************************************************************************)
+NoteCommit(s, m) == [s EXCEPT !.notifiedCommitPosition = Max(@, m.logPosition)]
+
 OnCommitPositionInElection(s, m) ==
     LET ours  == m.leaderMemberId = s.leaderMemberId
-        noted == Rev149 => \/ s.electionState = "FOLLOWER_LOG_REPLICATION"
-                           \/ s.electionState = "FOLLOWER_CATCHUP" /\ m.leadershipTermId = s.leadershipTermId
         gives == s.electionState = "LEADER_READY" /\ m.leadershipTermId > s.leadershipTermId
-    IN  CASE ours /\ noted  -> Ignore([s EXCEPT !.notifiedCommitPosition = Max(@, m.logPosition)])
+    IN  CASE ours           -> Ignore(NoteCommit(s, m))
           [] ~ours /\ gives -> Raise(s)
           [] OTHER          -> Ignore(s)
 
+NotifiedCommit(s, m) == Max(s.moduleNotifiedCommitPosition, m.logPosition)
+
 OnCommitPosition(i, s, x) ==
     LET m         == x.message
-        committed == IF Rev149 THEN m.logPosition ELSE Max(s.moduleNotifiedCommitPosition, m.logPosition)
+        committed == NotifiedCommit(s, m)
     IN  CASE IsElecting(s)         -> OnCommitPositionInElection(s, m)
           [] IsFromLeader(s, m)    -> Ignore([s EXCEPT !.moduleNotifiedCommitPosition = committed])
           [] IsFromNewerTerm(s, m) -> Outcome(NewElection(i, s, NULL_VALUE), <<>>)

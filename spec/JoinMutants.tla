@@ -34,7 +34,7 @@ MutLeaderNewLeadershipTerm(i, s, logTerm) ==
     IN  NewLeadershipTerm(
             logTerm, next.leadershipTermId, next.termBaseLogPosition, s.publicationPosition,
             s.moduleLeadershipTermId, base, s.publicationPosition,
-            IF Rev149 THEN NULL_POSITION ELSE s.commitPosition, i)
+            IF IsRev149 THEN NULL_POSITION ELSE s.commitPosition, i)
 
 (***************************************************************************)
 (* MUT_CatchupReportsTooMuch: a member in a catch-up reports the position  *)

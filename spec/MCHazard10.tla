@@ -27,18 +27,18 @@ MCBefore(n) ==
 
 MCScript(n) ==
     Stands(1, 2) \o Loss(2, 0)
-    \o (IF UpstreamFix
+    \o (IF IsUpstreamFix
         THEN Repeats(1, "LeaderLogReplication", {1, 2}) \o Loss(1, 0) \o Arrival(1, 2)
              \o Does(2, "FollowerLogReplication") \o Repeats(2, "FollowerLogReplication", {}) \o Arrival(2, 1)
         ELSE <<>>)
     \o Repeats(0, "Canvass", {}) \o Arrival(0, 1) \o Loss(0, 2) \o Arrival(1, 0)
     \o Does(0, "FollowerLogReplication") \o Records(0)
-    \o (IF Rev149 THEN Commits(1, "LeaderLogReplication", {1, 2}) \o Arrival(1, 0) \o Loss(1, 2) ELSE <<>>)
+    \o (IF IsRev149 THEN Commits(1, "LeaderLogReplication", {1, 2}) \o Arrival(1, 0) \o Loss(1, 2) ELSE <<>>)
     \o Ends(0, 1) \o Loss(0, 1)
     \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
-    \o (IF UpstreamFix THEN GivesUp(2) ELSE Expires(2, "FollowerBallot"))
+    \o (IF IsUpstreamFix THEN GivesUp(2) ELSE Expires(2, "FollowerBallot"))
     \o Stands(0, 2) \o Loss(2, 1)
-    \o (IF UpstreamFix
+    \o (IF IsUpstreamFix
         THEN Repeats(0, "LeaderLogReplication", Members) \o Loss(0, 1) \o Arrival(0, 2) \o Reports(0, 2)
         ELSE <<>>)
     \o Hearing(0, "LeaderLogReplication", Members) \o Prepares(0, 1)

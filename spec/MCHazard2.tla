@@ -66,7 +66,7 @@ MCBeforeLive(n) ==
     Elected(1, <<0, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)
     \o EnterElections(<<0, 1, 2>>) \o Stands(1, 2) \o Silence
     \o Repeats(1, "LeaderLogReplication", Members) \o Arrival(1, 0) \o Arrival(1, 2) \o Silence
-    \o (IF UpstreamFix
+    \o (IF IsUpstreamFix
         THEN Reports(1, 0) \o Reports(1, 2) \o Commits(1, "LeaderLogReplication", Members)
              \o Arrival(1, 0) \o Arrival(1, 2) \o Silence
         ELSE <<>>)
@@ -75,10 +75,10 @@ MCBeforeLive(n) ==
     \o Does(0, "FollowerLogInit") \o OpensLog(1, Members) \o Records(1)
 
 MCLiveLog(n) ==
-    (IF Hardened("HZ2") THEN Does(0, "FollowerLogAwait") ELSE <<>>) \o Records(0)
+    (IF IsHardened("HZ2") THEN Does(0, "FollowerLogAwait") ELSE <<>>) \o Records(0)
     \o Does(0, "ElectionError") \o Does(0, "ElectionInit")
     \o Repeats(0, "Canvass", {}) \o Arrival(0, 1) \o Loss(1, 0) \o Loss(0, 2)
-    \o (IF UpstreamFix THEN Hearing(1, "UpdateLeaderPosition", Members)
+    \o (IF IsUpstreamFix THEN Hearing(1, "UpdateLeaderPosition", Members)
         ELSE Advances(1, Members) \o Loss(1, 2) \o Loss(1, 0))
     \o Does(2, "EnterElection")
 

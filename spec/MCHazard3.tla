@@ -22,7 +22,7 @@ MCStory ==
     \o Repeats(0, "Canvass", Members) \o Arrival(0, 1) \o Silence
     \o Expires(1, "Canvass") \o Expires(1, "Nominate") \o Asks(1, {0}) \o Arrival(1, 0)
     \o Expires(0, "FollowerBallot") \o Repeats(0, "Canvass", Members) \o Arrival(0, 2) \o Arrival(2, 0)
-    \o (IF UpstreamFix THEN <<>>
+    \o (IF IsUpstreamFix THEN <<>>
         ELSE Does(0, "FollowerReplay") \o Does(0, "FollowerCatchupInit") \o Arrival(0, 2)
              \o Does(0, "FollowerCatchupAwait") \o Records(0)
              \o Repeats(0, "FollowerCatchup", Members) \o Arrival(0, 2)
@@ -31,7 +31,7 @@ MCStory ==
 MCInit == Starts(After(MCStory))
 
 MCBoundInterval(i) ==
-    /\ (i # 0 \/ UpstreamFix) /\ member[i].electionState # "NOMINATE"
+    /\ (i # 0 \/ IsUpstreamFix) /\ member[i].electionState # "NOMINATE"
     /\ \A j \in Members : \A k \in DOMAIN channel[i][j] : channel[i][j][k].type = "Vote"
 MCUrgent(i) == InternalFirst(i) \/ MayRecord(i)
 =============================================================================

@@ -27,14 +27,14 @@ MCBefore(n) ==
 Wins == Stands(0, 2) \o Loss(2, 1)
 
 Opens ==
-    (IF UpstreamFix
+    (IF IsUpstreamFix
      THEN Repeats(0, "LeaderLogReplication", {0, 2}) \o Loss(0, 1) \o Arrival(0, 2) \o Reports(0, 2)
      ELSE <<>>)
     \o Hearing(0, "LeaderLogReplication", {0, 2}) \o Hearing(0, "LeaderReplay", {0, 2}) \o Reads(0)
     \o Hearing(0, "LeaderReplay", {0, 2}) \o Loss(0, 1) \o Loss(0, 2) \o Does(0, "LeaderInit")
 
 Copies ==
-    (IF UpstreamFix THEN Does(2, "ElectionError") \o Does(2, "ElectionInit")
+    (IF IsUpstreamFix THEN Does(2, "ElectionError") \o Does(2, "ElectionInit")
      ELSE Expires(2, "FollowerBallot"))
     \o Stands(1, 2) \o Loss(2, 0)
     \o Repeats(1, "LeaderLogReplication", {1, 2}) \o Loss(1, 0) \o Arrival(1, 2)

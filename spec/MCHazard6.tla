@@ -25,7 +25,7 @@ MCBefore(n) ==
 
 MCScript(n) ==
     EnterElections(<<0, 2>>) \o Stands(0, 2) \o Restarts(1)
-    \o (IF UpstreamFix
+    \o (IF IsUpstreamFix
         THEN Repeats(0, "LeaderLogReplication", {0, 2}) \o Loss(0, 1) \o Arrival(0, 2)
              \o Repeats(2, "Canvass", {}) \o Arrival(2, 0) \o Loss(2, 1) \o Arrival(0, 2)
              \o Does(2, "FollowerLogReplication") \o Repeats(2, "FollowerLogReplication", {})

@@ -42,10 +42,10 @@ MCScript(n) ==
     Does(2, "Terminate")
     \o Restarts(2) \o Repeats(2, "Canvass", Members) \o Arrival(2, 1) \o Loss(2, 0) \o Arrival(1, 2)
     \o Joins(1, 2, 3)
-    \o (IF UpstreamFix THEN Restarts(1) \o Does(2, "EnterElection") ELSE EnterElections(<<1, 2>>))
+    \o (IF IsUpstreamFix THEN Restarts(1) \o Does(2, "EnterElection") ELSE EnterElections(<<1, 2>>))
     \o Stands(2, 1) \o Loss(1, 0)
     \o Repeats(2, "LeaderLogReplication", Members) \o Arrival(2, 1) \o Loss(2, 0)
-    \o (IF UpstreamFix THEN Reports(2, 1) \o Hearing(2, "LeaderLogReplication", Members) ELSE <<>>)
+    \o (IF IsUpstreamFix THEN Reports(2, 1) \o Hearing(2, "LeaderLogReplication", Members) ELSE <<>>)
     \o Prepares(2, 0) \o Loss(2, 0) \o Loss(2, 1) \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
     \o Repeats(1, "Canvass", Members) \o Loss(1, 0) \o Arrival(1, 2) \o Arrival(2, 1)
 

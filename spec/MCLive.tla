@@ -133,7 +133,7 @@ Repeat(i) ==
 (* and hears only of a leader of an older term than it has voted in.       *)
 (***************************************************************************)
 OlderLeaderships(s) ==
-    IF ~UpstreamFix \/ ~At(s, "CANVASS") THEN {}
+    IF ~IsUpstreamFix \/ ~At(s, "CANVASS") THEN {}
     ELSE {member[j].moduleLeadershipTermId : j \in {j \in Present : Closed(member[j], "LEADER")}}
              \cap 0 .. (s.candidateTermId - 1)
 

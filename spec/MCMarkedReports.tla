@@ -12,7 +12,7 @@ EXTENDS MCTwoElections
 
 Marked(s, term) == IF s.persistedCandidateTermId > FollowedTerm(s) THEN NULL_VALUE ELSE term
 
-MarkedReportedTerm(s, term) == Marked(s, IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term)
+MarkedReportedTerm(s, term) == Marked(s, IF IsHardened("HZ7") THEN s.logLeadershipTermId ELSE term)
 
 Report(i, s, term, position) ==
     Send(s.leaderMemberId, AppendPosition(Marked(s, term), position, i, 0))

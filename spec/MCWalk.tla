@@ -125,7 +125,7 @@ Ticks(i, flip, late, a) ==
         ELSE IF ~Connected(i) THEN Nothing
         ELSE Try(OwnAction[s.electionState],
                  [x EXCEPT !.accepted = Members \ {i},
-                           !.timeout = late /\ (s.role # "LEADER" \/ Rev149),
+                           !.timeout = late /\ (s.role # "LEADER" \/ IsRev149),
                            !.position = IF s.electionState = "LEADER_READY" /\ flip /\ k <= MaxPosition
                                         THEN k ELSE NULL_POSITION])
 

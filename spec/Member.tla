@@ -13,7 +13,26 @@
 (* list out; and TLC names a step by the operator in Next, so Cluster.tla  *)
 (* does the same.                                                          *)
 (***************************************************************************)
-EXTENDS Replication
+EXTENDS Rev149, UpstreamFix, Hardened
+
+(***************************************************************************)
+(* The rules in force.  A configuration that names another revision, or a  *)
+(* hardening, has its overrides, too.  No rule of a member asks; messages, *)
+(* inputs, scripts and properties depend on it.                            *)
+(***************************************************************************)
+CONSTANTS
+    Revision,   \* "1.49", "1.50" or "upstream-fix"
+    Hardening   \* the hazards against which the members are hardened
+
+Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10", "HZ11"}
+
+ASSUME Hardening \subseteq Hazards
+
+IsRev149 == Revision = "1.49"
+
+IsUpstreamFix == Revision = "upstream-fix"
+
+IsHardened(hazard) == hazard \in Hardening
 
 MessageTable ==
     <<"OnCanvassPosition", "OnRequestVote", "OnVote", "OnNewLeadershipTerm", "OnAppendPosition",

@@ -15,35 +15,18 @@
 (* member records of a follower (the next CANVASS resets them before they  *)
 (* are read).  This keeps the state graph small and changes no behaviour.  *)
 (*                                                                         *)
+(* This module, Election.tla and Replication.tla are Aeron 1.50 and        *)
+(* nothing else.  Rev149.tla, UpstreamFix.tla and Hardened.tla override    *)
+(* some of their operators; a rule of its own, such as CountedPosition, is *)
+(* often what one of these needs.                                          *)
+(*                                                                         *)
 (* Start reading at Election.tla; Member.tla lists all actions.            *)
 (***************************************************************************)
 EXTENDS RecordingLog
 
-CONSTANTS
-    Revision,          \* "1.49" as the seed documents say, "1.50" as current Aeron does, or
-                       \* "upstream-fix": 1.50 with the corrections proposed in September 2026.
-    Hardening,         \* The fixes in force, a subset of Hazards.
-    AppointedLeaderId  \* The only member that may nominate itself, or -1 if every member may.
+CONSTANT AppointedLeaderId  \* The only member that may nominate itself, or -1 if every member may.
 
 NoAppointedLeader == NULL_VALUE    \* a name for configuration files, which take no negative number
-
-(***************************************************************************)
-(* The hazards that have a hardening. docs/findings/ has a page for each.  *)
-(* HZ4 has none: it only costs candidacies that must fail.                 *)
-(***************************************************************************)
-Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10", "HZ11"}
-
-ASSUME Hardening \subseteq Hazards
-
-Rev149 == Revision = "1.49"
-
-(***************************************************************************)
-(* The corrections that a public branch of Aeron proposes; the page        *)
-(* docs/findings/upstream-fix.md names the source of each and its effect.  *)
-(***************************************************************************)
-UpstreamFix == Revision = "upstream-fix"
-
-Hardened(hazard) == hazard \in Hardening
 
 ElectionStateTable ==
     <<"INIT", "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT",
@@ -89,7 +72,6 @@ Ignore(s) == Outcome(s, <<>>)
 (***************************************************************************)
 (* Member records: a member has one for each member, itself included.      *)
 (* They are caches and may be stale; hazard HZ1 is in them.                *)
-(* Source:  ClusterMember.java.                                            *)
 (* Source: ClusterMember.java.                                             *)
 (***************************************************************************)
 NoRecord ==
@@ -203,10 +185,6 @@ IsFromNewerTerm(s, m) == OutsideElections(s) /\ m.leadershipTermId > s.moduleLea
 (* FOLLOWER_BALLOT does not change the role: a candidate that grants a     *)
 (* vote keeps the role CANDIDATE until it canvasses, replicates or         *)
 (* replays.                                                                *)
-(*                                                                         *)
-(* Hardening HZ5: the winner of a term opens it in its recording log at    *)
-(* once, at the end of its log, and counts itself at that position in the  *)
-(* term.                                                                   *)
 (* Source: Election.state.                                                 *)
 (***************************************************************************)
 OpenTerm(s, term, base) ==
@@ -218,6 +196,8 @@ EndReplication(s) ==
               !.replicationStopPosition = NULL_POSITION,
               !.replicationTermBaseLogPosition = NULL_POSITION]
 
+OwnTermInCanvass(s) == s.leadershipTermId
+
 EnterCanvass(i, s) ==
     [EndReplication(s) EXCEPT
         !.electionState = "CANVASS",
@@ -225,21 +205,17 @@ EnterCanvass(i, s) ==
         !.leaderMemberId = NULL_VALUE,
         !.catchupJoinPosition = NULL_POSITION,
         !.replayStopPosition = NULL_POSITION,
-        !.members = UpdateMemberLogPosition(ForgetRecords(s.members), i,
-                                            IF UpstreamFix THEN s.logLeadershipTermId
-                                            ELSE s.leadershipTermId, s.appendPosition)]
+        !.members = UpdateMemberLogPosition(ForgetRecords(s.members), i, OwnTermInCanvass(s),
+                                            s.appendPosition)]
+
+WinTerm(i, s) ==
+    [s EXCEPT !.role = "LEADER",
+              !.leaderMemberId = i,
+              !.leadershipTermId = s.candidateTermId,
+              !.publicationPosition = s.appendPosition]
 
 EnterLeaderLogReplication(i, s) ==
-    LET t == [s EXCEPT !.electionState = "LEADER_LOG_REPLICATION",
-                       !.role = "LEADER",
-                       !.leaderMemberId = i,
-                       !.leadershipTermId = s.candidateTermId,
-                       !.publicationPosition = s.appendPosition]
-    IN  IF Hardened("HZ5")
-        THEN [t EXCEPT !.recordingLog = OpenTerm(s, s.candidateTermId, s.appendPosition),
-                       !.members = UpdateMemberLogPosition(s.members, i, s.candidateTermId,
-                                                           s.appendPosition)]
-        ELSE t
+    [WinTerm(i, s) EXCEPT !.electionState = "LEADER_LOG_REPLICATION"]
 
 EnterFollowerState(s, electionState) ==
     [s EXCEPT !.electionState = electionState,
@@ -308,83 +284,52 @@ QuorumPosition(position, active) ==
     IN  CHOOSE p \in reachable : \A q \in reachable : q <= p
 
 (***************************************************************************)
-(* Hardening HZ1.  A report counts only as far as it is certainly about    *)
-(* this leader's log: in full if it was made in this leader's term; else   *)
-(* at most up to the end of the reported term in the leader's own log.     *)
-(***************************************************************************)
-SharedPosition(s, term, own, record) ==
-    IF record.leadershipTermId = term THEN record.logPosition
-    ELSE LET entry == FindTermEntry(s.recordingLog, record.leadershipTermId)
-             end   == IF entry = NoTermEntry THEN 0
-                      ELSE IF entry.logPosition = NULL_POSITION THEN own ELSE entry.logPosition
-         IN  Min(record.logPosition, end)
-
-CountedPosition(s, term, own, record) ==
-    IF Hardened("HZ1") THEN SharedPosition(s, term, own, record) ELSE record.logPosition
-
-(***************************************************************************)
 (* The bounded quorum position of a leader in term whose own log is        *)
-(* recorded up to own.  The leader's own record counts in full.            *)
-(* UpstreamFix: a report counts only if it was made in this term, also the *)
-(* leader's own. 1.49 counts members however long they have been silent,   *)
-(* and does not bound the position in elections.                           *)
+(* recorded up to own.  The leader's own record counts in full, those of   *)
+(* the others whatever their term.                                         *)
 (***************************************************************************)
-BoundedQuorumPosition(s, term, own, active) ==
-    LET position == [j \in Members |-> IF j = s.leaderMemberId THEN s.members[j].logPosition
-                                       ELSE CountedPosition(s, term, own, s.members[j])]
-        counted  == IF UpstreamFix THEN {j \in active : s.members[j].leadershipTermId = term}
-                    ELSE active
-    IN  IF Rev149 THEN QuorumPosition(position, Members)
-        ELSE Min(QuorumPosition(position, counted), own)
+CountedPosition(s, term, own, record) == record.logPosition
 
-(***************************************************************************)
-(* The quorum position that a leader publishes in its election.  Hardening *)
-(* HZ5: nothing more counts as committed before a quorum has opened the    *)
-(* term, that is, before the leader leaves LEADER_LOG_REPLICATION.         *)
-(***************************************************************************)
+CountedPositions(s, term, own) ==
+    [j \in Members |-> IF j = s.leaderMemberId THEN s.members[j].logPosition
+                       ELSE CountedPosition(s, term, own, s.members[j])]
+
+CountedMembers(s, term, active) == active
+
+BoundedQuorumPosition(s, term, own, active) ==
+    Min(QuorumPosition(CountedPositions(s, term, own), CountedMembers(s, term, active)), own)
+
 ElectionQuorumPosition(s, active) ==
-    IF Hardened("HZ5") /\ s.electionState = "LEADER_LOG_REPLICATION" THEN s.commitPosition
-    ELSE BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active)
+    BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active)
 
 (***************************************************************************)
 (* The position that a leader, in its election or outside, publishes as    *)
-(* committed and commits itself.  From 1.50 on, the quorum position is     *)
-(* computed first, and the leader's own record is updated afterwards.  So  *)
-(* the leader counts with its position of the previous duty cycle, and     *)
-(* only if it is itself active. 1.49 updates its record first.             *)
+(* committed and commits itself.  The quorum position is computed first,   *)
+(* and the leader's own record is updated afterwards.  So the leader       *)
+(* counts with its position of the previous duty cycle, and only if it is  *)
+(* itself active.                                                          *)
 (*                                                                         *)
 (* The quorum position can fall when a member is no longer active, and it  *)
-(* is sent as it is.  The commit position only rises; in 1.49 it is set.   *)
+(* is sent as it is.  The commit position only rises.                      *)
 (* Source: ConsensusModuleAgent.updateLeaderPosition.                      *)
 (***************************************************************************)
 NoteOwnPosition(i, s, own) == [s EXCEPT !.members[i].logPosition = own]
 
-LeaderQuorumPosition(i, s, term, own, active) ==
-    IF Rev149 THEN Min(BoundedQuorumPosition(NoteOwnPosition(i, s, own), term, own, active), own)
-    ELSE BoundedQuorumPosition(s, term, own, active)
+LeaderQuorumPosition(i, s, term, own, active) == BoundedQuorumPosition(s, term, own, active)
 
 IsCommitDue(s, x, q) == q > s.commitPosition \/ x.commitInterval
 
-CommitTo(s, x, q) ==
-    IF ~IsCommitDue(s, x, q) THEN s.commitPosition ELSE IF Rev149 THEN q ELSE Max(s.commitPosition, q)
+CommitTo(s, x, q) == IF IsCommitDue(s, x, q) THEN Max(s.commitPosition, q) ELSE s.commitPosition
 
 PublishCommitPosition(i, s, x, q) ==
     IF IsCommitDue(s, x, q)
     THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i)) ELSE <<>>
 
-HasQuorumAtPosition(s, term, position, active) ==
-    Cardinality({j \in (IF Rev149 THEN Members ELSE active) :
-                    /\ s.members[j].leadershipTermId = term
-                    /\ s.members[j].logPosition >= position}) >= Quorum
+HasReached(s, j, term, position) ==
+    s.members[j].leadershipTermId = term /\ s.members[j].logPosition >= position
 
-(***************************************************************************)
-(* 1.49 waits for every member that took part in the ballot.               *)
-(***************************************************************************)
-HasVotersAtPosition(s, term, position) ==
-    \A j \in Members :
-        s.members[j].vote # NULL_VALUE =>
-            /\ s.members[j].leadershipTermId = term
-            /\ s.members[j].logPosition >= position
+HasQuorumAtPosition(s, term, position, active) ==
+    Cardinality({j \in active : HasReached(s, j, term, position)}) >= Quorum
 
 (***************************************************************************)
 (* The NewLeadershipTerm of a leader about the term that follows logTerm   *)
@@ -394,13 +339,17 @@ HasVotersAtPosition(s, term, position) ==
 (* In LEADER_READY the message is about the new term itself, and names the *)
 (* same term as the next one, which begins at its base.  A member whose    *)
 (* log has grown in the term in the meantime truncates it there: hazard    *)
-(* HZ8.  Hardened, no term follows the leader's own.                       *)
+(* HZ8.                                                                    *)
 (* Source: Election.publishNewLeadershipTerm,                              *)
 (* ConsensusModuleAgent.onCanvassPosition.                                 *)
 (***************************************************************************)
+NamesNextTerm(s, logTerm) == FindTermEntry(s.recordingLog, logTerm + 1) # NoTermEntry
+
+AnnouncedCommit(position) == position
+
 ElectionNewLeadershipTerm(i, s, logTerm, quorumPosition) ==
     LET next  == FindTermEntry(s.recordingLog, logTerm + 1)
-        known == next # NoTermEntry \/ (Hardened("HZ8") /\ logTerm >= s.leadershipTermId)
+        known == NamesNextTerm(s, logTerm)
     IN  NewLeadershipTerm(
             logTerm,
             IF known THEN next.leadershipTermId ELSE s.leadershipTermId,
@@ -408,7 +357,7 @@ ElectionNewLeadershipTerm(i, s, logTerm, quorumPosition) ==
             IF next = NoTermEntry THEN NULL_POSITION
             ELSE IF next.logPosition = NULL_POSITION THEN s.appendPosition ELSE next.logPosition,
             s.leadershipTermId, s.appendPosition, s.appendPosition,
-            IF Rev149 THEN NULL_POSITION ELSE quorumPosition, i)
+            AnnouncedCommit(quorumPosition), i)
 
 LeaderNewLeadershipTerm(i, s, logTerm) ==
     LET next == IF logTerm < s.moduleLeadershipTermId
@@ -417,5 +366,5 @@ LeaderNewLeadershipTerm(i, s, logTerm) ==
     IN  NewLeadershipTerm(
             logTerm, next.leadershipTermId, next.termBaseLogPosition, next.logPosition,
             s.moduleLeadershipTermId, base, s.publicationPosition,
-            IF Rev149 THEN NULL_POSITION ELSE s.commitPosition, i)
+            AnnouncedCommit(s.commitPosition), i)
 =============================================================================

@@ -202,7 +202,7 @@ ReportersHaveNotVotedSince ==
 (***************************************************************************)
 QuorumIsHeardOf ==
     \A i \in Members, few \in {a \in SUBSET Members : Cardinality(a) < Quorum} :
-        Closed(member[i], "LEADER") /\ ~Rev149 =>
+        Closed(member[i], "LEADER") /\ ~IsRev149 =>
             \A o \in UpdateLeaderPosition(i, member[i], [NoInput EXCEPT !.active = few]) :
                 o.next.commitPosition = member[i].commitPosition
 
@@ -251,7 +251,7 @@ CountedHaveTheLog ==
             says(j) == CountedPosition(s, term, s.recordedPosition, s.members[j])
         IN  Counts(s) /\ p > s.commitPosition =>
                 \A j \in Members \ {i} :
-                    says(j) >= p /\ (UpstreamFix => s.members[j].leadershipTermId = term)
+                    says(j) >= p /\ (IsUpstreamFix => s.members[j].leadershipTermId = term)
                         => IsPrefix(SubSeq(log[i], 1, Min(p, Len(log[i]))), log[j])
 
 RestartsKeepTheLog ==
@@ -262,7 +262,7 @@ RestartsKeepTheLog ==
 
 KnownCommitted(s) ==
     IF s.electionState = "CLOSED" THEN s.moduleNotifiedCommitPosition
-    ELSE IF Rev149 /\ At(s, "FOLLOWER_REPLAY") THEN s.appendPosition
+    ELSE IF IsRev149 /\ At(s, "FOLLOWER_REPLAY") THEN s.appendPosition
     ELSE s.notifiedCommitPosition
 
 ServicesFollow ==

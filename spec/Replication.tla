@@ -34,15 +34,15 @@ AppendEntry(i, s, x) ==
 (*                                                                         *)
 (* A member that awaits the stream requests its recording as soon as the   *)
 (* stream has connected, and leaves the state when its archive shows the   *)
-(* recording.  In between more may be recorded: hazard HZ2.  Its hardening *)
-(* opens the term before the request.  Without a recording a new one       *)
-(* begins, and an error in that state forgets it again.                    *)
+(* recording.  In between more may be recorded: hazard HZ2.  Without a     *)
+(* recording a new one begins, and an error in that state forgets it       *)
+(* again.                                                                  *)
 (* Source: the archive; ArchiveConductor, RecordingSession;                *)
 (* ConsensusModuleAgent.tryJoinLogAsFollower.                              *)
 (***************************************************************************)
 AwaitsRecording(s) ==
     /\ At(s, "FOLLOWER_CATCHUP_AWAIT") \/ At(s, "FOLLOWER_LOG_AWAIT")
-    /\ HasRecording(s) /\ ~Hardened("HZ2")
+    /\ HasRecording(s)
 
 RecordsFromStream(s) ==
     \/ AwaitsRecording(s)
@@ -104,6 +104,8 @@ ConsumeLog(i, s, x) ==
 (* Source: ConsensusModuleAgent.onReplayNewLeadershipTermEvent,            *)
 (* Election.onReplayNewLeadershipTermEvent.                                *)
 (***************************************************************************)
+LogTermInReplay(s, term) == term
+
 OnReplayNewLeadershipTermEvent(i, s, x) ==
     LET t        == [s EXCEPT !.commitPosition = x.position,
                               !.moduleLeadershipTermId = x.leadershipTermId]
@@ -113,8 +115,7 @@ OnReplayNewLeadershipTermEvent(i, s, x) ==
            \/ x.position > ConsumeBound(s) /\ ~IsBoundWithinEntry(s, x) THEN {}
         ELSE IF follower
         THEN Outcome([t EXCEPT !.recordingLog = OpenTerm(s, x.leadershipTermId, x.termBaseLogPosition),
-                               !.logLeadershipTermId = IF Hardened("HZ6") THEN Max(@, x.leadershipTermId)
-                                                       ELSE x.leadershipTermId], <<>>)
+                               !.logLeadershipTermId = LogTermInReplay(s, x.leadershipTermId)], <<>>)
         ELSE Outcome(t, <<>>)
 
 (***************************************************************************)
@@ -205,10 +206,11 @@ InitiateTermination(i, s, x) ==
 (* hazard HZ9.                                                             *)
 (* Source: ConsensusModuleAgent.onTerminationPosition.                     *)
 (***************************************************************************)
+MayBeTerminated(s) == s.moduleState = "ACTIVE" /\ s.role = "FOLLOWER"
+
 OnTerminationPosition(i, s, x) ==
     LET m == x.message
-    IN  IF /\ s.moduleState = "ACTIVE" /\ s.role = "FOLLOWER"
-           /\ Hardened("HZ9") => s.electionState = "CLOSED"
+    IN  IF /\ MayBeTerminated(s)
            /\ m.leadershipTermId = s.moduleLeadershipTermId
         THEN Ignore([s EXCEPT !.terminationPosition = m.logPosition,
                               !.terminationLeadershipTermId = m.leadershipTermId])

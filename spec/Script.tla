@@ -160,7 +160,7 @@ Elected(i, followers, n) ==
     LET Hears(j) == Arrival(i, j)
         Says(j) == Reports(i, j)
         Enters(j) == Joins(i, j, n)
-        reported == IF ~UpstreamFix \/ n = 0 THEN <<>>
+        reported == IF ~IsUpstreamFix \/ n = 0 THEN <<>>
                     ELSE Each(Says, followers) \o Commits(i, "LeaderLogReplication", Members)
                          \o Each(Hears, followers) \o Silence
     IN  Stands(i, followers[1]) \o Silence \o Repeats(i, "LeaderLogReplication", Members)

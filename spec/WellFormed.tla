@@ -14,7 +14,7 @@
 (* vote or a StopCatchup reaches the right member; so the guards that      *)
 (* check this have an effect.                                              *)
 (***************************************************************************)
-EXTENDS MemberState
+EXTENDS Member
 
 IsTerm(t) == t >= 0
 IsTermOrNull(t) == t >= NULL_VALUE
@@ -58,7 +58,7 @@ WellFormedNewLeadershipTerm(from, m) ==
     /\ IsTerm(m.leadershipTermId)
     /\ IsTermOrNull(m.logLeadershipTermId) /\ m.logLeadershipTermId <= m.leadershipTermId
     /\ IsPosition(m.termBaseLogPosition) /\ m.termBaseLogPosition <= m.logPosition
-    /\ IF Rev149 THEN m.commitPosition = NULL_POSITION
+    /\ IF IsRev149 THEN m.commitPosition = NULL_POSITION
        ELSE IsPosition(m.commitPosition) /\ m.commitPosition <= m.logPosition
     /\ NextTermIsNull(m) \/ NextTermIsAboutToOpen(m) \/ NextTermIsKnown(m)
 
@@ -96,7 +96,7 @@ WellFormed(from, m) ==
             /\ m.flags \in {0, CATCHUP_FLAG}
       [] m.type = "CommitPosition" ->
             /\ m.leaderMemberId = from
-            /\ IsTerm(m.leadershipTermId) \/ (Rev149 /\ m.leadershipTermId = NULL_VALUE)
+            /\ IsTerm(m.leadershipTermId) \/ (IsRev149 /\ m.leadershipTermId = NULL_VALUE)
             /\ IsPosition(m.logPosition)
       [] m.type = "CatchupPosition" ->
             m.followerMemberId = from /\ IsTerm(m.leadershipTermId) /\ IsPosition(m.logPosition)

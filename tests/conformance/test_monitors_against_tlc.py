@@ -20,6 +20,7 @@ from canvass.conformance.causality import order_causes
 from canvass.conformance.safety_monitors import PROPERTIES, violations
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.spec.files import module_folders, spec_root
+from canvass.steps.revisions import overrides
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, run
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 from support.sequences import Happening, sequence_of
@@ -98,6 +99,7 @@ def walk(revision: str, walks: int, length: int, *, seed: int = 7) -> dict[int, 
         "Revision": f'= "{revision}"',
         "Hardening": "= {}",
         "AppointedLeaderId": "<- NoAppointedLeader",
+        **overrides(revision, ()),
         "ChannelCapacity": "= 4",
         "NetworkCapacity": "= 12",
         "Walks": f"= {walks}",

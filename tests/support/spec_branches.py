@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-MODULES: Final = ("RecordingLog", "MemberState", "Election", "Replication", "Member")
+MODULES: Final = (
+    *("RecordingLog", "MemberState", "Election", "Replication"),
+    *("Rev149", "UpstreamFix", "Hardened", "Member"),
+)
 """The modules with the rules of a member."""
 
 _TOKEN: Final = re.compile(

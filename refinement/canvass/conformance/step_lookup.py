@@ -50,6 +50,9 @@ RULE_MODULES: Final = (
     "MemberState",
     "Election",
     "Replication",
+    "Rev149",
+    "UpstreamFix",
+    "Hardened",
     "Member",
 )
 """The modules that define the steps."""

@@ -25,6 +25,7 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.rules import Rules
 from canvass.simulation.log_contents import Log, length
+from canvass.steps.oracle import constants_of
 from canvass.steps.renaming import map_message, map_state, ranks
 from canvass.tlc import CheckResult, Outcome, TlcOptions, Violation, check
 from canvass.tlc.config import TlcConfig, parse_config
@@ -149,9 +150,6 @@ class Moment:
         """Give the constants of `MCFrom.tla` that follow from this moment, made by `small`."""
         everybody = frozenset(range(self.rules.member_count))
         return {
-            "MemberCount": self.rules.member_count,
-            "Revision": self.rules.revision,
-            "Hardening": frozenset(self.rules.hardening),
             "Candidates": everybody,
             "Impatient": everybody,
             "Fragile": everybody,
@@ -265,10 +263,11 @@ FAULTS: Final = {"RestartMember": "crash", "TETakeEnterElection": "lost leader"}
 """Names of the actions that are faults of the environment."""
 
 
-def configuration(root: Path, wanted: str) -> TlcConfig:
+def configuration(root: Path, wanted: str, rules: Rules) -> TlcConfig:
     """Give the configuration of the search for a property."""
     text = (root / f"{MODULE}.cfg").read_text(encoding="utf-8")
-    return parse_config(text.replace("INVARIANTS CommittedIsDurable", f"INVARIANTS {wanted}"))
+    config = parse_config(text.replace("INVARIANTS CommittedIsDurable", f"INVARIANTS {wanted}"))
+    return replace(config, constants={**config.constants, **constants_of(rules, root)})
 
 
 def search(
@@ -293,7 +292,7 @@ def search(
     }
     result = check(
         root / f"{MODULE}.tla",
-        configuration(root, wanted),
+        configuration(root, wanted, moment.rules),
         constants=constants,
         jar=options.jar,
         java=options.java,

@@ -17,6 +17,7 @@ from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.spec.files import module_folders
+from canvass.steps.revisions import overrides
 from canvass.steps.step import (
     Sends,
     Step,
@@ -56,8 +57,8 @@ class OracleError(TlcError):
     """TLC ended without an answer for every step."""
 
 
-def constants_of(rules: Rules) -> dict[str, str]:
-    """Give the constants of ``MemberState.tla`` as a configuration has them."""
+def constants_of(rules: Rules, root: Path | None = None) -> dict[str, str]:
+    """Give the constants of the rules, and the overrides of a spec folder, for a configuration."""
     hardening = ", ".join(f'"{name}"' for name in sorted(rules.hardening))
     leader = rules.appointed_leader_id
     return {
@@ -65,6 +66,7 @@ def constants_of(rules: Rules) -> dict[str, str]:
         "Revision": f'= "{rules.revision}"',
         "Hardening": f"= {{{hardening}}}",
         "AppointedLeaderId": "<- NoAppointedLeader" if leader == NULL_VALUE else f"= {leader}",
+        **overrides(rules.revision, rules.hardening, root),
     }
 
 

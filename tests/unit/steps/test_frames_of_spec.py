@@ -18,11 +18,12 @@ from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_corpus
 from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
+from canvass.steps import revisions
 from canvass.steps.frames import FIELDS, REGIME_FIELDS, Regime, frame_of
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from support.core_lookup import core_lookup
 
-MODULES = ("Messages", "RecordingLog", "MemberState", "Election", "Replication")
+MODULES = ("Messages", "RecordingLog", "MemberState", "Election", "Replication", *revisions.MODULES)
 NO_STATE = {"m", "x", "r", "e", "record", "entry", "last", "n", "o"}
 """Names that the operators give to messages, inputs, records and entries, never to a state."""
 STATE = {wire_name(name) for name in FIELDS if "." not in name}
@@ -66,6 +67,7 @@ def text_of(name: str) -> str:
         each = waiting.pop()
         if each not in seen:
             seen.add(each)
+            waiting += [other for other in operators() if other.partition("_")[2] == each]
             waiting += [
                 word for word in re.findall(r"\b[A-Z]\w*", operators()[each]) if word in operators()
             ]

@@ -32,13 +32,13 @@ Enters(term, base, position) ==
       [NoInput EXCEPT !.leadershipTermId = term, !.termBaseLogPosition = base,
                       !.position = position]>>
 
-Commit(position) == IF Rev149 THEN NULL_POSITION ELSE position
+Commit(position) == IF IsRev149 THEN NULL_POSITION ELSE position
 
 (***************************************************************************)
 (* Hardened against HZ5 a leader waits until a quorum has opened its term. *)
 (***************************************************************************)
 OpenedBy(from, term, position) ==
-    IF Hardened("HZ5") THEN <<Receives(AppendPosition(term, position, from, 0))>> ELSE <<>>
+    IF IsHardened("HZ5") THEN <<Receives(AppendPosition(term, position, from, 0))>> ELSE <<>>
 
 (***************************************************************************)
 (* A leader's life.  Elected by all in term 0, it writes two entries,      *)
@@ -292,7 +292,7 @@ LifeOfShortCopy == CopiesShort \o <<Does("Restart")>>
 (* then the election fails (hazard HZ2).                                   *)
 (***************************************************************************)
 LifeOfHasty ==
-    IF Hardened("HZ2") THEN <<>>
+    IF IsHardened("HZ2") THEN <<>>
     ELSE JoinsNewTerm \o
          <<Does("EnterElection"),
            Receives(NewLeadershipTerm(0, 1, 1, NULL_POSITION, 1, 1, 1, Commit(1), 2)),

@@ -105,7 +105,7 @@ NewLeadershipTerms(from) ==
             next \in {<<NULL_VALUE, NULL_POSITION, NULL_POSITION>>}
                      \cup {<<term, base, end>> : end \in {NULL_POSITION, position}}
                      \cup {<<logTerm + 1, b, end>> : b \in 0 .. base, end \in 0 .. base},
-            commit \in (IF Rev149 THEN {NULL_POSITION} ELSE 0 .. position)} :
+            commit \in (IF IsRev149 THEN {NULL_POSITION} ELSE 0 .. position)} :
         logTerm \in Terms \cup {NULL_VALUE}, term \in Terms, base \in Positions,
         position \in Positions}
 
@@ -143,14 +143,14 @@ Sample(m) ==
 RenewsItself == {"LeaderLogReplication", "OnRequestVote"}
 
 ActiveSets(action) ==
-    IF Rev149 THEN {{Self}} \cup (IF action \in MessageActions THEN {{}} ELSE {})
+    IF IsRev149 THEN {{Self}} \cup (IF action \in MessageActions THEN {{}} ELSE {})
     ELSE IF action \in RenewsItself
     THEN {active \in SUBSET Members : Self \in active \/ (active = {} /\ action \in MessageActions)}
     ELSE SUBSET Members
 
 LooksAtActive(s, action) ==
     /\ LooksInto(s, action) /\ InElection(s) /\ s.role = "LEADER"
-    /\ action \in {"OnCanvassPosition", "OnRequestVote"} /\ ~Rev149
+    /\ action \in {"OnCanvassPosition", "OnRequestVote"} /\ ~IsRev149
 
 IsActiveAsked(s, action, x) ==
     IF ~LooksAtActive(s, action) THEN x.active = {}
@@ -164,7 +164,7 @@ IsActiveAsked(s, action, x) ==
 (***************************************************************************)
 IsFailureAsked(s, x) ==
     LET idle == /\ ~x.interval /\ ~x.commitInterval /\ ~x.timeout
-                /\ x.active = IF Rev149 THEN {Self} ELSE {}
+                /\ x.active = IF IsRev149 THEN {Self} ELSE {}
     IN  IF x.position = NULL_POSITION THEN idle
         ELSE ClosingStep(Self, s, x) # {} /\ (idle \/ s.electionState = "LEADER_READY")
 

@@ -1,0 +1,58 @@
+"""A configuration overrides what its revision and its hardenings override, and no other rule."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from canvass.cli.models import config_of
+from canvass.cluster.rules import HAZARDS
+from canvass.spec import ModelEntry, load_manifest, spec_root
+from canvass.steps.revisions import MODULES, overrides
+
+MODELS = load_manifest().models
+RULES = ("MemberState", "Election", "Replication")
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_the_overrides_are_those_of_the_named_rules(model: ModelEntry) -> None:
+    """A mutant, or a model that tries another rule, may replace one of them."""
+    constants = config_of(spec_root(), model).constants
+    (revision,) = re.findall(r'"(.*)"', constants["Revision"])
+    wanted = overrides(revision, re.findall(r'"(.*?)"', constants["Hardening"]))
+    given = {
+        rule: by
+        for rule, by in constants.items()
+        if re.match(r"<- (Rev149|UpstreamFix|HZ\d+)_", by)
+    }
+    replaced = wanted.keys() - given.keys()
+
+    assert given == {rule: by for rule, by in wanted.items() if rule not in replaced}
+    assert replaced <= constants.keys()
+    assert len(replaced) <= 1
+
+
+def test_a_revision_is_a_module() -> None:
+    """No rule of 1.50 asks which revision is in force."""
+    for name in (*RULES, *MODULES):
+        text = (spec_root() / f"{name}.tla").read_text(encoding="utf-8")
+        text = re.sub(r"\(\*.*?\*\)", "", text)
+        assert not re.search(r"\bRevision\b|\bHardening\b|IsRev149|IsUpstreamFix|IsHardened", text)
+
+
+def test_each_override_is_of_a_rule_of_1_50() -> None:
+    texts = [(spec_root() / f"{name}.tla").read_text(encoding="utf-8") for name in RULES]
+    defined = set(re.findall(r"^(\w+)(?:\(| ==)", "\n".join(texts), re.MULTILINE))
+    each = [*(overrides("1.50", [hazard]) for hazard in sorted(HAZARDS)), overrides("1.49", ())]
+    each.append(overrides("upstream-fix", ()))
+
+    assert all(one.keys() <= defined for one in each)
+    assert all(each)
+    shared = Counter(rule for one in each for rule in one)
+    assert {rule for rule, times in shared.items() if times > 1} == {
+        "AwaitsCommit",  # 1.49 and upstream-fix, which are never together
+        "JoinReplay",  # HZ2 and upstream-fix: the same correction
+        "NoteCanvass",  # 1.49 notes none, so HZ11 changes nothing there
+    }
