@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from canvass.cluster.rules import Rules
 from canvass.conformance.causality import order_causes
 from canvass.conformance.safety_monitors import PROPERTIES, violations
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.spec.files import module_folders, spec_root
-from canvass.steps.revisions import overrides
+from canvass.steps.oracle import constants_of
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, run
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 from support.sequences import Happening, sequence_of
@@ -95,11 +96,7 @@ def walks() -> dict[int, list[Step]]:
 def walk(revision: str, walks: int, length: int, *, seed: int = 7) -> dict[int, list[Step]]:
     """Let TLC walk; give the steps of each walk."""
     constants = {
-        "MemberCount": f"= {MEMBERS}",
-        "Revision": f'= "{revision}"',
-        "Hardening": "= {}",
-        "AppointedLeaderId": "<- NoAppointedLeader",
-        **overrides(revision, ()),
+        **constants_of(Rules.of(revision, MEMBERS)),
         "ChannelCapacity": "= 4",
         "NetworkCapacity": "= 12",
         "Walks": f"= {walks}",

@@ -18,26 +18,19 @@ import pytest
 from msgspec import structs
 
 from canvass.cli.models import Settings, Standing, config_of, run_model
-from canvass.cluster.rules import HAZARDS
+from canvass.cluster.rules import Rules
 from canvass.spec import find_file, load_manifest, module_folders, spec_root
-from canvass.steps.revisions import overrides
+from canvass.steps.oracle import constants_of
 from canvass.tlc import Event, UserOutput, check, find_jar, find_java
 from canvass.tlc.dump import DumpEdge, read_dump
 from support.spec_branches import Branch, hit_by, mark
 
 COVERAGE = spec_root() / "coverage.json"
 MODELS = {model.name: model for model in load_manifest().models}
-HARDENED = config_of(spec_root(), MODELS["MCMemberGraph3Hardened"]).constants["Hardening"]
 LIVED_ALONE = {"MaxSteps": "= 0"}
 RULES: dict[str, tuple[str, dict[str, str]]] = {
-    "two members, 1.49": (
-        "MCMemberGraph2",
-        {"Revision": '= "1.49"', **overrides("1.49", ())},
-    ),
-    "two members, hardened": (
-        "MCMemberGraph2",
-        {"Hardening": HARDENED, **overrides("1.50", HAZARDS)},
-    ),
+    "two members, 1.49": ("MCMemberGraph2", constants_of(Rules.of("1.49", 2))),
+    "two members, hardened": ("MCMemberGraph2", constants_of(Rules.of("hardened", 2))),
     "three members": ("MCMemberGraph3", LIVED_ALONE),
     "three members, upstream-fix": ("MCMemberGraph3UpstreamFix", LIVED_ALONE),
     "one member, 1.49": ("MCSingleNodeRev149", {}),
