@@ -26,7 +26,6 @@ from msgspec.structs import replace
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join, rows_of
-from canvass.conformance.diagnose import divergences_of
 from canvass.conformance.findings import Findings, Key, RunFindings
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_checker import Example, StepChecker, StepResults, step_at
@@ -296,6 +295,8 @@ class Checker:
         divergences: tuple[Divergence, ...] = ()
         diverges = bool(check.wrong) or bool(whole.order.found.any()) or bool(whole.broken)
         if diverges:
+            from canvass.conformance.diagnose import divergences_of
+
             rows = np.array(sorted(check.wrong), dtype=np.int64)
             allowed = partial(self._is_allowed, check)
             step_of = check.wrong.__getitem__

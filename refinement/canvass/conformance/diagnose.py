@@ -37,7 +37,6 @@ from canvass.steps.renaming import impossible_field
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTION_INPUTS
 from canvass.traces.columns import EventColumns, Ints
-from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, message_id_text
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Fact, Run
@@ -112,12 +111,6 @@ def load(path: Path, run_id: str) -> RunColumns:
         raise KeyError(run_id)
     batch = join([({run_id: run}, part) for part in parts])
     return RunColumns(run, batch, states_before(batch))
-
-
-def has_changed(path: str, run_id: str) -> TraceError:
-    """Give the error for a run that is read for the second time, and is another one now."""
-    reason = f"the run {run_id} has changed while canvass checked it"
-    return TraceError(Code.UNREADABLE, path, 0, 0, reason)
 
 
 def diagnose(

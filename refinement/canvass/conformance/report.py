@@ -12,11 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from canvass.conformance.diagnose import RunColumns, load
-from canvass.conformance.differences import Difference
-from canvass.conformance.refused_step import RefusedStep, explain_refusal
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     VERDICT_SCHEMA,
@@ -40,6 +37,11 @@ from canvass.traces.errors import TraceError
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Event, Fact, FactKind, encode
 from canvass.traces.timeouts import duration_text
+
+if TYPE_CHECKING:
+    from canvass.conformance.diagnose import RunColumns
+    from canvass.conformance.differences import Difference
+    from canvass.conformance.refused_step import RefusedStep
 
 CLASS_TEXTS: Final = {
     DivergenceClass.IMPLEMENTATION_STEP: "a step that the spec does not allow",
@@ -280,6 +282,9 @@ class Case:
 
 def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
     """Make the case of a run's first divergence."""
+    from canvass.conformance.diagnose import load
+    from canvass.conformance.refused_step import explain_refusal
+
     loaded = load(Path(run.path), run.run_id)
     first = run.divergences[0]
     return Case(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join, rows_of_run
 from canvass.conformance.check import MAX_RUN_EVENTS, rules_of
-from canvass.conformance.diagnose import diagnose, has_changed, load
+from canvass.conformance.diagnose import diagnose, load
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_checker import Example, StepChecker, StepResults
@@ -26,7 +26,7 @@ from canvass.conformance.step_lookup import (
     StepLookupError,
 )
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
-from canvass.conformance.verify import Unit, path_of
+from canvass.conformance.verify import Unit, has_changed, path_of
 from canvass.conformance.whole_run import check_whole, with_limits
 from canvass.steps.answers import ALLOWED, IN_TABLE, REFUSED, UNKNOWN
 from canvass.steps.kernel import Status

@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from canvass.conformance.batch import rows_of_run
 from canvass.conformance.check import Checker, RunCheck
-from canvass.conformance.diagnose import RunColumns, has_changed, load
 from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.step_checker import Example, example_of, step_at
@@ -46,8 +45,11 @@ from canvass.steps.answers import (
 from canvass.steps.distinct import KeyTable
 from canvass.steps.step import Step
 from canvass.steps.tables import form_digest
-from canvass.traces.errors import TraceError
+from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import Corpus, RunFolder
+
+if TYPE_CHECKING:
+    from canvass.conformance.diagnose import RunColumns
 
 ASK_AT: Final = 20_000
 """Distinct open steps after which TLC is asked; at the end it is asked about the rest."""
@@ -464,6 +466,12 @@ def _share(work: Sequence[_Work], answers: Answers, timing: TimingOptions | None
     return checker.findings()
 
 
+def has_changed(path: str, run_id: str) -> TraceError:
+    """Give the error for a run that is read for the second time, and is another one now."""
+    reason = f"the run {run_id} has changed while canvass checked it"
+    return TraceError(Code.UNREADABLE, path, 0, 0, reason)
+
+
 def _is_other(now: RunVerdict, before: RunVerdict) -> bool:
     """Whether a run that TLC has refused is another one than it was when it was checked first."""
     if now.verdict is Verdict.MALFORMED:
@@ -520,6 +528,8 @@ def _read_again(verdict: RunVerdict) -> RunColumns:
     TraceError
         If the run is gone, is no trace any more, or has another number of events.
     """
+    from canvass.conformance.diagnose import load
+
     try:
         loaded = load(Path(verdict.path), verdict.run_id)
     except KeyError:

@@ -26,18 +26,27 @@ def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
     given as an error.
     """
     from canvass.conformance.verify import units_of
+
+    below: dict[Path, list[tuple[str, Path]]] = {path: [] for path in paths}
+    for path, found in below.items():
+        if kind_of(path) in _LOGS and not any(path.glob("*/run.json")):
+            from canvass.traces.aeron_log.logs import logs_below
+
+            found += logs_below(path)
+    yield from units_of(path for path, found in below.items() if not found)
+    with_logs = list(filter(None, below.values()))
+    if with_logs:
+        yield from _imported(with_logs)
+
+
+def _imported(folders: Iterable[list[tuple[str, Path]]]) -> Iterator[Unit]:
     from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-    from canvass.traces.aeron_log.logs import logs_below
     from canvass.traces.alignment.alignment import ImportFault, NoMember
     from canvass.traces.alignment.importer import import_clusters
     from canvass.traces.errors import Code, TraceError
 
-    taken, below = set[str](), dict[Path, list[tuple[str, Path]]]()
-    for path in paths:
-        is_other = kind_of(path) not in _LOGS or any(path.glob("*/run.json"))
-        below[path] = [] if is_other else list(logs_below(path))
-    yield from units_of(path for path, found in below.items() if not found)
-    for found in filter(None, below.values()):
+    taken = set[str]()
+    for found in folders:
         scratch = Path(tempfile.mkdtemp(prefix="canvass-logs-"))
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
         for name, log in found:

@@ -183,7 +183,6 @@ def verify(
 
     from canvass.cli.log_units import import_units
     from canvass.cli.output import Stages
-    from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.run_timing import TimingOptions
     from canvass.conformance.verify import check_units, make_lookup
@@ -228,7 +227,7 @@ def verify(
         output,
         lambda: to_report(found, _explained(found.runs, lookup)),
         lambda: _show(found.runs, found.counts, _explained(found.runs, lookup)),
-        junit=lambda: to_junit(found),
+        junit=lambda: _junit(found),
         html=lambda: page,
     )
     raise typer.Exit(found.exit_code)
@@ -243,6 +242,12 @@ def _check_with_tlc(
     if heap is None:
         return check_with_tlc(units, EngineOptions(timeout_s=timeout), progress)
     return check_with_tlc(units, EngineOptions(timeout, heap_mib(heap)), progress)
+
+
+def _junit(found: CorpusVerdict) -> str:
+    from canvass.conformance.junit import to_junit
+
+    return to_junit(found)
 
 
 def _page(found: CorpusVerdict, lookup: StepLookup, file: Path | None) -> str:
@@ -292,10 +297,12 @@ def _show_hazards(run: RunVerdict) -> None:
 
 def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep]:
     """Explain the first divergence of each run, up to `MAX_REPORTS`."""
+    wrong = [run for run in runs if run.divergences][:MAX_REPORTS]
+    if not wrong:
+        return []
     from canvass.conformance.diagnose import load
     from canvass.conformance.refused_step import explain_refusal
 
-    wrong = [run for run in runs if run.divergences][:MAX_REPORTS]
     return [
         explain_refusal(load(Path(run.path), run.run_id), run.divergences[0], lookup)
         for run in wrong
