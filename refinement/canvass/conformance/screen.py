@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join, rows_of_run
 from canvass.conformance.check import MAX_RUN_EVENTS, rules_of
 from canvass.conformance.diagnose import diagnose, load
-from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_checker import Example, StepChecker, StepResults
 from canvass.conformance.step_lookup import (
@@ -57,7 +56,6 @@ class RunState:
     )
     """The number of events of each action."""
     parts: list[Sequence] = field(default_factory=list)
-    timing: RunTiming | None = None
 
 
 class Screening:
@@ -69,8 +67,6 @@ class Screening:
         Has the answers for known steps. Only `ask` calls its oracle.
     on_batch
         Called after each batch of events.
-    timing
-        Options of the check of times and free inputs in run folders; None for no such check.
 
     Attributes
     ----------
@@ -89,9 +85,8 @@ class Screening:
         self,
         lookup: StepLookup,
         on_batch: Callable[[], object] = lambda: None,
-        timing: TimingOptions | None = None,
     ) -> None:
-        self.lookup, self._timing = lookup, timing
+        self.lookup = lookup
         self._on_batch = on_batch
         self.started = time.perf_counter()
         self.found_in_table = self.found_in_cache = self.asked = 0
@@ -125,15 +120,9 @@ class Screening:
             folder = RunFolder(path)
             state.run, state.run_id = folder.run, folder.run.run_id
             _ = folder.run.rules
-            timing = None if self._timing is None else RunTiming(folder.run, self._timing)
             for member in folder.streams:
-                for columns, sources in folder.sourced_columns(member):
+                for columns, _ in folder.sourced_columns(member):
                     self.take({state.run_id: state}, columns)
-                    if timing is not None:
-                        timing.take(member, columns, sources)
-            if timing is not None:
-                timing.end()
-            state.timing = timing
             state.facts = tuple(folder.facts)
         except (TraceError, ValueError) as error:
             state.malformed = str(error)
