@@ -1,8 +1,4 @@
-"""The divergences of one run, each at the step where it shows first.
-
-The run is read again as a whole, and every check is repeated, with the places that fail. Graphs,
-cache and TLC decide steps; nothing is decided here.
-"""
+"""The divergences of one run, each at the step where it shows first; and a run in columns."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 from msgspec import structs
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import HARDENED, Rules
@@ -23,12 +18,10 @@ from canvass.conformance.batch import Batch, States, join, rows_of_run, states_b
 from canvass.conformance.causality import PROBLEMS, Order
 from canvass.conformance.differences import differences, in_words
 from canvass.conformance.safety_monitors import Violation
-from canvass.conformance.sequence import Sequence, digest
-from canvass.conformance.step_checker import Example, StepChecker, StepResults, example_of, step_at
-from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.sequence import Sequence
+from canvass.conformance.step_checker import Example, example_of, step_at
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY, Divergence, DivergenceClass
-from canvass.conformance.whole_run import WholeRun, check_whole
-from canvass.steps.answers import REFUSED, UNKNOWN
+from canvass.conformance.whole_run import WholeRun
 from canvass.steps.core_answer import core_answer
 from canvass.steps.form import form_of, regime
 from canvass.steps.frames import Frame, frame_of
@@ -39,10 +32,8 @@ from canvass.traces.actions import ACTION_INPUTS
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, message_id_text
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Fact, Run
+from canvass.traces.schema import Run
 
-Codes = NDArray[np.int8]
-"""`ALLOWED`, `REFUSED` or `UNKNOWN` for each distinct step, by its number."""
 Allowed = Callable[[Example], bool]
 """Tells of a step whether the spec allows it."""
 
@@ -111,17 +102,6 @@ def load(path: Path, run_id: str) -> RunColumns:
         raise KeyError(run_id)
     batch = join([({run_id: run}, part) for part in parts])
     return RunColumns(run, batch, states_before(batch))
-
-
-def diagnose(
-    loaded: RunColumns, facts: Iterable[Fact], lookup: StepLookup
-) -> tuple[Divergence, ...]:
-    """Give the divergences of a run in the order of causes: the first of each kind and name."""
-    sequence = digest(loaded.columns, np.zeros(1, dtype=np.int64))
-    whole = check_whole(loaded.run, sequence, tuple(facts))
-    wrong = _wrong_rows(loaded, lookup)
-    allowed = lambda example: lookup.allowed([example])[0]  # noqa: E731
-    return divergences_of(loaded.run, sequence, whole, wrong, loaded.step, allowed)
 
 
 def divergences_of(
@@ -230,29 +210,6 @@ def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
 
 
 # --- steps ----------------------------------------------------------------------------------------
-
-
-def wrong_rows(results: StepResults, codes: Codes) -> Ints:
-    """Give the rows of steps that are wrong in themselves, or refused."""
-    wrong = (results.status == Status.FRAME_BROKEN) | (results.status == Status.OUT_OF_DOMAIN)
-    keyed = results.numbers >= 0
-    wrong[keyed] |= codes[results.numbers[keyed]] == REFUSED
-    return np.flatnonzero(wrong)
-
-
-def known_codes(checker: StepChecker, results: StepResults, lookup: StepLookup) -> Codes:
-    """Give the code of each distinct step of one batch, after asking about unknown steps."""
-    codes = lookup.look_up(checker.distinct.keys)
-    waiting = np.flatnonzero(codes == UNKNOWN)
-    if len(waiting):
-        codes[waiting] = lookup.allowed(results.examples(waiting.tolist()))
-    return codes
-
-
-def _wrong_rows(loaded: RunColumns, lookup: StepLookup) -> Ints:
-    checker = StepChecker()
-    results = checker.check(loaded.batch)
-    return wrong_rows(results, known_codes(checker, results, lookup))
 
 
 def _steps(

@@ -34,19 +34,13 @@ def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
 
             found += logs_below(path)
     yield from units_of(path for path, found in below.items() if not found)
-    with_logs = list(filter(None, below.values()))
-    if with_logs:
-        yield from _imported(with_logs)
-
-
-def _imported(folders: Iterable[list[tuple[str, Path]]]) -> Iterator[Unit]:
-    from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-    from canvass.traces.alignment.alignment import ImportFault, NoMember
-    from canvass.traces.alignment.importer import import_clusters
-    from canvass.traces.errors import Code, TraceError
-
     taken = set[str]()
-    for found in folders:
+    for found in filter(None, below.values()):
+        from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+        from canvass.traces.alignment.alignment import ImportFault, NoMember
+        from canvass.traces.alignment.importer import import_clusters
+        from canvass.traces.errors import Code, TraceError
+
         scratch = Path(tempfile.mkdtemp(prefix="canvass-logs-"))
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
         for name, log in found:

@@ -183,6 +183,7 @@ def verify(
 
     from canvass.cli.log_units import import_units
     from canvass.cli.output import Stages
+    from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.run_timing import TimingOptions
     from canvass.conformance.verify import check_units, make_lookup
@@ -218,16 +219,15 @@ def verify(
         else:
             found = check_units(units, lookup, far.read, far.ask, options, jobs=jobs)
     found = replace(found, timing_fails=timing is TimingMode.ERROR)
-    page = ""
-    if html is not None or output is VerifyFormat.HTML:
-        page = _page(found, lookup, html)
+    drawn = html is not None or output is VerifyFormat.HTML
+    page = _page(found, lookup, html) if drawn else ""
     if html is not None:
         write_file(html, page)
     emit(
         output,
         lambda: to_report(found, _explained(found.runs, lookup)),
         lambda: _show(found.runs, found.counts, _explained(found.runs, lookup)),
-        junit=lambda: _junit(found),
+        junit=lambda: to_junit(found),
         html=lambda: page,
     )
     raise typer.Exit(found.exit_code)
@@ -242,12 +242,6 @@ def _check_with_tlc(
     if heap is None:
         return check_with_tlc(units, EngineOptions(timeout_s=timeout), progress)
     return check_with_tlc(units, EngineOptions(timeout, heap_mib(heap)), progress)
-
-
-def _junit(found: CorpusVerdict) -> str:
-    from canvass.conformance.junit import to_junit
-
-    return to_junit(found)
 
 
 def _page(found: CorpusVerdict, lookup: StepLookup, file: Path | None) -> str:
