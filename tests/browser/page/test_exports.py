@@ -22,6 +22,7 @@ pytestmark = pytest.mark.browser
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
+PAPER = "() => getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -93,7 +94,7 @@ def test_a_projection_by_election_state_stands_like_the_election(
 def test_a_graph_is_kept_as_svg_though_it_is_drawn_on_a_canvas(
     open_page: Open, ids: Ids, tmp_path: Path
 ) -> None:
-    page = open_page(f"/graph/{ids['graph']}")
+    page = open_page(f"/graph/{ids['graph']}?view=around")
     canvas = page.locator(".graph-canvas canvas[data-words]")
     expect(canvas).to_be_visible()
     drawing = ET.parse(kept(page, "SVG", tmp_path)).getroot()
@@ -109,11 +110,25 @@ def test_lanes_are_kept_as_png(open_page: Open, ids: Ids, tmp_path: Path) -> Non
     assert pixels(kept(page, "PNG", tmp_path))[2] > 10
 
 
-@pytest.mark.parametrize("where", ["/run/{bad}", "/graph/{graph}"])
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("/run/{bad}", ["DIVERGES", "Who led when"]),
+        ("/graph/{graph}?view=around", ["13,482 states"]),
+        ("/run/{sample}?view=lanes&at=74", ["CONFORMS", "member 2"]),
+        ("/counterexample/{counterexample}", ["NoTwoVotes is violated", "member 1"]),
+    ],
+)
 def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
-    open_page: Open, ids: Ids, tmp_path: Path, new_context: Any, where: str
+    open_page: Open,
+    ids: Ids,
+    tmp_path: Path,
+    new_context: Any,
+    where: str,
+    words: list[str],
 ) -> None:
-    page = open_page(where.format(**ids))
+    """With its verdict and the names of members, at its full height, in the colours of the page."""
+    page = open_page(where.format(**ids), scheme="dark")
     expect(page.locator("h1")).to_be_visible()
     expect(page.locator(".head")).not_to_contain_text("being checked")
     expect(page.locator(".waiting")).to_have_count(0)
@@ -127,7 +142,15 @@ def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
     alone.goto(path.as_uri())
     expect(alone.locator("h1")).to_have_text(title)
     expect(alone.locator(".inspector h2")).to_have_text(heading)
-    assert alone.evaluate("1") == 1
+    for word in words:
+        expect(alone.locator("body")).to_contain_text(word)
+    expect(alone.locator("body")).not_to_contain_text("self-contained file")
+    view = alone.locator(".kept > .view, .kept > svg")
+    assert view.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 2
+    box = view.bounding_box()
+    assert box is not None
+    assert box["height"] > 150
+    assert alone.evaluate(PAPER) == page.evaluate(PAPER) == "#1b1c20"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +160,7 @@ def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
 def test_a_graph_is_kept_as_files_for_other_tools(
     open_page: Open, server: Asked, ids: Ids, tmp_path: Path, what: str, suffix: str
 ) -> None:
-    page = open_page(f"/graph/{ids['graph']}")
+    page = open_page(f"/graph/{ids['graph']}?view=around")
     expect(page.locator("[data-state-shown]")).to_be_visible()
     page.keyboard.press("l")
     path = kept(page, what, tmp_path)

@@ -86,10 +86,13 @@ def test_lanes_that_are_answered_late_stay_where_they_were_scrolled_to(
     page.evaluate(HOLD, "/lanes?from=")
     page.locator(".lanes-scroll").evaluate("(one) => { one.scrollTop = one.scrollHeight }")
     held(page, 1)
+    # Until they are there, empty boxes say which events are loaded.
+    expect(page.locator(".lanes-awaited p")).to_be_in_viewport()
     page.set_viewport_size({"width": 1280, "height": 700})
 
     page.evaluate(GO, 0)
     expect(page.locator('[data-event="5427"]')).to_be_visible()
+    expect(page.locator(".lanes-awaited")).to_have_count(0)
 
 
 def test_a_link_that_is_answered_late_takes_nobody_back(open_page: Open, ids: Ids) -> None:

@@ -24,7 +24,7 @@ export function ExportMenu({ name, files = [] }: { name: string; files?: readonl
   useKeys("Everywhere", [{ keys: ["x"], does: "export", run: () => setOpen(true) }]);
   return (
     <>
-      <button type="button" onClick={() => setOpen(true)}>Export <kbd>x</kbd></button>
+      <button type="button" class="exporting" onClick={() => setOpen(true)}>Export <kbd>x</kbd></button>
       {open ? <ExportDialog name={name} files={files} close={() => setOpen(false)} /> : null}
     </>
   );

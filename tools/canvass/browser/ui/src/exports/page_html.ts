@@ -1,19 +1,18 @@
 // The view as one HTML file without scripts and references, to attach to a ticket.
 
+import { shownTheme } from "../session/theme";
 import { drawingOfView } from "./drawn";
 
-const LEFT_OUT = "button.quiet, .toolbar, .timeline-buttons, .timeline input, form, kbd, .check, .hidden";
+const LEFT_OUT = "dialog, button.quiet, button.copy, .exporting, [data-pending], .tabs, .toolbar, .timeline-buttons, .timeline input, form, kbd, .check, .hidden";
 
 export function htmlOfView(name: string): string {
   const view = document.querySelector("[data-export]");
   const inspector = document.querySelector(".inspector");
   const title = document.querySelector("h1")?.textContent ?? name;
   const main = document.createElement("main");
-  const head = document.createElement("header");
-  append(head, "h1", title);
-  append(head, "p", `${document.querySelector(".head-line .soft")?.textContent ?? ""}`);
-  append(head, "p", `Made by canvass browse; the view was ${location.hash}`);
-  main.append(head);
+  const head = document.querySelector(".head");
+  if (head) main.append(cleaned(head));
+  append(main, "p", `Made by canvass browse; the view was ${location.hash}`);
   const body = document.createElement("div");
   body.className = "kept";
   const drawing = drawingOfView();
@@ -25,7 +24,7 @@ export function htmlOfView(name: string): string {
   // The serialiser has escaped all untrusted text.
   return [
     "<!doctype html>",
-    '<html lang="en" data-theme="light"><head><meta charset="utf-8">',
+    `<html lang="en" data-theme="${shownTheme()}"><head><meta charset="utf-8">`,
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
     `<title>${escaped(title)}</title>`,
     `<style>${ownStyle()}${KEPT_STYLE}</style></head>`,
@@ -36,9 +35,12 @@ export function htmlOfView(name: string): string {
 const KEPT_STYLE = `
 html, body.kept-page { height: auto; overflow: auto; }
 .kept-page { padding: 20px; }
+.kept-page .head { border: 0; padding: 0 0 10px; background: none; }
 .kept { display: flex; flex-wrap: wrap; gap: 20px; align-items: flex-start; }
 .kept > svg { max-width: 100%; height: auto; border: 1px solid var(--line); }
-.kept .inspector { overflow: visible; max-height: none; border: 0; width: 420px; }
+.kept > .view { flex: 1 1 480px; height: auto; min-height: 0; border: 1px solid var(--line); }
+.kept > .view, .kept > .view :is(.around, .find, .overview, .verdict-view, .scroll) { display: block; overflow: visible; }
+.kept .inspector { flex: 1 1 300px; overflow: visible; max-height: none; border: 0; max-width: 460px; }
 `;
 
 /** The rules of the page's own style sheet: they contain no untrusted text. */

@@ -4,13 +4,13 @@ import { useMemo } from "preact/hooks";
 import type { LaneEvent, LaneMessage, Lanes } from "../api/types";
 import { phaseOf, signOf } from "../words/election";
 import { shortened } from "../words/visible";
-import { BOX, ROW, routesOf, topOf, type Columns, type Tracks } from "./geometry";
+import { BOX, HEAD, ROW, routesOf, topOf, type Columns, type Tracks } from "./geometry";
 import { messagesOf, markSign, type EventMessages } from "./event_messages";
 
 const CHARACTER = 6.6;
 
 export function LanesPicture(
-  { lanes, tracks, columns, at, choose, from, to }: {
+  { lanes, tracks, columns, at, choose, from, to, heads = false }: {
     lanes: Lanes;
     tracks: Tracks;
     columns: Columns;
@@ -19,8 +19,12 @@ export function LanesPicture(
     /** The rows to draw, by the numbers of their events. */
     from: number;
     to: number;
+    /** Whether the names of the lanes are drawn above them. */
+    heads?: boolean;
   },
 ) {
+  const head = heads ? HEAD : 0;
+  const height = Math.max(0, to - from) * ROW + head;
   const offset = topOf(from);
   const first = lanes.events[0]?.number ?? 0;
   const messages = useMemo(() => messagesOf(lanes), [lanes]);
@@ -65,12 +69,16 @@ export function LanesPicture(
     <svg
       class="lanes"
       width={columns.width}
-      height={Math.max(0, to - from) * ROW}
+      height={height}
+      viewBox={`0 ${-head} ${columns.width} ${height}`}
       style={{ position: "absolute", top: `${offset}px`, left: "0" }}
       role="img"
       aria-label={`Lanes, events ${from + 1} to ${to} of ${lanes.total}`}
       onClick={clicked}
     >
+      {heads ? lanes.lanes.map((name, lane) => (
+        <text key={`head ${lane}`} class="event-title" x={(columns.lefts[lane] ?? 0) + 12} y={-12}>{name}</text>
+      )) : null}
       {around}
       {lanes.events.slice(from - first, to - first).map((event) => (
         <EventBox

@@ -1,9 +1,10 @@
 // The scrolling frame of the lanes: heads that stay, and the height of the whole run.
 
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Lanes } from "../api/types";
+import { offerDrawing } from "../exports/drawn";
 import { useSize } from "../parts/use_size";
-import { columnsOf, HEAD, ROW, tracksOf } from "./geometry";
+import { columnsOf, HEAD, ROW, topOf, tracksOf, type Columns } from "./geometry";
 import { LanesPicture } from "./lanes_picture";
 
 const NEAR = 25; // Rows from the end of the known events at which more are requested.
@@ -62,6 +63,13 @@ export function LanesScroller(
     before.current = lanes.total;
   }, [lanes]);
 
+  useEffect(() => {
+    const drawn = { lanes, tracks, columns, at, choose, from: first, to: end, heads: true };
+    offerDrawing(() => ({ element: <LanesPicture {...drawn} /> }));
+    return () => offerDrawing(null);
+  }, [lanes, tracks, columns, at]);
+
+  const shown = { from: Math.max(0, top - BESIDE), to: Math.min(lanes.total, top + Math.ceil(height / ROW) + BESIDE) };
   return (
     <div class="lanes-scroll" ref={holder} onScroll={scrolled} tabIndex={0} role="group" aria-label="Lanes">
       <div class="lanes-heads" style={{ width: `${columns.width}px` }}>
@@ -82,10 +90,22 @@ export function LanesScroller(
           columns={columns}
           at={at}
           choose={choose}
-          from={Math.max(first, top - BESIDE)}
-          to={Math.min(end, top + Math.ceil(height / ROW) + BESIDE)}
+          from={Math.min(end, Math.max(first, shown.from))}
+          to={Math.max(first, Math.min(end, shown.to))}
         />
+        {shown.from < first ? <Awaiting columns={columns} from={shown.from} to={Math.min(first, shown.to)} /> : null}
+        {shown.to > end ? <Awaiting columns={columns} from={Math.max(end, shown.from)} to={shown.to} /> : null}
       </div>
+    </div>
+  );
+}
+
+/** Empty boxes in place of rows that are requested. */
+function Awaiting({ columns, from, to }: { columns: Columns; from: number; to: number }) {
+  return (
+    <div class="lanes-awaited" role="status" style={{ top: `${topOf(from)}px`, height: `${(to - from) * ROW}px`, width: `${columns.width}px` }}>
+      {columns.lefts.map((left) => <span key={left} style={{ left: `${left}px`, width: `${columns.boxWidth}px` }} />)}
+      <p>{`Loading events ${(from + 1).toLocaleString("en")} to ${to.toLocaleString("en")} …`}</p>
     </div>
   );
 }

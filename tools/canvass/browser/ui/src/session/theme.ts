@@ -16,6 +16,13 @@ export function applyTheme(theme: Theme = stored()): void {
   document.documentElement.dataset["theme"] = theme;
 }
 
+/** The colours that the page has now. */
+export function shownTheme(): Theme {
+  const chosen = stored();
+  if (chosen !== "system") return chosen;
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
 export function useTheme(): [Theme, (theme: Theme) => void] {
   const [theme, setTheme] = useState(stored);
   useEffect(() => {
