@@ -145,6 +145,7 @@ def test_what_cannot_be_opened_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text.txt").write_text("no")
+    (tmp_path / "dump.dot").write_text("strict digraph DiskGraph {}")
     (tmp_path / "list.json").write_text("[" * 100_000)
     (tmp_path / "deep.json").write_text('{"x":' * 100_000)
     (tmp_path / "empty").mkdir()
@@ -154,6 +155,7 @@ def test_what_cannot_be_opened_is_reported_in_one_line(
     for name, reason in {
         "none": "there is no such file or folder",
         "text.txt": "there is no counterexample",
+        "dump.dot": "`canvass graph import` makes a state graph of it",
         "list.json": "not a counterexample: Expected `object`, got `array`",
         "deep.json": "not JSON: maximum recursion depth exceeded",
         "empty": "neither runs nor a data set",
@@ -301,6 +303,7 @@ def test_a_corpus_gives_its_runs_and_a_folder_of_logs_too(good_run: Path, tmp_pa
     sources = list(Opener(Checker(core_lookup())).open(tmp_path))
 
     assert [(one.kind, one.title, one.imported) for one in sources] == [
+        ("corpus", tmp_path.name, False),
         ("run", "a", False),
         ("run", "b", False),
         ("run", "logs", True),
@@ -319,8 +322,9 @@ def test_what_is_no_run_says_so_where_it_is_opened_and_hides_nothing(
     (tmp_path / "notes.txt").write_text("no")
     paths = [corpus, files, tmp_path / "notes.txt", tmp_path / "absent"]
 
-    sources = list(Opener(Checker(core_lookup())).open_all(paths))
+    listed, *sources = Opener(Checker(core_lookup())).open_all(paths)
 
+    assert listed.title == "corpus"
     assert [one.title for one in sources] == [
         "good",
         "link",

@@ -66,11 +66,13 @@ def test_what_is_not_there_is_refused(server: Asked) -> None:
     assert server.ask(f"/run/night.{MANY}").status == 404
 
 
-def test_a_few_runs_are_listed_one_by_one(tmp_path: Path, good_run: Path, bad_run: Path) -> None:
+def test_a_few_runs_are_listed_one_by_one_after_their_list(
+    tmp_path: Path, good_run: Path, bad_run: Path
+) -> None:
     folder = write_corpus(tmp_path / "few", good_run, bad_run, CHOICES)
     with serving([folder]) as few:
         sources = few.get(api.Session, "/session").sources
-    assert [one.kind for one in sources] == ["run"] * CHOICES
+    assert [one.kind for one in sources] == ["corpus", *["run"] * CHOICES]
 
 
 def test_the_reason_of_a_run_names_what_its_verdict_does_not_cover(

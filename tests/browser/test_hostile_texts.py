@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -110,31 +109,6 @@ def test_counterexamples_show_payloads_as_texts(counterexample: Asked) -> None:
         assert view.lanes is not None
         assert view.lanes.lanes[0].startswith("member ")
     assert seen == {as_shown(payload) for payload in PAYLOADS}
-
-
-def test_reports_show_payloads_as_texts(tmp_path: Path) -> None:
-    summary = json.loads(msgspec.json.encode(_summary()))
-    for number, payload in enumerate(PAYLOADS):
-        folder = tmp_path / f"report-{number}"
-        folder.mkdir()
-        spoilt = _everywhere(summary, payload)
-        spoilt["schema"] = summary["schema"]
-        spoilt["verdicts"] = {**summary["verdicts"], payload: 1}
-        spoilt["revisions"] = {payload: 1}
-        (folder / "summary.json").write_text(json.dumps(spoilt), encoding="utf-8")
-    with serving(sorted(tmp_path.iterdir())) as server:
-        for name in server.ids:
-            reply = server.ask(f"/report/{name}")
-            checked(reply)
-            assert reply.status == 200
-            view = msgspec.json.decode(reply.body, type=api.ReportView)
-            (payload,) = [one for one in PAYLOADS if as_shown(one) == view.clusters[0].message]
-            assert view.clusters[0].action == as_shown(payload)
-            assert view.never_taken == (as_shown(payload),)
-            assert view.revisions == (as_shown(f"1 run: {payload}"),)
-            assert view.runs.runs[0].reason == as_shown(payload)
-            assert view.runs.runs[0].run is None
-            checked(server.ask(f"/report/{name}/runs", verdict="CONFORMS"))
 
 
 def _summary() -> Summary:
@@ -327,7 +301,3 @@ def test_an_endless_text_is_cut_where_it_is(counterexample: Asked) -> None:
 
     assert b"shortened" in body
     assert len(body) < 40 * MOST
-
-
-def test_payloads_differ_from_their_neighbours() -> None:
-    assert all(one != two for one, two in pairwise(PAYLOADS))

@@ -19,6 +19,8 @@ from canvass.tlc import format_value
 
 MAX_CLASSES: Final = 10_000
 ABSENT_TEXT: Final = "(absent)"
+MAP_VALUES: Final = (3, 40)
+"""Fewest and most values of the field that makes a map of a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,22 @@ def project(
         left_out_states=int((of < 0).sum()),
         left_out_edges=left_out_edges,
     )
+
+
+def map_field(graph: StateGraph) -> str:
+    """Choose the field whose projection is a map: the election state, else the variable with 3 to
+    40 values whose entropy over the states is the highest; empty without such a variable.
+    """
+    if "electionState" in graph.fields:
+        return "electionState"
+    best, most = "", 0.0
+    for name, nodes in graph.columns(graph.fields).nodes.items():
+        _, counts = np.unique(nodes, return_counts=True)
+        share = counts / len(nodes)
+        entropy = float(-(share * np.log(share)).sum())
+        if MAP_VALUES[0] <= len(counts) <= MAP_VALUES[1] and entropy > most:
+            best, most = name, entropy
+    return best
 
 
 def values_at(graph: StateGraph, expression: str, rows: Iterable[int]) -> list[str]:

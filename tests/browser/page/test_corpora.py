@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,31 @@ def test_runs_are_found_by_text_and_by_verdict(open_page: Open, many: Asked) -> 
     page.get_by_role("button", name="all runs").click()
     expect(page.locator(f"[data-total='{MANY}']")).to_be_visible()
     expect(page.get_by_label("Text in name, place or reason")).to_have_value("")
+
+
+def test_a_few_runs_are_a_list_in_natural_order_and_are_checked(
+    open_page: Open, good_run: Path, bad_run: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "few"
+    for number, run in enumerate((bad_run, good_run, good_run)):
+        shutil.copytree(run, folder / f"run-{9 + number}")
+    shutil.copytree(good_run, folder / "run-12")
+    (folder / "run-12" / "member-0.ndjson").write_text("no trace")
+    with serving([folder], files=page_files()) as few:
+        page = open_page(at=few)
+        rows = page.locator(".events tbody tr")
+        expect(page.locator('[data-verdict="UNCHECKED"] strong')).to_have_text("0")
+        assert rows.locator("td:first-child").all_inner_texts() == [
+            *("run-9", "run-10", "run-11", "run-12")
+        ]
+        expect(rows.nth(0)).to_contain_text("DIVERGES")
+        expect(rows.nth(1)).to_contain_text("CONFORMS")
+        expect(rows.nth(3)).to_contain_text("MALFORMED")
+        expect(rows.nth(3)).to_contain_text("member-0.ndjson")
+        rows.nth(2).get_by_role("link").click()
+        expect(page.locator("h1")).to_have_text("run-11")
+        # Each run is a choice of its own, too.
+        expect(page.locator(".source-choice option", has_text="run-10")).to_have_count(1)
 
 
 def test_the_file_that_a_browser_is_given_leads_to_the_page(new_context: Any, many: Asked) -> None:

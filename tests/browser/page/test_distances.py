@@ -104,10 +104,3 @@ def test_on_a_phone_the_chart_is_in_sight(open_page: Open, measured: Asked) -> N
     assert box is not None
     assert box["x"] + box["width"] <= PHONE["width"]
     assert page.locator(".distance a circle:last-child").evaluate_all(COVERED) == []
-
-
-def test_without_distances_there_is_no_chart(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['sample']}?view=election&at=0")
-    expect(page.locator(".machine")).to_be_visible()
-    expect(page.locator(".waiting, [data-pending]")).to_have_count(0)
-    expect(page.locator(".distance")).to_have_count(0)

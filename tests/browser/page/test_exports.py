@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import struct
 import xml.etree.ElementTree as ET
@@ -104,12 +103,6 @@ def test_a_graph_is_kept_as_svg_though_it_is_drawn_on_a_canvas(
     assert pixels(kept(page, "PNG", tmp_path))[2] > 10
 
 
-def test_lanes_are_kept_as_png(open_page: Open, ids: Ids, tmp_path: Path) -> None:
-    page = open_page(f"/run/{ids['sample']}?view=lanes")
-    expect(page.locator("svg.lanes .event").first).to_be_visible()
-    assert pixels(kept(page, "PNG", tmp_path))[2] > 10
-
-
 @pytest.mark.parametrize(
     ("where", "words"),
     [
@@ -151,24 +144,3 @@ def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
     assert box is not None
     assert box["height"] > 150
     assert alone.evaluate(PAPER) == page.evaluate(PAPER) == "#1b1c20"
-
-
-@pytest.mark.parametrize(
-    ("what", "suffix"),
-    [("DOT", ".dot"), ("GraphML", ".graphml"), ("JSON", ".json"), ("ITF", ".json")],
-)
-def test_a_graph_is_kept_as_files_for_other_tools(
-    open_page: Open, server: Asked, ids: Ids, tmp_path: Path, what: str, suffix: str
-) -> None:
-    page = open_page(f"/graph/{ids['graph']}?view=around")
-    expect(page.locator("[data-state-shown]")).to_be_visible()
-    page.keyboard.press("l")
-    path = kept(page, what, tmp_path)
-    assert path.name.endswith(suffix)
-    text = path.read_text()
-    if what == "DOT":
-        assert text.startswith("digraph")
-    elif what == "GraphML":
-        assert ET.fromstring(text).tag.endswith("graphml")
-    else:
-        assert json.loads(text)

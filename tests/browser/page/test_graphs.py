@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from canvass.browser import api, member_steps
 from canvass.browser.app import page_files
 from canvass.browser.limits import DRAWN_STATES
 from canvass.conformance.diagnose import load
+from canvass.graph.dump_import import import_dump
 from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
 from canvass.traces.layout import ACTION_NAMES
@@ -22,6 +24,7 @@ pytestmark = pytest.mark.browser
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
@@ -168,7 +171,7 @@ def test_a_predicate_finds_states_and_an_error_stands_under_its_column(
 ) -> None:
     where = 'electionState = "CANDIDATE_BALLOT"'
     found = server.get(api.Found, f"/graph/{ids['graph']}/find", where=where, limit=200)
-    page = open_page(f"/graph/{ids['graph']}")
+    page = open_page(f"/graph/{ids['graph']}?view=around")
     expect(page.locator("[data-state-shown]")).to_be_visible()
     page.keyboard.press("/")
     box = page.get_by_label("States in which")
@@ -295,12 +298,81 @@ def test_a_cluster_state_says_where_each_member_is_and_a_step_who_did_what(
     pane = page.locator("[data-state-shown]")
     expect(pane.locator("h2")).to_have_text("0 NOMINATE · 1 CANVASS")
     step = page.locator(".steps .step-name").first
+    # One name for an action, in the spec of a cluster and in that of its members.
+    expect(pane).not_to_contain_text("Take")
     expect(step).to_have_text("0 Nominate  → 1 RequestVote")
     step.click()
     expect(pane.locator("h2")).to_have_text("0 CANDIDATE_BALLOT t1 · 1 CANVASS, 1 in flight")
     expect(page.locator(".steps .step-name").first).to_have_text("1 OnRequestVote  ← 0 RequestVote")
     page.keyboard.press("v")
     expect(page.locator(".scene-list")).to_contain_text("1 FOLLOWER_BALLOT t1, 0→1 empty")
+
+
+def write_phases(folder: Path) -> None:
+    """Import a dump of 300 states in a row, in three phases; its words are not Aeron's."""
+    phases = ["idle"] * 200 + ["busy"] * 99 + ["done"]
+    states = [
+        f'{turn + 1} [label="/\\\\ turn = {turn}\\n/\\\\ phase = \\"{phase}\\""]'
+        for turn, phase in enumerate(phases)
+    ]
+    steps = [f'{turn} -> {turn + 1} [label="Next"]' for turn in range(1, len(phases))]
+    states[0] = states[0].replace("]", ",style = filled]")
+    dump = folder.with_suffix(".dot")
+    dump.write_text("\n".join(["strict digraph DiskGraph {", *states, *steps, "}"]))
+    import_dump(dump, folder, complete=True)
+
+
+def test_a_graph_of_another_specification_opens_on_a_map_without_words_of_aeron(
+    open_page: Open, tmp_path: Path
+) -> None:
+    """The variable with 3 to 40 values; the node of most states is the largest."""
+    write_phases(tmp_path / "phases")
+    with serving([tmp_path / "phases"], files=page_files()) as other:
+        page = open_page(at=other)
+        expect(page.locator(".expression input")).to_have_value("phase")
+        expect(page.locator(".expression input")).to_have_attribute("placeholder", "phase, turn")
+        expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", "3")
+        expect(page.get_by_role("tab", name="Coverage")).to_have_count(0)
+        page.keyboard.press("x")
+        with page.expect_download() as waited:
+            page.get_by_role("dialog", name="Export").get_by_role("button", name="SVG").click()
+        drawing = ET.parse(waited.value.path()).getroot()
+        radii = {
+            "".join(node[-2].itertext()): float(node.findall(f"{SVG}circle")[-1].get("r") or 0)
+            for node in drawing.iter(f"{SVG}g")
+            if node.find(f"{SVG}circle") is not None
+        }
+        assert radii["Id"] > radii["Bu"] > radii["Do"]
+        page.get_by_role("tab", name="Around").click()
+        legend = page.get_by_role("list", name="Legend")
+        expect(legend).to_contain_text("initial")
+        expect(legend).not_to_contain_text("candidate")
+        expect(page.get_by_role("button", name="Coverage")).to_have_count(0)
+
+
+def test_the_sign_of_a_node_has_each_of_its_fields(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/graph/{ids['graph']}?view=project&by=electionState,role")
+    expect(page.locator(".graph-canvas canvas[data-words]")).to_be_visible()
+    page.keyboard.press("v")
+    closed = page.locator(".scene-list > li", has_text='"CLOSED", "LEADER"').locator(".swatch")
+    expect(closed.first).to_have_text("Cl·Le")
+    expect(closed.first).to_have_class("swatch phase-leader")
+
+
+def test_a_path_without_a_step_says_so(open_page: Open, ids: Ids, start: str) -> None:
+    page = open_page(f"/graph/{ids['graph']}/state/{start}?view=path")
+    expect(page.locator(".empty")).to_contain_text("The path has no steps.")
+
+
+def test_tab_completes_a_field_within_a_variable(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/graph/{ids['cluster']}?view=find")
+    expect(page.locator("[data-state-shown]")).to_be_visible()
+    box = page.get_by_label("States in which")
+    box.press_sequentially("any(m in member: member[m].electionS")
+    box.press("Tab")
+    box.press_sequentially('"NOMI')
+    box.press("Tab")
+    expect(box).to_have_value('any(m in member: member[m].electionState = "NOMINATE" ')
 
 
 def test_components_of_one_state_are_one_line(open_page: Open, ids: Ids) -> None:

@@ -37,14 +37,17 @@ def test_a_link_to_a_step_that_is_not_there_says_so(open_page: Open, ids: Ids) -
     expect(page).to_have_title("good · story · canvass")
 
 
-def test_a_counterexample_has_the_election_and_violates_in_its_lanes(
+def test_a_counterexample_begins_at_the_violation_and_has_the_election(
     open_page: Open, ids: Ids
 ) -> None:
     page = open_page(f"/counterexample/{ids['counterexample']}")
-    expect(page.locator(".is-diverges .event-mark")).to_have_text("violates NoTwoVotes")
+    expect(page.locator(".is-diverges.is-chosen .event-mark")).to_have_text("violates NoTwoVotes")
+    holds = page.locator("[data-holds]")
+    expect(holds).to_have_text("✖ NoTwoVotes is violated here.")
+    page.keyboard.press("Home")
     expect(page.locator(".event.is-chosen")).to_have_count(0)
+    expect(holds).to_have_text("NoTwoVotes is not violated up to here.")
     page.keyboard.press("End")
-    expect(page.locator(".event.is-chosen")).to_have_count(1)
     page.keyboard.press("3")
     expect(page.locator('[data-state="CANDIDATE_BALLOT"] [data-member="0"]')).to_be_visible()
     expect(page.locator('[data-state="FOLLOWER_BALLOT"] [data-member="1"]')).to_be_visible()
@@ -139,6 +142,9 @@ def test_what_tlc_printed_of_a_hazard_has_lanes_the_election_and_the_story(
         expect(page.locator("[data-event]")).to_have_count(5)
         expect(page.locator(".is-diverges .event-mark")).to_have_text("violates CommittedIsDurable")
         expect(page.locator(".arrow.is-delivered")).to_have_count(1)
+        definition = page.locator('[data-property="CommittedIsDurable"] pre')
+        expect(definition).to_contain_text("Cardinality({i \\in Members : IsPrefix(")
+        page.keyboard.press("Home")
         # State 1 is the beginning: no step is highlighted before it is taken.
         expect(page.locator(".event.is-chosen")).to_have_count(0)
         expect(page.locator(".inspector h2")).to_have_text("initial state")
@@ -158,11 +164,3 @@ def test_what_tlc_printed_of_a_hazard_has_lanes_the_election_and_the_story(
         expect(canvass.locator("td").nth(2)).to_have_text("member 2")
         page.get_by_role("tab", name="The hazard").click()
         expect(page.locator('[data-hazard="HZ1"] h3')).to_contain_text("HZ1")
-
-
-def test_a_link_to_a_view_that_a_counterexample_does_not_have_shows_its_first_view(
-    open_page: Open, ids: Ids
-) -> None:
-    page = open_page(f"/counterexample/{ids['counterexample']}?view=story")
-    expect(page.get_by_role("tab", selected=True)).to_have_text("Lanes")
-    expect(page.locator("svg.lanes .event").first).to_be_visible()

@@ -125,7 +125,7 @@ PLACES = {
     "election": "/run/{sample}?view=election",
     "lanes": "/run/{sample}?view=lanes",
     "story": "/run/{bad}",
-    "graph": "/graph/{graph}",
+    "graph": "/graph/{graph}?view=around",
     "list": "/graph/{graph}?view=coverage",
     "find": "/graph/{graph}?view=find",
     "report": "/report/{report}",
@@ -193,7 +193,7 @@ def test_each_theme_can_be_read(open_page: Open) -> None:
 
 
 def test_a_question_mark_lists_the_keys_of_the_view(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/graph/{ids['graph']}")
+    page = open_page(f"/graph/{ids['graph']}?view=around")
     settled(page)
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keys")
@@ -206,7 +206,7 @@ def test_a_question_mark_lists_the_keys_of_the_view(open_page: Open, ids: Ids) -
 
 
 def test_keys_in_a_field_are_text(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/graph/{ids['graph']}")
+    page = open_page(f"/graph/{ids['graph']}?view=around")
     settled(page)
     page.keyboard.press("/")
     page.keyboard.type("x?1l")
@@ -218,7 +218,7 @@ def test_keys_in_a_field_are_text(open_page: Open, ids: Ids) -> None:
 
 
 def test_what_is_typed_before_the_next_frame_stays_in_the_field(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/graph/{ids['graph']}")
+    page = open_page(f"/graph/{ids['graph']}?view=around")
     settled(page)
     typed = page.evaluate(TYPED_AT_ONCE)
     assert typed == "x"
@@ -251,11 +251,12 @@ def test_without_a_token_the_page_says_what_to_do(new_context: Any, server: Aske
     expect(page.locator(".empty")).to_contain_text("Open the address that canvass browse printed")
 
 
-def test_what_is_not_there_is_said(open_page: Open, ids: Ids) -> None:
+def test_what_is_not_there_is_said_and_leads_home(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/graph/{ids['graph']}/state/{'0' * 32}")
     expect(page.locator(".inspector .failed")).to_be_visible()
     page.evaluate("() => { location.hash = '#/run/no-such-run' }")
-    expect(page.locator("main .failed")).to_be_visible()
+    page.locator("main .failed").get_by_role("link", name="Show what is open").click()
+    expect(page.locator("h1")).to_have_text("b-leader-killed")
 
 
 def test_on_a_phone_a_row_is_a_card_and_each_value_has_its_name(open_page: Open, ids: Ids) -> None:
@@ -300,17 +301,6 @@ def test_on_a_phone_the_lanes_scroll_inside_and_the_chosen_event_is_in_sight(
     page.wait_for_function(IN_SIGHT)
     assert page.locator(".lanes-scroll").evaluate("(one) => one.scrollWidth") > 700
     assert page.evaluate(BESIDE) <= 0
-
-
-def test_on_a_phone_the_members_are_listed_below_the_election(open_page: Open, ids: Ids) -> None:
-    page = open_page(
-        f"/run/{ids['sample']}?view=election"
-    )  # Opens where the first leader is elected.
-    members = page.locator("[data-members]")
-    expect(members).to_contain_text("member 1: LEADER_READY")
-    assert members.evaluate("(one) => one.clientHeight") <= 1
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert members.evaluate("(one) => one.clientHeight") > 40
 
 
 def test_on_a_phone_a_graph_opens_at_the_top_of_the_page(open_page: Open, ids: Ids) -> None:

@@ -32,6 +32,44 @@ AT_THE_EDGE = """(canvas) => {
 """Whether something is drawn in the first two columns of a canvas."""
 
 
+NAMES = ("paper", "edge", "soft", "leader", "leader-ink", "follower", "follower-ink")
+COLOURS = """(names) => names.map((name) =>
+  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim())"""
+
+
+def contrast(*colours: str) -> float:
+    """Give the ratio of two colours such as ``#1b1c20``, as WCAG 2 defines it."""
+    lights: list[float] = []
+    for colour in colours:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (float(((one + 0.055) / 1.055) ** 2.4) for one in parts)
+        lights.append(0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05)
+    return max(lights) / min(lights)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
+def test_edges_and_roles_are_told_apart_without_colour(open_page: Open, theme: str) -> None:
+    page = open_page()
+    page.evaluate("(theme) => { document.documentElement.dataset.theme = theme }", theme)
+    colour = dict(zip(NAMES, page.evaluate(COLOURS, list(NAMES)), strict=True))
+    assert contrast(colour["edge"], colour["paper"]) >= 3
+    assert contrast(colour["soft"], colour["paper"]) >= 4.5
+    assert contrast(colour["leader"], colour["follower"]) >= 1.4
+    for role in ("leader", "follower"):
+        assert contrast(colour[role], colour[f"{role}-ink"]) >= 4.5
+
+
+def test_on_paper_the_view_is_whole_and_light(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}", scheme="dark")
+    expect(page.locator(".elections")).to_be_visible()
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(page.locator(".bar")).to_be_hidden()
+    paper = "() => getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
+    assert page.evaluate(paper) == "#ffffff"
+    view = page.locator(".verdict-view")
+    assert view.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 1
+
+
 def test_two_leaders_are_found_and_stand_beside_each_other(
     open_page: Open, captured: Asked
 ) -> None:

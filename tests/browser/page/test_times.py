@@ -62,12 +62,6 @@ def test_an_inferred_step_says_so_and_names_no_line(
     expect(page.locator(f'[data-event-time="{event.number}"]')).to_contain_text(event.time)
 
 
-def test_a_recorded_run_has_times_and_says_nothing_of_lines(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['good']}?at=5")
-    expect(page.locator("[data-when]")).to_contain_text(re.compile(r"^\d+\.\d{3} s"))
-    expect(page.locator("[data-when] .tag")).to_have_count(0)
-
-
 def test_the_timeline_has_a_clock_that_goes_forward(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/run/{ids['sample']}?at=0")
     expect(page.locator("[data-time]")).to_have_text(re.compile(r"\d+\.\d{3} s"))
@@ -77,21 +71,6 @@ def test_the_timeline_has_a_clock_that_goes_forward(open_page: Open, ids: Ids) -
     times = [seconds(text) for text in texts]
     assert len(times) >= 5
     assert times == sorted(times)
-
-
-def test_each_leadership_is_a_band_with_its_term_and_the_time_of_its_election(
-    open_page: Open, server: Asked, ids: Ids
-) -> None:
-    answer = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
-    led = [(str(row.leader), str(row.term)) for row in answer.leaderships]
-    page = open_page(f"/run/{ids['sample']}?at=0")
-    bands = page.locator("[data-band]")
-    expect(bands).to_have_count(len(led))
-    found = bands.evaluate_all("all => all.map(one => [one.dataset.band, one.dataset.term])")
-    assert [tuple(one) for one in found] == led
-    for place, row in enumerate(answer.leaderships):
-        if row.lasted != "?":
-            expect(bands.nth(place).locator("title")).to_contain_text(f"for {row.lasted}")
 
 
 def test_a_killed_leader_is_down_from_its_last_event_to_its_restart(
@@ -147,15 +126,6 @@ def test_a_click_follows_a_message_to_its_receiver(open_page: Open, ids: Ids) ->
     before = page.locator("output.place").get_attribute("data-place") or ""
     arrow.locator(".arrow-tip").click()
     expect(page.locator("output.place")).not_to_have_attribute("data-place", before)
-
-
-def test_what_happened_names_the_lines_of_the_logs(server: Asked, ids: Ids) -> None:
-    answer = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
-    with gzip.open(SAMPLE / "member-1.log.gz", "rt") as log:
-        lines = log.read().splitlines()
-    file, _, line = answer.elections[0].sentence.places.split(", ")[-1].rpartition(":")
-    assert file == "member-1.log"
-    assert "LEADER_READY -> CLOSED" in lines[int(line.split("-")[0]) - 1]
 
 
 def test_a_member_whose_events_are_missing_is_not_said_to_have_ended(

@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType, field
 
 from canvass.browser.api_runs import *  # noqa: F403 - all of them, under one name
 from canvass.browser.api_runs import Data, Lanes
+from canvass.conformance.operators import Operator
 from canvass.lanes.of_run import Change
 
 
@@ -64,6 +65,8 @@ class GraphInfo(Data, frozen=True):
     actions: tuple[ActionCount, ...]
     fields: tuple[str, ...]
     """The names that predicates and projections may use."""
+    map_by: str
+    """The field whose projection is a map of the graph; empty if there is none."""
     drawn_states: int
     """The most states that are drawn around a state: a larger ``limit`` is refused."""
     detail: dict[str, str]
@@ -323,7 +326,7 @@ class ReportRun(Data, frozen=True):
 
     run_id: str
     verdict: str
-    """``UNCHECKED`` for a run of a corpus that the page has not opened."""
+    """``UNCHECKED`` for a run of a corpus that is not checked yet."""
     events: int | None
     """Null until they are counted."""
     reason: str
@@ -348,6 +351,8 @@ class CorpusView(Data, frozen=True):
     title: str
     counts: dict[str, int]
     """Runs by verdict."""
+    checking: bool
+    """Whether the runs are checked one by one without being opened."""
 
 
 class ReportView(Data, frozen=True):
@@ -388,6 +393,10 @@ class CounterexampleView(Data, frozen=True):
     id: str
     title: str
     claim: str
+    property: str
+    """The violated property; empty if the source names none."""
+    operator: Operator | None
+    """Its definition; null for a property of another specification."""
     explanation: tuple[str, ...]
     loop: int | None
     """Number of the state to which the behaviour returns; null without a loop."""

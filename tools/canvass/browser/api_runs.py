@@ -86,19 +86,12 @@ class MemberLevel(Data, frozen=True):
     event: int
 
 
-class TextBlock(Data, frozen=True):
-    """A part of a text: ``heading``, ``paragraph`` or ``code``."""
-
-    kind: str
-    text: str
-
-
 class HazardPage(Data, frozen=True):
     """The project's page on a hazard of the protocol."""
 
     name: str
-    title: str
-    blocks: tuple[TextBlock, ...]
+    lines: tuple[str, ...]
+    """Markdown; the first line is the title."""
 
 
 class Divergence(Data, frozen=True):
@@ -518,6 +511,8 @@ class ExplanationView(Data, frozen=True):
     elections: tuple[ElectionRow, ...]
     stuck: tuple[StuckRow, ...]
     risks: tuple[RiskRow, ...]
+    hazards: tuple[RiskRow, ...]
+    """One risk for each hazard that lines show, those that cost most first."""
     sessions: tuple[EvidenceLine, ...]
     missing: tuple[EvidenceLine, ...]
     left_out: int

@@ -21,6 +21,7 @@ from canvass.browser.explanations import hazards_in
 from canvass.browser.labels import tree_changes
 from canvass.browser.limits import LISTED, bounded
 from canvass.browser.runs import lanes_of
+from canvass.conformance.operators import find_operator
 from canvass.lanes.model import Diagram
 from canvass.lanes.of_counterexample import (
     acting_member,
@@ -29,7 +30,7 @@ from canvass.lanes.of_counterexample import (
     is_cluster,
     value_text,
 )
-from canvass.tlc.changes import SCHEMA, CounterexampleDocument, StepRecord, claim_of
+from canvass.tlc.changes import SCHEMA, VIOLATED, CounterexampleDocument, StepRecord, claim_of
 from canvass.tlc.convert import to_itf_value
 from canvass.tlc.printed import PrintedError, read_printed
 
@@ -63,11 +64,14 @@ class Counterexample:
         """Describe the counterexample for the page."""
         diagram = cluster_diagram(self.states, self.actions, self.claim)
         shown = self.states[:LISTED]
+        name = self.claim.removesuffix(VIOLATED) if self.claim.endswith(VIOLATED) else ""
         before: Sequence[dict[str, Any] | None] = (None, *shown[:-1])
         return api.CounterexampleView(
             id=source_id,
             title=self.title,
             claim=self.claim,
+            property=name,
+            operator=find_operator(name) if name and diagram is not None else None,
             explanation=self.explanation,
             loop=self.loop,
             stuttering=self.stuttering,
@@ -189,7 +193,7 @@ def _printed(path: Path) -> Counterexample:
     more = [f"{found.more:,} more follow in the file."] if found.more else []
     return Counterexample(
         title=found.module or path.name,
-        claim=f"{found.name} is violated" if found.name else head,
+        claim=f"{found.name}{VIOLATED}" if found.name else head,
         explanation=tuple(" ".join(one.split()) for one in (rest, *others, *more) if one.strip()),
         loop=found.loop,
         stuttering=found.stuttering,

@@ -21,6 +21,7 @@ from canvass.explanation.explanation import Explanation, explain, time_without_l
 from canvass.explanation.leaderships import Leadership
 from canvass.explanation.phases import BallotReport
 from canvass.explanation.reading import read
+from canvass.explanation.risks import RiskReport, shown_hazards
 from canvass.traces.counts import counted
 
 MAX_ROWS: Final = 100
@@ -32,7 +33,6 @@ _HERE: Final = Path(__file__).resolve().parent
 _FOLDERS: Final = (_HERE / "findings", _HERE.parents[2] / "docs" / "findings")
 """The folder of the pages in a wheel, and in a checkout."""
 _NAME: Final = re.compile(r"\b(?:HZ\d{1,2}|L-[A-E])\b")
-_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 _T = TypeVar("_T")
 _NO_LINE: Final = api.EvidenceLine("", "", None)
@@ -127,6 +127,10 @@ class _Rows:
             reasons=tuple(self.sentence(vote.sentence) for vote in lost),
         )
 
+    def risk(self, one: RiskReport) -> api.RiskRow:
+        """Convert a risk."""
+        return api.RiskRow(one.kind, one.severity, one.page, self.sentences(one.sentences))
+
     def _trigger(self, one: ElectionReport) -> api.EvidenceLine:
         """Give the cause for which the first member of the election looked for a leader."""
         if not one.causes:
@@ -151,27 +155,22 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
 def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
     """Convert an explanation for the page."""
     rows = _Rows(opened)
+    said = rows.sentences
     span = shown_ns(found.end_ns - found.begin_ns)
     terms = counted(len(found.leaderships), "leadership")
-    leaderships = tuple(map(rows.leadership, rows.last(found.leaderships)))
-    elections = tuple(map(rows.election, rows.last(found.elections)))
-    stuck = [
-        api.StuckRow(one.member_id, one.state, one.guard, one.page, rows.sentences(one.sentences))
-        for one in rows.last(found.stuck)
-    ]
-    risks = [
-        api.RiskRow(one.kind, one.severity, one.page, rows.sentences(one.sentences))
-        for one in rows.last(found.risks)
-    ]
     return api.ExplanationView(
         summary=f"{terms} in {span}, {time_without_leader(found)}.",
-        leaderships=leaderships,
-        interruptions=rows.sentences(found.interruptions),
-        elections=elections,
-        stuck=tuple(stuck),
-        risks=tuple(risks),
-        sessions=rows.sentences(found.sessions.sentences),
-        missing=rows.sentences(found.missing),
+        leaderships=tuple(map(rows.leadership, rows.last(found.leaderships))),
+        interruptions=said(found.interruptions),
+        elections=tuple(map(rows.election, rows.last(found.elections))),
+        stuck=tuple(
+            api.StuckRow(one.member_id, one.state, one.guard, one.page, said(one.sentences))
+            for one in rows.last(found.stuck)
+        ),
+        risks=tuple(map(rows.risk, rows.last(found.risks))),
+        hazards=tuple(map(rows.risk, shown_hazards(found.risks))),
+        sessions=said(found.sessions.sentences),
+        missing=said(found.missing),
         left_out=rows.left_out,
     )
 
@@ -194,45 +193,10 @@ def hazard_page(name: str) -> api.HazardPage:
     file = _file(name)
     if file is None:
         raise not_found("there is no page on that hazard")
-    lines = file.read_text(encoding="utf-8").splitlines()
-    title = lines[0].lstrip("# ")
-    return api.HazardPage(name=name, title=title, blocks=tuple(_blocks(lines[1:])))
+    return api.HazardPage(name, tuple(file.read_text(encoding="utf-8").splitlines()))
 
 
 def _file(name: str) -> Path | None:
     if not _NAME.fullmatch(name):
         return None
     return next((f / f"{name}.md" for f in _FOLDERS if (f / f"{name}.md").is_file()), None)
-
-
-def _blocks(lines: list[str]) -> list[api.TextBlock]:
-    """Split Markdown into headings, paragraphs and code."""
-    found: list[api.TextBlock] = []
-    part: list[str] = []
-    fenced = False
-
-    def close(kind: str) -> None:
-        text = "\n".join(part) if kind == "code" else _plain(" ".join(part))
-        if text.strip():
-            found.append(api.TextBlock(kind=kind, text=text))
-        part.clear()
-
-    for line in lines:
-        if line.startswith("```"):
-            close("code" if fenced else "paragraph")
-            fenced = not fenced
-        elif fenced:
-            part.append(line)
-        elif line.startswith("#"):
-            close("paragraph")
-            found.append(api.TextBlock(kind="heading", text=_plain(line.lstrip("# "))))
-        elif not line.strip():
-            close("paragraph")
-        else:
-            part.append(line.strip())
-    close("code" if fenced else "paragraph")
-    return found
-
-
-def _plain(text: str) -> str:
-    return _LINK.sub(r"\1", text).replace("**", "").replace("`", "")

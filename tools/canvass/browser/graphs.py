@@ -7,6 +7,7 @@ here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -35,7 +36,8 @@ from canvass.browser.sources import Lazy
 from canvass.graph import GraphError
 from canvass.graph.artifact import MemberView
 from canvass.graph.open import open_view
-from canvass.graph.view import EdgeView, StateGraph
+from canvass.graph.project import map_field
+from canvass.graph.view import EdgeView, StateGraph, Tree
 from canvass.graph.walks import (
     Arrow,
     Components,
@@ -44,7 +46,7 @@ from canvass.graph.walks import (
     arrows_among,
     components,
 )
-from canvass.lanes.of_counterexample import is_cluster
+from canvass.lanes.of_counterexample import action_name, is_cluster
 
 
 class OpenGraph:
@@ -65,6 +67,7 @@ class OpenGraph:
         self.folder = folder
         self.view: StateGraph = open_view(folder)
         self._steps: Lazy[MemberSteps | None] = Lazy(self._make_steps)
+        self._map_by: Lazy[str] = Lazy(lambda: map_field(self.view))
         self.components: Lazy[Components] = Lazy(lambda: components(self.view))
 
     def _make_steps(self) -> MemberSteps | None:
@@ -117,6 +120,7 @@ class OpenGraph:
             initial=tuple(view.id_of(int(row)) for row in view.initial[:LISTED]),
             actions=_action_counts(view.action_counts),
             fields=view.fields,
+            map_by=self._map_by.get(),
             drawn_states=DRAWN_STATES,
             detail={str(k): _text(v) for k, v in view.detail.items()},
         )
@@ -153,7 +157,7 @@ class OpenGraph:
                 for at, source in zip((start + back).tolist(), entering, strict=True)
             ),
             in_total=end - start,
-            enabled=_action_counts(view.leaving(row)),
+            enabled=_action_counts(_enabled(tree, view.leaving(row))),
         )
 
     def _leaving(
@@ -176,6 +180,13 @@ class OpenGraph:
 
 def _action_counts(counts: Mapping[str, int]) -> tuple[api.ActionCount, ...]:
     return tuple(api.ActionCount(name=name, count=count) for name, count in counts.items())
+
+
+def _enabled(tree: Tree, counts: Mapping[str, int]) -> Mapping[str, int]:
+    """Name actions of a cluster as those of its members, which its steps have, too."""
+    if not is_cluster(tree):
+        return counts
+    return Counter(action_name(one) for one, count in counts.items() for _ in range(count))
 
 
 def _text(value: Any) -> str:

@@ -30,7 +30,7 @@ EXPORTED_STATES: Final = 5000
 LANE_EVENTS: Final = 1000
 LISTED: Final = 1000
 CHOICES: Final = 100
-"""Most runs of a corpus that are listed as sources of their own; larger corpora have pages."""
+"""Most runs of a corpus that are sources of their own and are checked unasked."""
 QUOTIENT_NODES: Final = 500
 DEPTH: Final = 16
 

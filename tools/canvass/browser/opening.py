@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,9 +17,10 @@ from typing import Final
 from canvass.browser.counterexamples import CounterexampleError, read_counterexample
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.limits import CHOICES
-from canvass.browser.reports import OpenCorpus, OpenReport
+from canvass.browser.reports import OpenCorpus, OpenReport, Place
 from canvass.browser.sources import Lazy, Source, Store, shown
 from canvass.browser.verdicts import Checker, RunSource
+from canvass.conformance.report import natural
 from canvass.conformance.step_lookup import default_cache
 from canvass.conformance.verify import make_lookup
 from canvass.corpus.plan import UnitKind, list_units
@@ -97,6 +98,8 @@ class Opener:
         CounterexampleError
             If a file is neither a data set nor a counterexample.
         """
+        if path.is_file() and path.suffix == ".dot":
+            raise OpenError(f"{path}: a dump; `canvass graph import` makes a state graph of it")
         if path.is_file() and path.suffix != ".parquet":
             source = counterexample_source(path)
             source.content.get()  # Only the content tells whether it is one.
@@ -115,7 +118,7 @@ class Opener:
             yield from self._corpus(path)
 
     def _corpus(self, path: Path) -> Iterator[Source]:
-        found: list[tuple[Path, str]] = []
+        found: list[Place] = []
         for unit in list_units([path]):
             if unit.kind is UnitKind.FILE:
                 found += self._runs_of(unit.location)
@@ -126,13 +129,13 @@ class Opener:
             found.append((unit.location, unit.location.name))
         if not found:
             raise OpenError(f"{path}: there is no run in it")
-        if len(found) > CHOICES:
-            yield self.corpus_source(path, found)
-        else:
-            for place, run_id in found:
-                yield self.source_of(place, run_id)
+        found.sort(key=lambda one: (natural(str(one[0])), natural(one[1])))
+        runs = {one: self.source_of(*one) for one in found} if len(found) <= CHOICES else {}
+        if len(found) > 1:
+            yield self.corpus_source(path, found, runs)
+        yield from runs.values()
 
-    def _runs_of(self, file: Path) -> list[tuple[Path, str]]:
+    def _runs_of(self, file: Path) -> list[Place]:
         """Give the runs of a data set file; for another file, the file itself with a refusal."""
         try:
             with DatasetFile(file) as opened:
@@ -141,12 +144,14 @@ class Opener:
             self._refused[file] = error
             return [(file, file.name)]
 
-    def corpus_source(self, path: Path, found: Sequence[tuple[Path, str]]) -> Source:
-        """Give the source of a corpus, through which its runs are opened."""
-        title = path.resolve().name
-        corpus = OpenCorpus(title, found, self.source_of)
-        detail = f"{shown(path)}: {len(found):,} runs"
-        return Source("corpus", title, detail, path, Lazy(lambda: corpus), inner=corpus.run_at)
+    def corpus_source(
+        self, path: Path, found: Sequence[Place], runs: Mapping[Place, Source]
+    ) -> Source:
+        """Give the source of a corpus; runs that are sources of their own are checked unasked."""
+        open_run = (lambda *one: runs[one]) if runs else self.source_of
+        corpus = OpenCorpus(path.resolve().name, found, open_run, checks=bool(runs))
+        detail, content = f"{shown(path)}: {len(found):,} runs", Lazy(lambda: corpus)
+        return Source("corpus", corpus.title, detail, path, content, inner=corpus.run_at)
 
     def source_of(self, path: Path, run_id: str) -> Source:
         """Give the source of a run folder, a run of a data set, or a folder of event logs."""

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -238,6 +238,14 @@ Place = tuple[Path, str]
 """Path and id of a run."""
 
 
+class _Known(NamedTuple):
+    """What is known of a run of a corpus."""
+
+    verdict: str = UNCHECKED
+    events: int | None = None
+    reason: str = ""
+
+
 class OpenCorpus:
     """A corpus, and the verdicts of its runs that were opened.
 
@@ -249,18 +257,36 @@ class OpenCorpus:
         Path and id of each run.
     open_run
         Gives the source of a run.
+    checks
+        Whether all runs are checked, from the first view on.
     """
 
     def __init__(
-        self, title: str, places: Sequence[Place], open_run: Callable[[Path, str], Source]
+        self,
+        title: str,
+        places: Sequence[Place],
+        open_run: Callable[[Path, str], Source],
+        *,
+        checks: bool = False,
     ) -> None:
-        self._title = title
+        self.title = title
         self._places = places
         self._texts = [f"{run_id}\n{path}".casefold() for path, run_id in places]
         self._open_run = open_run
         self._lock = threading.Lock()
         self._opened: dict[int, Source] = {}
-        self._known: dict[int, tuple[str, int, str]] = {}
+        self._known: dict[int, _Known] = {}
+        self._checking = threading.Thread(target=self._check, daemon=True) if checks else None
+
+    def _check(self) -> None:
+        """Open and check the runs one by one."""
+        for number in range(len(self._places)):
+            try:
+                run = cast("Source", self.run_at(number)).content.get()
+            except Exception as error:  # noqa: BLE001 - whatever is wrong is the reason in the list
+                self._known[number] = _Known("MALFORMED", reason=" ".join(str(error).split()))
+                continue
+            run.checked.done.wait()
 
     def run_at(self, number: int) -> Source | None:
         """Open a run by its number; None without such a run."""
@@ -282,20 +308,22 @@ class OpenCorpus:
                 verdict = run.checked.verdict
                 name = UNCHECKED if verdict is None else verdict.verdict.value
                 reason = run.checked.note if verdict is None else reason_text(verdict)
-                self._known[number] = (name, run.opened.total, reason)
+                self._known[number] = _Known(name, run.opened.total, reason)
                 del self._opened[number]
 
     def view(self, source_id: str) -> api.CorpusView:
         """Count the runs of the corpus by verdict."""
         with self._lock:
             self._learn()
-            counts = Counter(name for name, _, _ in self._known.values())
+            if self._checking is not None and self._checking.ident is None:
+                self._checking.start()
+            counts = Counter(known.verdict for known in self._known.values())
         counts[UNCHECKED] += len(self._places) - counts.total()
-        names = (*VERDICTS, UNCHECKED)
         return api.CorpusView(
             id=source_id,
-            title=self._title,
-            counts={name: counts[name] for name in names},
+            title=self.title,
+            counts={name: counts[name] for name in (*VERDICTS, UNCHECKED)},
+            checking=self._checking is not None and self._checking.is_alive(),
         )
 
     def runs(self, source_id: str, verdict: str, text: str, page: int) -> api.ReportRuns:
@@ -316,22 +344,17 @@ class OpenCorpus:
         numbers = [
             number
             for number, name in enumerate(self._texts)
-            if wanted in name and (not verdict or known.get(number, (UNCHECKED,))[0] == verdict)
+            if wanted in name and (not verdict or known.get(number, _Known()).verdict == verdict)
         ]
         shown = numbers[page * PAGE : (page + 1) * PAGE]
-        rows = (self._row(source_id, number, known.get(number)) for number in shown)
+        rows = (self._row(source_id, number, known.get(number, _Known())) for number in shown)
         return page_of(page, len(numbers), rows)
 
-    def _row(
-        self, source_id: str, number: int, known: tuple[str, int, str] | None
-    ) -> api.ReportRun:
+    def _row(self, source_id: str, number: int, known: _Known) -> api.ReportRun:
         path, run_id = self._places[number]
-        verdict, events, reason = known or (UNCHECKED, None, "")
         return api.ReportRun(
+            **known._asdict(),
             run_id=run_id,
-            verdict=verdict,
-            events=events,
-            reason=reason,
             source=placed(str(path)),
             run=run_name(source_id, number),
         )

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 
@@ -174,9 +174,6 @@ def levels_of(opened: OpenRun, divergence: Divergence) -> tuple[api.MemberLevel,
     return tuple(found)
 
 
-_T = TypeVar("_T")
-
-
 @dataclass(slots=True)
 class Checked:
     """The verdict of a run, once ``done`` is set."""
@@ -246,7 +243,7 @@ def _case(opened: OpenRun, verdict: RunVerdict, lookup: StepLookup) -> Case:
 def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
     """Describe the first divergence of a run, with its explanation."""
     content: RefusedStep = case.explanation
-    first = content.divergence
+    first, found = content.divergence, case.run.divergences
     return api.Divergence(
         member=first.member,
         step=first.step,
@@ -257,9 +254,9 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
         about=CLASS_TEXTS[first.kind],
         changed=content.changed,
         expected=content.alternatives,
-        receipt=_first_of(receipt_of(opened, one) for one in case.run.divergences),
-        levels=_first_of(levels_of(opened, one) for one in case.run.divergences) or (),
-        hazards=hazards_in(*(one.text for one in case.run.divergences)),
+        receipt=next(filter(None, (receipt_of(opened, one) for one in found)), None),
+        levels=next(filter(None, (levels_of(opened, one) for one in found)), ()),
+        hazards=hazards_in(*(one.text for one in found)),
         enabled=content.enabled,
         failing=content.failing,
         operator=content.operator,
@@ -267,11 +264,6 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
         place=str(case.place),
         commands=case.commands,
     )
-
-
-def _first_of(found: Iterable[_T]) -> _T | None:
-    """Give the first value that is neither None nor empty."""
-    return next((one for one in found if one), None)
 
 
 def findings_of(verdict: RunVerdict) -> tuple[api.Finding, ...]:

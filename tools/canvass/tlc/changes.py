@@ -208,6 +208,9 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     text: str | UnsetType = UNSET
 
 
+VIOLATED: Final = " is violated"
+
+
 def claim_of(outcome: str, name: str | None, message: str) -> str:
     """Give a violation in a few words.
 
@@ -221,7 +224,7 @@ def claim_of(outcome: str, name: str | None, message: str) -> str:
         TLC's message; its first paragraph is what is violated, if no property is.
     """
     if name and outcome != Outcome.EVALUATION_ERROR.value:
-        return f"{name} is violated"
+        return f"{name}{VIOLATED}"
     return " ".join(message.partition("\n\n")[0].split())
 
 

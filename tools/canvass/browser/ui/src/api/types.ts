@@ -96,17 +96,10 @@ export interface MemberLevel {
   readonly event: number;
 }
 
-/** A part of a text: ``heading``, ``paragraph`` or ``code``. */
-export interface TextBlock {
-  readonly kind: string;
-  readonly text: string;
-}
-
 /** The project's page on a hazard of the protocol. */
 export interface HazardPage {
   readonly name: string;
-  readonly title: string;
-  readonly blocks: readonly TextBlock[];
+  readonly lines: readonly string[];
 }
 
 /** The first divergence of a run, with its explanation. */
@@ -439,6 +432,7 @@ export interface ExplanationView {
   readonly elections: readonly ElectionRow[];
   readonly stuck: readonly StuckRow[];
   readonly risks: readonly RiskRow[];
+  readonly hazards: readonly RiskRow[];
   readonly sessions: readonly EvidenceLine[];
   readonly missing: readonly EvidenceLine[];
   readonly leftOut: number;
@@ -483,6 +477,7 @@ export interface GraphInfo {
   readonly initial: readonly string[];
   readonly actions: readonly ActionCount[];
   readonly fields: readonly string[];
+  readonly mapBy: string;
   readonly drawnStates: number;
   readonly detail: { readonly [name: string]: string };
 }
@@ -715,6 +710,7 @@ export interface CorpusView {
   readonly id: string;
   readonly title: string;
   readonly counts: { readonly [name: string]: number };
+  readonly checking: boolean;
 }
 
 /** A report on a corpus. */
@@ -749,6 +745,8 @@ export interface CounterexampleView {
   readonly id: string;
   readonly title: string;
   readonly claim: string;
+  readonly property: string;
+  readonly operator: Operator | null;
   readonly explanation: readonly string[];
   readonly loop: number | null;
   readonly stuttering: boolean;

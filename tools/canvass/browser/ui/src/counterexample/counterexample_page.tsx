@@ -34,7 +34,9 @@ export function CounterexamplePage({ source, query }: Place) {
 function Loaded({ found, query }: { found: CounterexampleView; query: Place["query"] }) {
   const [onlyDifferent, setOnlyDifferent] = useState(true);
   const last = Math.max(0, found.states.length - 1);
-  const at = clamp(Number(query["at"] ?? 0) || 0, 0, last);
+  // The last state is the one that violates the property.
+  const asked = Number(query["at"] ?? last);
+  const at = clamp(Number.isInteger(asked) ? asked : last, 0, last);
   const tabs = [
     ...(found.lanes ? [{ id: "lanes", title: "Lanes" }] : []),
     { id: "states", title: "States" },
@@ -91,6 +93,11 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
               <header class="inspector-head">
                 <p class="soft">{`state ${at + 1} of ${found.states.length}${state.acting ? ` · ${state.acting}` : ""}`}</p>
                 <h2>{titleOf(state)}</h2>
+                {found.property && found.loop === null && !found.stuttering ? (
+                  <p class={at === last ? "remark is-diverges" : "soft"} data-holds={at !== last}>
+                    {at === last ? `✖ ${found.property} is violated here.` : `${found.property} is not violated up to here.`}
+                  </p>
+                ) : null}
                 {found.loop === state.number ? <p class="remark">The behaviour returns to this state for ever.</p> : null}
                 {found.stuttering && at === last ? <p class="remark">No further step happens.</p> : null}
               </header>
@@ -106,6 +113,12 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
                 </div>
                 <StateTree tree={state.tree} base={before?.tree} onlyDifferent={onlyDifferent && before !== undefined} />
               </section>
+              {found.operator ? (
+                <section data-property={found.property}>
+                  <h3>{`The property, ${found.operator.module}, line ${found.operator.line}`}</h3>
+                  <pre class="source" tabIndex={0}>{found.operator.lines.join("\n")}</pre>
+                </section>
+              ) : null}
             </div>
           ) : null}
         </aside>

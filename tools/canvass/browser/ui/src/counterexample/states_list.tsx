@@ -8,13 +8,14 @@ import { Table } from "../parts/table";
 export function StatesList(
   { found, at, choose }: { found: CounterexampleView; at: number; choose: (place: number) => void },
 ) {
+  const acting = found.states.some((state) => state.acting !== "");
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label="States">
       <Table class="events">
-        <thead><tr><th class="number">state</th><th>action</th><th>who</th><th>changes</th></tr></thead>
+        <thead><tr><th class="number">state</th><th>action</th>{acting ? <th>who</th> : null}<th>changes</th></tr></thead>
         <tbody>
           {found.states.map((state, place) => (
-            <Row key={state.number} state={state} chosen={place === at} loop={state.number === found.loop} choose={() => choose(place)} />
+            <Row key={state.number} state={state} acting={acting} chosen={place === at} loop={state.number === found.loop} choose={() => choose(place)} />
           ))}
         </tbody>
       </Table>
@@ -30,8 +31,9 @@ export function titleOf(state: CounterexampleState): string {
 }
 
 function Row(
-  { state, chosen, loop, choose }: {
+  { state, acting, chosen, loop, choose }: {
     state: CounterexampleState;
+    acting: boolean;
     chosen: boolean;
     loop: boolean;
     choose: () => void;
@@ -45,7 +47,7 @@ function Row(
     <tr ref={place} class={chosen ? "is-chosen" : ""} data-state-number={state.number}>
       <td class="number"><button type="button" class="inline" aria-current={chosen} onClick={choose}>{state.number}</button></td>
       <td>{titleOf(state)}{loop ? <span class="tag">comes back here</span> : null}</td>
-      <td>{state.acting}</td>
+      {acting ? <td>{state.acting}</td> : null}
       <td>
         {state.number === 1 ? null : state.changes.length === 0 ? <span class="soft">nothing</span> : (
           <ul class="changes">

@@ -6,6 +6,7 @@ import type { Around, GraphCoverage } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
 import { useListChoice } from "../parts/list_choice";
+import { isOfElections } from "../words/election";
 import { Awaited } from "../parts/note";
 import { ActionChips } from "./action_chips";
 import { GraphCanvas } from "./canvas";
@@ -27,13 +28,14 @@ export function AroundView({ context }: { context: GraphContext }) {
   );
   const deeper = (by: number): void => change({ depth: Math.min(6, Math.max(1, query.depth + by)) });
   const more = (): void => change({ limit: Math.min(graph.drawnStates, query.limit * 2) });
+  const ofRuns = graph.kind === "member";
   const heat = (): void => change({ heat: query.heat ? undefined : "1" });
   useKeys("Around a state", [
     { keys: ["]"], does: "one step further around", run: () => deeper(1) },
     { keys: ["["], does: "one step fewer around", run: () => deeper(-1) },
     { keys: ["m"], does: "draw twice as many states", run: more },
     { keys: ["f"], does: "choose actions", run: () => setChips((was) => !was) },
-    { keys: ["c"], does: "coverage by the open runs, on or off", run: heat },
+    ...(ofRuns ? [{ keys: ["c"], does: "coverage by the open runs, on or off", run: heat }] : []),
   ]);
   const scene = useMemo(
     () => around.data && sceneOfAround(around.data, { taken: query.heat ? coverage.data?.edges : undefined }),
@@ -56,7 +58,7 @@ export function AroundView({ context }: { context: GraphContext }) {
         <button type="button" aria-pressed={chips} aria-expanded={chips} onClick={() => setChips(!chips)}>
           {query.actions.length === 0 ? "All actions" : `${query.actions.length} of ${graph.actions.length} actions`} <kbd>f</kbd>
         </button>
-        <button type="button" aria-pressed={query.heat} onClick={heat}>Coverage <kbd>c</kbd></button>
+        {ofRuns ? <button type="button" aria-pressed={query.heat} onClick={heat}>Coverage <kbd>c</kbd></button> : null}
         {scene === undefined || scene.leftOut === "" ? null : scene.statesLeftOut > 0 && query.limit < graph.drawnStates
           ? <button type="button" class="warn" onClick={more} title="Draw twice as many">{`${scene.leftOut}: more`} <kbd>m</kbd></button>
           : <span class="soft">{scene.leftOut}</span>}
@@ -68,7 +70,7 @@ export function AroundView({ context }: { context: GraphContext }) {
           ? <SceneList scene={scene} current={state} open={open} />
           : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label={`${scene.nodes.length} states near the current one`} />}
       </Awaited>
-      <GraphLegend heat={query.heat} />
+      <GraphLegend elections={isOfElections(graph.fields)} heat={query.heat} />
     </div>
   );
 }

@@ -1,10 +1,10 @@
 // A scene drawn by sigma, with words on a canvas of our own above it that do not cover each other.
 
-import { EdgeCurvedArrowProgram } from "@sigma/edge-curve";
+import { createEdgeCurveProgram } from "@sigma/edge-curve";
 import { MultiDirectedGraph } from "graphology";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import Sigma from "sigma";
-import { EdgeArrowProgram } from "sigma/rendering";
+import { createEdgeArrowProgram } from "sigma/rendering";
 import { offerDrawing } from "../exports/drawn";
 import { useKeys } from "../keys/keys";
 import { useSize } from "../parts/use_size";
@@ -13,7 +13,7 @@ import { GraphDrawing } from "./drawing";
 import { plural } from "../words/visible";
 import { beside, bends } from "./geometry";
 import { concerns, lineColour, readPalette, type Palette } from "./palette";
-import { placed, type Placed } from "./placing";
+import { placed, radiusOf, type Placed } from "./placing";
 import type { Scene } from "./scene";
 import { Words } from "./words";
 
@@ -111,6 +111,9 @@ function canDraw(): boolean {
   return document.createElement("canvas").getContext("webgl2") !== null;
 }
 
+/** Of an arrowhead, as multiples of the line's width: a thin line has a visible head, too. */
+const HEAD = { lengthToThicknessRatio: 6, widenessToThicknessRatio: 4.5 };
+
 interface Live {
   readonly sigma: Sigma;
   readonly draw: (scene: Scene, positions: Placed) => void;
@@ -128,7 +131,7 @@ function startDrawing(
     allowInvalidContainer: true,
     stagePadding: 0,
     defaultEdgeType: "arrow",
-    edgeProgramClasses: { arrow: EdgeArrowProgram, curved: EdgeCurvedArrowProgram },
+    edgeProgramClasses: { arrow: createEdgeArrowProgram(HEAD), curved: createEdgeCurveProgram({ arrowHead: { extremity: "target", ...HEAD } }) },
     minEdgeThickness: 1.2,
     minCameraRatio: 0.1,
     maxCameraRatio: 12,
@@ -182,7 +185,7 @@ function graphOf(scene: Scene, positions: Placed, palette: Palette): MultiDirect
     graph.addNode(node.id, {
       x,
       y: positions.height - y,
-      size: node.root ? Math.max(13, positions.radius + 2) : positions.radius,
+      size: node.root ? Math.max(13, positions.radius + 2) : radiusOf(node, scene, positions),
       color: palette.phase[node.phase].fill,
     });
   }

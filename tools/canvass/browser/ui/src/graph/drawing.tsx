@@ -3,7 +3,7 @@
 import { shortened } from "../words/visible";
 import { anchorOf, along, bends, type Point } from "./geometry";
 import { lineColour, type Palette } from "./palette";
-import type { Placed } from "./placing";
+import { radiusOf, type Placed } from "./placing";
 import type { Scene } from "./scene";
 
 export function GraphDrawing(
@@ -18,7 +18,7 @@ export function GraphDrawing(
   const place = (id: string): { x: number; y: number } => positions.places.get(id) ?? { x: 0, y: 0 };
   const all = [...positions.places.values()];
   const bend = bends(scene, positions);
-  const radius = positions.radius;
+  const radii = new Map(scene.nodes.map((node) => [node.id, radiusOf(node, scene, positions)]));
   const root = scene.nodes.find((node) => node.root)?.id;
   const left = Math.min(0, ...all.map(({ x }) => x - 30));
   const top = Math.min(0, ...all.map(({ y }) => y - 30));
@@ -36,7 +36,7 @@ export function GraphDrawing(
     >
       <rect x={left} y={top} width={width} height={height} fill={palette.paper} />
       {scene.links.map((link) => {
-        const line = trimmed(place(link.source), place(link.target), bend.get(link.id) ?? 0, radius);
+        const line = trimmed(place(link.source), place(link.target), bend.get(link.id) ?? 0, radii.get(link.source) ?? 0, radii.get(link.target) ?? 0);
         const colour = lineColour(link, root, palette);
         return (
           <g key={link.id}>
@@ -54,6 +54,7 @@ export function GraphDrawing(
       {scene.nodes.map((node) => {
         const { x, y } = place(node.id);
         const colours = palette.phase[node.phase];
+        const radius = radii.get(node.id) ?? positions.radius;
         return (
           <g
             key={node.id}
@@ -65,7 +66,7 @@ export function GraphDrawing(
               ? <circle r={radius + 5} fill="none" stroke={palette.accent} stroke-width="3" /> : null}
             {node.initial ? <circle r={radius + 3} fill="none" stroke={colours.ink} stroke-width="1" /> : null}
             <circle r={radius} fill={colours.fill} stroke={colours.ink} stroke-width="1" />
-            <text y="4" text-anchor="middle" font-size="11" font-weight="600" fill={colours.ink}>{node.sign}</text>
+            <text y="4" text-anchor="middle" font-size={Math.min(11, (3 * radius) / node.sign.length)} font-weight="600" fill={colours.ink}>{node.sign}</text>
             <text
               {...(scene.below
                 ? { x: 0, y: radius + 18, "text-anchor": "middle" }
@@ -82,9 +83,9 @@ export function GraphDrawing(
 }
 
 /** An arrow from rim to rim. */
-function trimmed(from: Point, to: Point, bend: number, radius: number) {
+function trimmed(from: Point, to: Point, bend: number, leaving: number, radius: number) {
   const anchor = anchorOf(from, to, bend);
-  const start = towards(from, anchor, radius);
+  const start = towards(from, anchor, leaving);
   const tip = towards(to, anchor, radius + 2);
   const back = towards(to, anchor, radius + 10);
   const [ux, uy] = [(tip.x - back.x) / 8, (tip.y - back.y) / 8];

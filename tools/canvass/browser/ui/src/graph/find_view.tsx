@@ -1,8 +1,8 @@
 // The states in which a predicate holds.
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { apiPath, ApiError } from "../api/client";
-import type { Found } from "../api/types";
+import type { Found, Json, StateView } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
 import { Empty } from "../parts/note";
 import { SIGNS } from "../words/election";
@@ -17,6 +17,8 @@ export const VALUES: { readonly [field: string]: readonly string[] } = {
 
 export function FindView({ context, focus }: { context: GraphContext; focus: number }) {
   const { graph, query, change, visit, state } = context;
+  const shown = useQuery<StateView>(apiPath(["graph", graph.id, "state", state]));
+  const names = useMemo(() => namesIn(graph.fields, shown.data?.tree), [graph, shown.data]);
   const found = settled(useQuery<Found>(
     query.where ? apiPath(["graph", graph.id, "find"], { where: query.where, limit: SHOWN }) : null,
   ));
@@ -30,7 +32,7 @@ export function FindView({ context, focus }: { context: GraphContext; focus: num
       <Expression
         label="States in which"
         value={query.where}
-        fields={graph.fields}
+        fields={names}
         error={found.error}
         focus={focus}
         placeholder={exampleOf(graph.fields)}
@@ -61,6 +63,20 @@ export function FindView({ context, focus }: { context: GraphContext; focus: num
       </div>
     </div>
   );
+}
+
+/** The fields of a graph, and those within their values as a state has them. */
+function namesIn(fields: readonly string[], tree: Json | undefined): readonly string[] {
+  const found = new Set(fields);
+  const look = (value: Json | undefined): void => {
+    if (value === null || typeof value !== "object") return;
+    for (const [name, inner] of Object.entries(value)) {
+      if (!Array.isArray(value) && /^[A-Za-z_]\w*$/.test(name)) found.add(name);
+      look(inner as Json);
+    }
+  };
+  look(tree);
+  return [...found];
 }
 
 function exampleOf(fields: readonly string[]): string {
@@ -101,12 +117,14 @@ function Help() {
 
 /** An input for an expression; its error is shown below the column of the mistake. */
 export function Expression(
-  { label, value, fields, values: known = VALUES, error, focus = 0, placeholder, submit }: {
+  { label, value, fields, values: known = VALUES, compares = true, error, focus = 0, placeholder, submit }: {
     label: string;
     value: string;
     fields: readonly string[];
     /** The values of fields that have few. */
     values?: { readonly [field: string]: readonly string[] };
+    /** Whether a field is compared with a value. */
+    compares?: boolean;
     error: Error | undefined;
     focus?: number;
     placeholder: string;
@@ -122,12 +140,16 @@ export function Expression(
   }, [focus]);
   const column = error instanceof ApiError && text === value ? error.column : undefined;
   // The word being typed, for the list of fields.
-  const begun = /[A-Za-z_][\w.]*$/.exec(text)?.[0] ?? "";
+  const begun = /[A-Za-z_]\w*$/.exec(text)?.[0] ?? "";
   // After a field with few values and a comparison, those values.
   const compared = /\b(\w+)\s*(?:=|!=|in\s*\{)\s*"?(\w*)$/.exec(text);
-  const offered = text === "" ? fields
+  const offered = text === "" ? fields.slice(0, 32)
     : compared ? (known[compared[1] ?? ""] ?? []).filter((one) => one.startsWith(compared[2] ?? "")).slice(0, 32)
     : fields.filter((field) => begun && field !== begun && field.toLowerCase().includes(begun.toLowerCase())).slice(0, 8);
+  const complete = (one: string): void => {
+    setText(compared ? `${text.replace(/"?\w*$/, "")}"${one}" ` : `${text.slice(0, text.length - begun.length)}${one}${compares ? " = " : ""}`);
+    input.current?.focus();
+  };
   return (
     <form
       class="expression"
@@ -148,6 +170,12 @@ export function Expression(
           aria-invalid={error !== undefined && text === value}
           aria-describedby="expression-error"
           onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            const [best] = offered;
+            if (event.key !== "Tab" || event.shiftKey || text === value || best === undefined || !(begun || compared)) return;
+            event.preventDefault();
+            complete(best);
+          }}
         />
       </label>
       <button type="submit">Show</button>
@@ -166,14 +194,12 @@ export function Expression(
               key={one}
               type="button"
               class="chip"
-              onClick={() => {
-                setText(compared ? `${text.replace(/"?\w*$/, "")}"${one}" ` : `${text.slice(0, text.length - begun.length)}${one} = `);
-                input.current?.focus();
-              }}
+              onClick={() => complete(one)}
             >
               {one}
             </button>
           ))}
+          {begun || compared ? <span class="soft"><kbd>Tab</kbd> takes the first</span> : null}
         </div>
       )}
     </form>

@@ -29,6 +29,8 @@ const VIEWS = [
   { id: "coverage", title: "Coverage" },
 ] as const;
 
+const MANY_STATES = 200;
+
 export function GraphPage({ source, rest, query, moved }: Place) {
   const graph = useQuery<GraphInfo>(apiPath(["graph", source.id]));
   return (
@@ -40,7 +42,7 @@ export function GraphPage({ source, rest, query, moved }: Place) {
           if (state === undefined) {
             return <Empty title="The graph has no initial state.">Build it again.</Empty>;
           }
-          return <Loaded graph={data} state={state} given={query} moved={moved} />;
+          return <Loaded graph={data} state={state} named={rest[0] === "state"} given={query} moved={moved} />;
         }}
       </Awaited>
     </main>
@@ -48,11 +50,21 @@ export function GraphPage({ source, rest, query, moved }: Place) {
 }
 
 function Loaded(
-  { graph, state, given, moved }: { graph: GraphInfo; state: string; given: Place["query"]; moved: boolean },
+  { graph, state, named, given, moved }: {
+    graph: GraphInfo;
+    state: string;
+    /** Whether the address names the state. */
+    named: boolean;
+    given: Place["query"];
+    moved: boolean;
+  },
 ) {
-  const query = queryOf(given, graph.drawnStates);
+  const views = VIEWS.filter((one) => one.id !== "coverage" || graph.kind === "member");
+  // A link to a state shows the state. A graph of many states opens on a map of all of them.
+  const first = !named && graph.mapBy !== "" && graph.states > MANY_STATES ? "project" : "around";
+  const query = queryOf(given, graph.drawnStates, views.find((one) => one.id === given["view"])?.id ?? first);
   const change = (by: GraphChange, replace = true): void =>
-    go(formatRoute(["graph", graph.id, "state", state], { ...given, ...by }), replace);
+    go(formatRoute(["graph", graph.id, "state", state], { ...given, view: query.view, ...by }), replace);
   const visit = (target: string, from?: string, view?: string): void =>
     go(formatRoute(["graph", graph.id, "state", target], { ...given, from, ...(view ? { view } : {}) }));
   const context: GraphContext = { graph, state, query, change, visit };
@@ -60,7 +72,7 @@ function Loaded(
   const view = useQuery<StateView>(apiPath(["graph", graph.id, "state", state]));
 
   useKeys("Views", [
-    ...VIEWS.map((one, at) => ({
+    ...views.map((one, at) => ({
       keys: [`${at + 1}`], does: one.title.toLowerCase(), run: () => change({ view: one.id }, false),
     })),
     {
@@ -85,7 +97,7 @@ function Loaded(
           <span class="bar-space" />
           <ExportMenu name={`graph-${query.view}`} files={exportsOf(context)} />
         </div>
-        <Tabs label="Views of the graph" tabs={VIEWS} chosen={query.view} choose={(id) => change({ view: id }, false)} />
+        <Tabs label="Views of the graph" tabs={views} chosen={query.view} choose={(id) => change({ view: id }, false)} />
       </div>
       <div class="split">
         <section class="view" data-export aria-label={`View: ${query.view}`}>
@@ -102,13 +114,13 @@ function Loaded(
   );
 }
 
-function queryOf(given: Place["query"], drawnStates: number): GraphQuery {
+function queryOf(given: Place["query"], drawnStates: number, view: string): GraphQuery {
   const count = (name: string, fallback: number, most: number): number => {
     const value = Number(given[name]);
     return Number.isInteger(value) && value >= 1 && value <= most ? value : fallback;
   };
   return {
-    view: VIEWS.some((view) => view.id === given["view"]) ? (given["view"] as string) : "around",
+    view,
     from: given["from"],
     pin: given["pin"],
     depth: count("depth", 2, 6),

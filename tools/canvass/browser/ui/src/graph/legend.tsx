@@ -1,14 +1,18 @@
 // The meaning of signs and lines in a drawing.
 
-export function GraphLegend({ heat = false }: { heat?: boolean }) {
+export function GraphLegend({ elections, heat = false }: { elections: boolean; heat?: boolean }) {
   return (
     <ul class="legend legend-row" aria-label="Legend">
       <li><span class="swatch root" /> this state</li>
       <li><span class="swatch initial" /> initial</li>
-      <li><span class="swatch phase-start">Ca</span> start</li>
-      <li><span class="swatch phase-candidate">CB</span> candidate</li>
-      <li><span class="swatch phase-leader">LR</span> leader</li>
-      <li><span class="swatch phase-follower">FR</span> follower</li>
+      {elections ? (
+        <>
+          <li><span class="swatch phase-start">Ca</span> start</li>
+          <li><span class="swatch phase-candidate">CB</span> candidate</li>
+          <li><span class="swatch phase-leader">LR</span> leader</li>
+          <li><span class="swatch phase-follower">FR</span> follower</li>
+        </>
+      ) : null}
       <li>↻ steps to itself</li>
       <li>+ steps not drawn</li>
       {heat ? <li><span class="heat-sample" /> taken, with events</li> : null}

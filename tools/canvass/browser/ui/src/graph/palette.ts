@@ -7,9 +7,8 @@ export interface Palette {
   readonly ink: string;
   readonly soft: string;
   readonly paper: string;
-  readonly line: string;
   /** For lines that do not touch the current state. */
-  readonly faint: string;
+  readonly line: string;
   readonly accent: string;
   readonly heat: readonly [string, string];
   readonly phase: { readonly [phase in Phase]: { readonly fill: string; readonly ink: string } };
@@ -27,7 +26,6 @@ export function readPalette(): Palette {
     soft: read("--soft"),
     paper: read("--paper"),
     line: read("--edge"),
-    faint: read("--edge-faint"),
     accent: read("--accent"),
     heat: [read("--heat-none"), read("--heat")],
     phase: {
@@ -49,5 +47,5 @@ export function concerns(link: SceneLink, root: string | undefined): boolean {
 export function lineColour(link: SceneLink, root: string | undefined, palette: Palette): string {
   if (link.lit) return palette.accent;
   if (link.taken !== undefined) return palette.heat[link.taken > 0 ? 1 : 0];
-  return concerns(link, root) ? palette.line : palette.faint;
+  return concerns(link, root) ? palette.soft : palette.line;
 }

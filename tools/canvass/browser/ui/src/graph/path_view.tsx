@@ -44,6 +44,12 @@ export function PathTab({ context }: { context: GraphContext }) {
       </div>
       {none ? <Empty title="No path leads there.">{path.error?.message}</Empty>
         : scene === undefined || path.data === undefined ? <p class="waiting" role="status">{path.error ? "" : "Looking for a path …"}</p>
+        : path.data.hops.length === 0 ? (
+          <Empty title="The path has no steps.">
+            <p>{query.to === "" ? `${path.data.start.label}: the path begins in this state.` : `The condition holds where the path begins: ${path.data.start.label}.`}</p>
+            <p>Choose another state, or write a condition above: the path leads to the nearest state in which it holds.</p>
+          </Empty>
+        )
         : list ? <HopList path={path.data} visit={visit} />
         : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={(id) => visit(id)} label={`path of ${plural(path.data.hops.length, "step")}`} />}
     </div>

@@ -1,6 +1,6 @@
 // The places of the nodes in the frame, in pixels: the server's layout, moved and scaled.
 
-import type { Scene } from "./scene";
+import type { Scene, SceneNode } from "./scene";
 
 export interface Placed {
   readonly width: number;
@@ -8,6 +8,8 @@ export interface Placed {
   readonly places: ReadonlyMap<string, { readonly x: number; readonly y: number }>;
   /** Radius of the nodes: as large as the distances in the columns permit. */
   readonly radius: number;
+  /** Radius of the node with the most states. */
+  readonly largest: number;
   /** How many nodes are outside of the frame. */
   readonly outOfSight: number;
 }
@@ -18,10 +20,11 @@ const CHARACTER = 6.7; // Average width of a character of a label, rounded up.
 const MOST_LABEL = 280;
 const MOST_BEND = 60;
 const MARGIN_TOP = 30;
-const MARGIN_BOTTOM = 40;
+const MARGIN_BOTTOM = 62; // Room for the hint.
 /** At a smaller scale, words of neighbouring nodes would cover each other. */
 const LEAST_SCALE = { x: 0.62, y: 0.4 };
 const MOST_SCALE = 1.5;
+const MOST_RADIUS = 24;
 
 /** Place a scene. If the whole scene would be too small to read, its root is in the middle. */
 export function placed(scene: Scene, width: number, height: number, fit: boolean): Placed {
@@ -62,7 +65,9 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
   const outOfSight = [...places.values()].filter(
     ({ x, y }) => x < 0 || x > width || y < 0 || y > height,
   ).length;
-  return { width, height, places, outOfSight, radius: radiusOf(places) };
+  const free = spaceOf(places);
+  const radius = Math.max(5, Math.min(13, free));
+  return { width, height, places, outOfSight, radius, largest: Math.max(radius, Math.min(MOST_RADIUS, free)) };
 }
 
 /** Whether a line leads up in the first column: such a line bends to the left. */
@@ -72,7 +77,8 @@ function bendsLeft(scene: Scene): boolean {
   return scene.links.some(({ source, target }) => (first.get(source) ?? -Infinity) > (first.get(target) ?? Infinity));
 }
 
-function radiusOf(places: Placed["places"]): number {
+/** The largest radius with which no node touches another one in its column. */
+function spaceOf(places: Placed["places"]): number {
   const columns = new Map<number, number[]>();
   for (const { x, y } of places.values()) {
     const column = Math.round(x);
@@ -85,5 +91,13 @@ function radiusOf(places: Placed["places"]): number {
       if (at > 0) least = Math.min(least, y - (ys[at - 1] ?? 0));
     });
   }
-  return Math.max(5, Math.min(13, least / 2 - 2));
+  return least / 2 - 2;
+}
+
+/** The radius of a node: it grows with the logarithm of the number of states. */
+export function radiusOf(node: SceneNode, scene: Scene, positions: Placed): number {
+  const most = Math.max(...scene.nodes.map((one) => one.count));
+  if (most <= 1) return positions.radius;
+  const least = 0.6 * positions.radius;
+  return least + (positions.largest - least) * (Math.log(node.count) / Math.log(most));
 }

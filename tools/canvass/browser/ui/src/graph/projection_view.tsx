@@ -14,8 +14,7 @@ import { sceneOfProjection } from "./scene";
 
 export function ProjectionView({ context }: { context: GraphContext }) {
   const { graph, query, change, visit } = context;
-  const usual = graph.fields.includes("electionState") ? "electionState" : "";
-  const by = query.by || usual;
+  const by = query.by || graph.mapBy;
   const [list, choice] = useListChoice("Projection");
   const [chosen, choose] = useState<string>();
   const answer = settled(useQuery<Projection>(
@@ -36,8 +35,9 @@ export function ProjectionView({ context }: { context: GraphContext }) {
         label="One node for each value of"
         value={by}
         fields={graph.fields}
+        compares={false}
         error={answer.error}
-        placeholder="electionState, role"
+        placeholder={graph.fields.slice(0, 2).join(", ")}
         submit={(text) => change({ by: text }, false)}
       />
       <div class="toolbar">

@@ -148,6 +148,26 @@ function electionOf(label: string): string | undefined {
   return first in SIGNS ? first : undefined;
 }
 
+const PLAIN = /^(?:"[^"]*"|-?\d+|TRUE|FALSE)$/;
+
+/** Sign and colour for the values of some fields: the sign has all of them, if they are plain. */
+function looksOf(key: string): { sign: string; phase: Phase } {
+  const parts = key.split(", ");
+  if (!parts.every((part) => PLAIN.test(part))) return { sign: "▪", phase: "outside" };
+  const words = parts.map((part) => part.replaceAll('"', ""));
+  const election = words.find((word) => word in SIGNS);
+  // After the election, the role says what a member does.
+  const role = election === "CLOSED" ? words.find((word) => word === "LEADER" || word === "FOLLOWER") : undefined;
+  return {
+    sign: words.map((word) => SIGNS[word] ?? shortOf(word)).join("·"),
+    phase: role === undefined ? phaseOf(election) : phaseOf(`${role}_`),
+  };
+}
+
+function shortOf(word: string): string {
+  return /^-?\d+$/.test(word) ? word.slice(0, 4) : `${word.slice(0, 1).toUpperCase()}${word.slice(1, 2).toLowerCase()}`;
+}
+
 /** With the election’s state machine, nodes get the places of its states. */
 export function sceneOfProjection(projection: Projection, machine?: Overview): Scene {
   const places = new Map((machine?.states ?? []).map((state) => [`"${state.name}"`, state]));
@@ -169,8 +189,7 @@ export function sceneOfProjection(projection: Projection, machine?: Overview): S
     nodes: projection.nodes.map((node) => ({
       id: node.key,
       label: `${node.key.replace(/^"([^"]*)"$/, "$1")} · ${node.count.toLocaleString("en")}`,
-      sign: signOf(electionOf(node.key.replaceAll('"', ""))) || "▪",
-      phase: phaseOf(electionOf(node.key.replaceAll('"', ""))),
+      ...looksOf(node.key),
       x: (placed ? places.get(node.key)?.x : undefined) ?? node.x,
       y: (placed ? places.get(node.key)?.y : undefined) ?? node.y,
       root: false,

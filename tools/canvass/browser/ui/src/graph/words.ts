@@ -118,7 +118,7 @@ export class Words {
     if (node.root) ring(size + (node.initial ? 7 : 4), this.palette.accent, 3);
     if (node.id === this.chosen) ring(size + 7, this.palette.ink, 2.5);
     if (size < 6.5) return; // Too small to read.
-    context.font = `600 ${Math.min(12.5, size * 0.95)}px ${this.palette.font}`;
+    context.font = `600 ${Math.min(12.5, size * 0.95, (3 * size) / node.sign.length)}px ${this.palette.font}`;
     context.textAlign = "center";
     context.textBaseline = "alphabetic";
     context.fillStyle = colours.ink;

@@ -2,8 +2,9 @@
 
 import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { HazardPage, TextBlock } from "../api/types";
+import type { HazardPage } from "../api/types";
 import { useQuery } from "../api/use_query";
+import { blocksOf, type TextBlock } from "./markdown";
 import { Awaited } from "./note";
 
 export function Hazard({ name }: { name: string }) {
@@ -12,14 +13,17 @@ export function Hazard({ name }: { name: string }) {
   return (
     <section class="hazard" data-hazard={name}>
       <Awaited answer={page} what={name}>
-        {(data) => (
-          <>
-            <h3>{data.title}</h3>
-            {data.blocks.filter((block) => block.kind === "paragraph").slice(0, 2).map((block, at) => <p key={at}>{block.text}</p>)}
-            <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Less" : `All of ${name}`}</button>
-            {open ? <div class="hazard-page">{data.blocks.map((block, at) => <Block key={at} block={block} />)}</div> : null}
-          </>
-        )}
+        {({ lines }) => {
+          const [title, ...blocks] = blocksOf(lines.join("\n"));
+          return (
+            <>
+              <h3>{title?.text}</h3>
+              {blocks.filter((block) => block.kind === "paragraph").slice(0, 2).map((block, at) => <p key={at}>{block.text}</p>)}
+              <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Less" : `All of ${name}`}</button>
+              {open ? <div class="hazard-page">{blocks.map((block, at) => <Block key={at} block={block} />)}</div> : null}
+            </>
+          );
+        }}
       </Awaited>
     </section>
   );

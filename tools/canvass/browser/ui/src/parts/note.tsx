@@ -1,6 +1,7 @@
 // Messages in place of a view: waiting, an error, or nothing to show.
 
 import type { ComponentChildren } from "preact";
+import { ApiError } from "../api/client";
 import type { Answer } from "../api/use_query";
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
@@ -16,6 +17,7 @@ export function Failed({ error }: { error: Error }) {
   return (
     <div class="failed" role="alert">
       <span class="sign" aria-hidden="true">!</span> {error.message}
+      {error instanceof ApiError && error.code === "not-found" ? <>{" "}<a href="#/">Show what is open</a></> : null}
     </div>
   );
 }

@@ -27,13 +27,18 @@ export function runsQuery(query: Place["query"]): RunsQuery {
 }
 
 export function RunsView(
-  { path, query, change }: {
+  { path, query, change, polls = 0 }: {
     path: readonly string[];
     query: RunsQuery;
     change: (by: Partial<RunsQuery>) => void;
+    /** A new value requests the runs again. */
+    polls?: number;
   },
 ) {
-  const runs = settled(useQuery<ReportRuns>(apiPath(path, { ...query })));
+  const asked = apiPath(path, { ...query });
+  const answer = useQuery<ReportRuns>(asked, polls);
+  // Rows stay while the same page is requested again.
+  const runs = answer.path === asked ? answer : settled(answer);
   const field = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(query.text);
   useLayoutEffect(() => setText(query.text), [query.text]);

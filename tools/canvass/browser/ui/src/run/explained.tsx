@@ -180,7 +180,7 @@ function Further({ title, lines, show }: { title: string; lines: readonly Eviden
 }
 
 /** A sentence with its evidence; the evidence leads to its event. */
-function Line({ line, show }: { line: EvidenceLine; show: Show }) {
+export function Line({ line, show }: { line: EvidenceLine; show: Show }) {
   return (
     <span>
       {line.text}{" "}

@@ -82,7 +82,7 @@ function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
           ? <SceneList scene={scene} current={graph.source} open={open} />
           : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label="The step among all possible steps" />}
       </Awaited>
-      <GraphLegend />
+      <GraphLegend elections />
     </div>
   );
 }

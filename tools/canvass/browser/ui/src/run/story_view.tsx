@@ -1,12 +1,14 @@
 // The front page of a run: the verdict, the divergence if there is one, and the explanation.
 
-import type { Divergence, Receipt, RunView } from "../api/types";
+import { apiPath } from "../api/client";
+import type { Divergence, ExplanationView, Receipt, RiskRow, RunView } from "../api/types";
+import { useQuery } from "../api/use_query";
 import { Copied } from "../parts/copied";
 import { FieldTable } from "../parts/field_table";
 import { Hazard } from "../parts/hazard";
 import { Table } from "../parts/table";
 import { plural } from "../words/visible";
-import { Explained } from "./explained";
+import { Explained, Line } from "./explained";
 import type { Milestone } from "./milestones";
 import { VerdictBadge } from "./verdict_badge";
 
@@ -19,16 +21,35 @@ export function StoryView(
     show: (at: number) => void;
   },
 ) {
+  // Without a check: the lines say much before the verdict is there.
+  const explained = useQuery<ExplanationView>(apiPath(["run", run.id, "explanation"]));
+  const hazards = explained.data?.hazards ?? [];
   return (
     <div class="verdict-view story">
       <p class="verdict-line"><VerdictBadge run={run} /> <span>{sentenceOf(run)}</span></p>
       {run.note ? <p class="soft">{run.note}</p> : null}
+      {run.checking || run.divergence ? <Shown hazards={hazards} show={show} /> : null}
       <Limits run={run} />
-      {run.divergence ? <Diverged divergence={run.divergence} show={show} /> : null}
+      {run.divergence ? <Diverged divergence={run.divergence} hazards={hazards} show={show} /> : null}
       {run.findings.length > 0 ? <Findings run={run} /> : null}
       <Explained run={run} show={show} />
       <Marks milestones={milestones.filter((one) => one.kind === "mark")} show={show} />
     </div>
+  );
+}
+
+/** The hazards that lines show, those that cost most first. */
+function Shown({ hazards, show }: { hazards: readonly RiskRow[]; show: (at: number) => void }) {
+  if (hazards.length === 0) return null;
+  return (
+    <section data-shown-hazards>
+      <h2>What the lines show</h2>
+      <ul>
+        {hazards.map(({ page, kind, sentences }) => (
+          <li key={page} data-shown-hazard={page}><strong>{`${page}, ${kind}: `}</strong>{sentences.slice(0, 1).map((one) => <Line key={one.text} line={one} show={show} />)}</li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
@@ -77,7 +98,15 @@ function Names({ title, names }: { title: string; names: readonly string[] }) {
   );
 }
 
-function Diverged({ divergence, show }: { divergence: Divergence; show: (at: number) => void }) {
+function Diverged(
+  { divergence, hazards, show }: {
+    divergence: Divergence;
+    hazards: readonly RiskRow[];
+    show: (at: number) => void;
+  },
+) {
+  const seen = hazards.map(({ page }) => page);
+  const further = divergence.hazards.filter((name) => !seen.includes(name));
   return (
     <>
       <section class="divergence">
@@ -90,7 +119,13 @@ function Diverged({ divergence, show }: { divergence: Divergence; show: (at: num
       </section>
       {divergence.receipt ? <Unsent receipt={divergence.receipt} show={show} /> : null}
       {divergence.levels.length > 0 ? <Levels divergence={divergence} show={show} /> : null}
-      {divergence.hazards.map((name) => <Hazard key={name} name={name} />)}
+      {seen.map((name) => <Hazard key={name} name={name} />)}
+      {further.length === 0 ? null : seen.length === 0 ? further.map((name) => <Hazard key={name} name={name} />) : (
+        <details data-further-hazards>
+          <summary class="soft">{`The rules of this revision also permit ${further.join(", ")}; no line shows ${further.length === 1 ? "it" : "them"}.`}</summary>
+          {further.map((name) => <Hazard key={name} name={name} />)}
+        </details>
+      )}
       {divergence.expected.map((rows, at) => (
         <section key={at}>
           <h3>

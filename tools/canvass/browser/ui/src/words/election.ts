@@ -35,3 +35,8 @@ export function phaseOf(state: string | undefined): Phase {
   if (state?.startsWith("FOLLOWER_")) return "follower";
   return "outside";
 }
+
+/** Whether the states are those of a member, or of a cluster of members. */
+export function isOfElections(fields: readonly string[]): boolean {
+  return fields.includes("electionState") || (fields.includes("member") && fields.includes("channel"));
+}
