@@ -13,15 +13,10 @@ import pytest
 from canvass.browser import api
 from canvass.browser.limits import TEXT_CHARS
 from canvass.cluster.rules import Rules
-from canvass.corpus.summary import Summary
-from canvass.graph.dump_import import import_dump
 from canvass.selftest.runs import record_run
-from canvass.tlc import format_value, from_python
-from canvass.tlc.errors import TlaValueError
 from support.browse import Asked, Reply, serving
 from support.hostile_texts import ENDLESS, PAYLOADS
 from support.spoilt_runs import edit_event
-from support.state_graphs import dot_text
 
 MOST = TEXT_CHARS + 80
 """The longest text in an answer, with the note that it was shortened."""
@@ -109,41 +104,6 @@ def test_counterexamples_show_payloads_as_texts(counterexample: Asked) -> None:
         assert view.lanes is not None
         assert view.lanes.lanes[0].startswith("member ")
     assert seen == {as_shown(payload) for payload in PAYLOADS}
-
-
-def _summary() -> Summary:
-    from canvass.corpus.summary import VERDICTS, Coverage, DivergenceClassSummary, Listed
-
-    return Summary(
-        version="0",
-        corpora=["c"],
-        tasks=1,
-        runs=1,
-        events=1,
-        verdicts=dict.fromkeys(VERDICTS, 0),
-        revisions={"a": 1},
-        divergences=1,
-        clusters=[DivergenceClassSummary("a", "b", 1, 1, "c", "d", 1, 1, "e")],
-        cluster_count=1,
-        listed=[Listed("a", "b", "c", 1, "d")],
-        listed_count=1,
-        coverage=[Coverage("a", 1)],
-        never_taken=["a"],
-        asked_steps=0,
-        rechecked_runs=0,
-        seconds=1.0,
-        events_per_second=1.0,
-    )
-
-
-def _everywhere(value: Any, payload: str) -> Any:
-    if isinstance(value, str):
-        return payload
-    if isinstance(value, list):
-        return [_everywhere(one, payload) for one in value]
-    if isinstance(value, dict):
-        return {name: _everywhere(one, payload) for name, one in value.items()}
-    return value
 
 
 def paths_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -246,49 +206,6 @@ def test_names_of_files_may_be_hostile(run: Path, tmp_path: Path) -> None:
             assert all(one.isascii() and (one.isalnum() or one in "._-") for one in source.id)
             view = server.get(api.RunView, f"/run/{source.id}")
             assert view.title == source.title
-
-
-def _is_tla(text: str) -> bool:
-    """Whether a TLA+ string can hold a text; most control characters it cannot."""
-    try:
-        format_value(from_python(text))
-    except TlaValueError:
-        return False
-    return True
-
-
-def test_graphs_show_payloads_as_texts(tmp_path: Path) -> None:
-    states = [
-        {"s": payload, "f": {payload: payload}, "k": k}
-        for k, payload in enumerate(filter(_is_tla, PAYLOADS))
-    ]
-    assert len(states) > 30
-    edges = [(k, "Step", k + 1) for k in range(len(states) - 1)]
-    dump = tmp_path / "dump.dot"
-    dump.write_text(dot_text(states, edges), encoding="utf-8", errors="surrogatepass")
-    import_dump(dump, tmp_path / "graph", model='<img src=x onerror="1">', complete=True)
-    with serving([tmp_path / "graph"]) as server:
-        graph = f"/graph/{server.ids[0]}"
-        info = server.get(api.GraphInfo, graph)
-        assert info.title == '<img src=x onerror="1">'
-        assert info.states == len(states)
-        for state in states:
-            found = server.get(api.Found, f"{graph}/find", where=f"k = {state['k']}").shown
-            reply = server.ask(f"{graph}/state/{found[0].id}")
-            checked(reply)
-            view = msgspec.json.decode(reply.body, type=api.StateView)
-            payload = as_shown(str(state["s"]))
-            assert view.tree["s"] == payload
-            assert payload in view.tree["f"].values()
-            assert len(view.label) < 250
-            checked(server.ask(f"{graph}/around/{view.id}"))
-        checked(server.ask(f"{graph}/project", by="s"))
-        checked(server.ask(f"{graph}/path", **{"from": "initial", "where": "k = 5"}))
-        for form in ("dot", "graphml", "json"):
-            saved = server.ask(f"{graph}/export", format=form)
-            assert saved.status == 200
-            assert saved.headers["content-disposition"].startswith("attachment; filename=")
-            assert saved.headers["x-content-type-options"] == "nosniff"
 
 
 def test_an_endless_text_is_cut_where_it_is(counterexample: Asked) -> None:

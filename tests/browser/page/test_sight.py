@@ -48,7 +48,7 @@ def contrast(*colours: str) -> float:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
-def test_edges_and_roles_are_told_apart_without_colour(open_page: Open, theme: str) -> None:
+def test_edges_and_roles_differ_without_colour(open_page: Open, theme: str) -> None:
     page = open_page()
     page.evaluate("(theme) => { document.documentElement.dataset.theme = theme }", theme)
     colour = dict(zip(NAMES, page.evaluate(COLOURS, list(NAMES)), strict=True))

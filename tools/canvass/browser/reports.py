@@ -239,7 +239,7 @@ Place = tuple[Path, str]
 
 
 class _Known(NamedTuple):
-    """What is known of a run of a corpus."""
+    """Verdict, number of events and reason of a run of a corpus."""
 
     verdict: str = UNCHECKED
     events: int | None = None
