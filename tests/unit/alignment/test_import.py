@@ -7,8 +7,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from canvass.traces.alignment.importer import ImportSummary, import_logs
+from canvass.traces.alignment.importer import ImportSummary, import_logs, run_id_of
+from canvass.traces.schema import RUN_ID_PATTERN
 from support.aeron_runs import SAMPLES, lines_of, write_logs
 from support.checked_runs import checked
 
@@ -129,3 +132,30 @@ def test_lines_in_disorder_are_given_up_without_a_crash(seed: int, tmp_path: Pat
     summary, _ = verdict_of(logs, tmp_path)
 
     assert summary.outcome in ("INCOMPLETE", "CONTRADICTED")
+
+
+LONG = "ClusterUncommittedStateTest.shouldNextCommittedSessionIdReflectOnlyCommittedSessions"
+
+
+@pytest.mark.parametrize(
+    ("name", "run_id"),
+    [
+        ("b-leader-killed", "b-leader-killed"),
+        ("Run 7~2", "run-7~2"),
+        ("~", "aeron"),
+        (LONG, "clusteruncommittedstatetest.shouldnextcommittedsessioni-619f13b5"),
+        (LONG + "~1", "clusteruncommittedstatetest.shouldnextcommittedsessio-619f13b5~1"),
+    ],
+)
+def test_a_run_is_called_as_its_folder(name: str, run_id: str) -> None:
+    assert run_id_of(name) == run_id
+
+
+@given(st.text(max_size=100), st.text(max_size=100))
+def test_every_name_gives_an_id_and_long_ones_differ(name: str, other: str) -> None:
+    found = run_id_of(name)
+    assert re.match(RUN_ID_PATTERN, found)
+    prefix = "a" * 80
+    assert (run_id_of(prefix + name) == run_id_of(prefix + other)) == (
+        run_id_of("a" + name) == run_id_of("a" + other)
+    )

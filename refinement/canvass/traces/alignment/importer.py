@@ -7,6 +7,7 @@ the checker to decide.
 from __future__ import annotations
 
 import gc
+import hashlib
 import re
 import time
 from collections import Counter
@@ -133,7 +134,7 @@ def _import(
     """Import the logs of one cluster into a folder."""
     begun = time.perf_counter()
     logs.need_lines()
-    releases, run_id = releases_of(logs, revision), _run_id(out.name)
+    releases, run_id = releases_of(logs, revision), run_id_of(out.name)
     say(ALIGNING)
     with closing(RunWriter(folder)) as run:
         total = sum(sum(log.counts.events.values()) for log in logs.members.values())
@@ -152,9 +153,22 @@ def _import(
     return summarise(found, releases, run_id, time.perf_counter() - begun)
 
 
-def _run_id(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9_.~-]", "-", name.lower()).strip("-._")[:64]
-    return plain or "aeron"
+RUN_ID_LENGTH: Final = 64
+
+
+def run_id_of(name: str) -> str:
+    """Make a run's id from a folder's name.
+
+    A digest stands for what is cut from a long name; the number of its cluster (``~2``) stays.
+    """
+    clean = re.sub(r"[^a-z0-9_.~-]", "-", name.lower()).strip("-._~") or "aeron"
+    found = re.search(r"~\d{1,9}$", clean)
+    number = found[0] if found else ""
+    plain = clean.removesuffix(number)
+    if len(clean) > RUN_ID_LENGTH:
+        digest = hashlib.sha256(plain.encode()).hexdigest()[:8]
+        plain = f"{plain[: RUN_ID_LENGTH - len(number) - 9]}-{digest}"
+    return plain + number
 
 
 MAX_KEPT: Final = 20
