@@ -97,7 +97,7 @@ def test_simple_constants_go_into_the_configuration() -> None:
 
 def test_other_constants_go_into_a_module() -> None:
     bound = bind_constants(
-        TlcConfig(), "Spec", {"A": (1, -2), "B": {1: ModelValue("m")}, "C": 'say "x"'}
+        TlcConfig(), "Spec", {"A": (1, -2), "B": {3: ModelValue("m")}, "C": 'say "x"'}
     )
 
     assert bound.module == "canvass_Spec"
@@ -106,7 +106,7 @@ def test_other_constants_go_into_a_module() -> None:
         "EXTENDS Spec, Integers, TLC\n"
         "CONSTANTS m\n"
         "canvass_A == <<1, -2>>\n"
-        "canvass_B == (1 :> m)\n"
+        "canvass_B == (3 :> m)\n"
         'canvass_C == "say \\"x\\""\n'
         "====\n"
     )

@@ -228,7 +228,10 @@ def _print_coverage(found: CoverageReport) -> None:
 
 def export(
     graph: Folder,
-    form: Annotated[ExportFormat, typer.Option("--format", help="Output format.")],
+    form: Annotated[
+        ExportFormat,
+        typer.Option("--format", metavar="FORM", help="dot, graphml, json, itf or parquet."),
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", help="File to write, or folder. Default: stdout.")
     ] = None,
