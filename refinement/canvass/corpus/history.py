@@ -155,10 +155,11 @@ class History:
 
     def _rows(self, table: str) -> Any:
         folder = self._folder / table
-        if not any(each.name.endswith(".parquet") for each in files_below(folder)):
+        # Files whose names begin with a dot or underscore are being written, or never were whole.
+        found = read_table(folder) if any(files_below(folder)) else None
+        if found is None or not found.files:
             names = ["source", "verified_at", "verification_id", "divergence_class", "name"]
             return pa.table({name: pa.array([], pa.string()) for name in names})
-        found = read_table(folder)
         with store(folder):
             return found.to_table()
 

@@ -36,17 +36,21 @@ class Killed(Exception):
 
 
 class Mortal:
-    """Kills the driver just before a certain change of a file."""
+    """Kills the driver just before or after a certain change of a file."""
 
     def __init__(self, changes: int) -> None:
         self.left = changes
 
-    def before(self, change: Any) -> Any:
-        def dies_or_changes(*given: Any, **named: Any) -> Any:
-            self.left -= 1
-            if self.left < 0:
-                raise Killed
-            return change(*given, **named)
+    def live_on(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+    def around(self, change: Any) -> Any:
+        def dies_or_changes(*given: Any, **named: Any) -> None:
+            self.live_on()
+            change(*given, **named)
+            self.live_on()
 
         return dies_or_changes
 
@@ -193,13 +197,13 @@ def test_a_file_that_changes_within_its_time_stamp_is_noticed(
 def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
     corpus: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed before it writes its n-th file, for every n; what it left does not count."""
-    for changes in range(len(TABLES) + 1):
+    """Killed before it writes its n-th file, or before the file has its name, for every n."""
+    for changes in range(2 * len(TABLES) + 2):
         tables = tmp_path / str(changes)
         mortal = Mortal(changes)
         with monkeypatch.context() as patch:
-            patch.setattr(history, "clear", mortal.before(storage.clear))
-            patch.setattr(storage, "write_table", mortal.before(storage.write_table))
+            patch.setattr(history, "clear", mortal.around(storage.clear))
+            patch.setattr(storage.pq, "write_table", mortal.around(storage.pq.write_table))
             with pytest.raises(Killed):
                 verify_once(History(tables), corpus, cache, NOW)
         assert History(tables).divergences() == set()

@@ -228,10 +228,7 @@ def _print_coverage(found: CoverageReport) -> None:
 
 def export(
     graph: Folder,
-    form: Annotated[
-        ExportFormat,
-        typer.Option("--format", metavar="FORM", help="dot, graphml, json, itf or parquet."),
-    ],
+    form: Annotated[ExportFormat, typer.Option("--format", metavar="FORM", help="See above.")],
     out: Annotated[
         Path | None, typer.Option("--out", help="File to write, or folder. Default: stdout.")
     ] = None,
