@@ -88,7 +88,8 @@ def test_a_watch_that_is_killed_leaves_each_run_in_the_tables_once(
 
 def names(place: Place, table: str) -> list[tuple[str, str]]:
     """The rows of a table that count: the name of the unit, and the verdict on it."""
-    if not files_below(place / "tables" / "inputs"):
+    folder = place / "tables" / "inputs"
+    if not files_below(folder) or not read_table(folder).files:
         return []
     inputs, rows = (read_table(place / "tables" / each).to_table() for each in ("inputs", table))
     counted = set(inputs["verification_id"].to_pylist())

@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.traces.alignment.importer import ImportSummary, import_logs, run_id_of
+from canvass.traces.alignment.importer import (
+    ImportSummary,
+    import_clusters,
+    import_logs,
+    run_id_of,
+)
 from canvass.traces.schema import RUN_ID_PATTERN
 from support.aeron_runs import SAMPLES, lines_of, write_logs
 from support.checked_runs import checked
 
 CALM = SAMPLES[0]
+CAPTURES = Path(__file__).parents[2] / "captures"
 PRODUCTION = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
 
 Logs = dict[int, list[str]]
@@ -159,3 +165,33 @@ def test_every_name_gives_an_id_and_long_ones_differ(name: str, other: str) -> N
     assert (run_id_of(prefix + name) == run_id_of(prefix + other)) == (
         run_id_of("a" + name) == run_id_of("a" + other)
     )
+
+
+@pytest.mark.parametrize(
+    ("test", "clusters"),
+    [
+        ("ClusterTest.shouldAcceptMessagesAfterTwoNodeCleanRestart", ["INCOMPLETE"]),
+        (
+            "ClusterTest.shouldEnterElectionWhenLosesQuorumUnexpectedlyOnLeaderOfSingleNodeCluster",
+            ["CONFORMS"],
+        ),
+        ("ClusterTest.shouldLoseLeadershipWhenNoActiveQuorumOfFollowers", ["CONFORMS"]),
+        ("ClusterTest.shouldStopLeaderAndRestartAsFollower", ["CONFORMS"]),
+        ("ClusterUncommittedStateTest.shouldRollbackUncommittedSnapshotToggle", ["CONFORMS"] * 2),
+        (
+            "ClusterUncommittedStateTest.shouldSnapshotWithNoServicesWithUncommittedData",
+            ["CONFORMS"],
+        ),
+        ("SingleNodeTest.shouldReplayLog", ["CONFORMS"]),
+    ],
+)
+def test_logs_of_system_tests_conform(test: str, clusters: list[str], tmp_path: Path) -> None:
+    """In the first, two members lose their disks between two runs; that is no divergence."""
+    log = CAPTURES / "system" / f"{test}.log.gz"
+
+    assert [
+        checked(run).verdict.value for run in import_clusters([log], tmp_path / "run")
+    ] == clusters
+    if clusters == ["INCOMPLETE"]:
+        (run,) = import_clusters([log], tmp_path / "expected", expects_replaced=True)
+        assert checked(run).verdict.value == "CONFORMS"
