@@ -74,7 +74,7 @@ VARIABLES: Final = (
     "SPARK_REMOTE",
     "SPARK_SUBMIT_OPTS",
 )
-"""Variables of the environment that change how Spark starts; an error names those that are set."""
+"""Variables of the environment that change how Spark starts; an error names the ones in use."""
 
 
 class SparkUnavailable(Exception):

@@ -72,7 +72,7 @@ class ValueTable:
         return len(self.kind)
 
     def value(self, number: int) -> Value:
-        """Give a value; those that are parts of others are made once."""
+        """Give a value. A part that several values share is made once."""
         kind, scalar = int(self.kind[number]), self.pool[self.scalar[number]]
         if kind < COMPOSITE:
             return ModelValue(scalar) if kind == Kind.MODEL else scalar

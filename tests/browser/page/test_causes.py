@@ -135,7 +135,7 @@ def test_a_broken_promise_has_the_members_and_the_story_of_its_hazard(
     ends = [int(one.locator(".observed").first.inner_text()) for one in levels.all()]
     committed = max(int(one.locator(".observed").last.inner_text()) for one in levels.all())
     assert sum(end >= committed for end in ends) == 1
-    # The hazard that the lines show comes first; those that only the rules permit are folded.
+    # The hazard that the lines show comes first; hazards that only the rules permit are folded.
     shown = page.locator("[data-shown-hazard]").first
     expect(shown).to_contain_text("HZ6, committed on too few disks: Member 0 truncated its log")
     expect(page.locator("[data-hazard]").first).to_have_attribute("data-hazard", "HZ6")

@@ -137,7 +137,7 @@ def test_a_state_of_difftrace_has_the_unchanged_variables_of_the_one_before() ->
 def test_a_behaviour_that_a_simulation_wrote_is_read() -> None:
     """As ``-simulate file=`` of TLC 2.15 writes it."""
     states = "".join(f"STATE_{k} == \n/\\ x = {k}\n/\\ s = <<>>\n\n\n" for k in (1, 2, 3))
-    found = read(f"---------------- MODULE /tmp/t_0 -----------------\n{states}=====\n")
+    found = read(f"---------------- MODULE out/t_0 -----------------\n{states}=====\n")
 
     assert found.values() == [{"x": k, "s": ()} for k in (1, 2, 3)]
     assert (found.errors, found.loop, found.more) == ([], None, 0)
