@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from canvass import conformance
@@ -203,7 +204,7 @@ def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
         mortal = Mortal(changes)
         with monkeypatch.context() as patch:
             patch.setattr(history, "clear", mortal.around(storage.clear))
-            patch.setattr(storage.pq, "write_table", mortal.around(storage.pq.write_table))
+            patch.setattr(pq, "write_table", mortal.around(pq.write_table))
             with pytest.raises(Killed):
                 verify_once(History(tables), corpus, cache, NOW)
         assert History(tables).divergences() == set()
