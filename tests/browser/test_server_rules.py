@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import ast
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.types import Receive, Scope, Send
 
 import canvass.browser
-from canvass.browser.access import CONTENT_SECURITY_POLICY, TOKEN_BYTES, listen, make_token
+from canvass.browser.access import (
+    CONTENT_SECURITY_POLICY,
+    TOKEN_BYTES,
+    listen,
+    make_server,
+    make_token,
+)
 from support.browse import Asked, serving, status_of
 
 
@@ -39,6 +47,26 @@ def test_only_the_loopback_interface_listens() -> None:
     with listen(0) as opened:
         assert opened.getsockname()[0] == "127.0.0.1"
         assert opened.family is socket.AF_INET
+
+
+def test_an_ended_server_has_closed_the_connections_that_it_was_answering() -> None:
+    asked = threading.Event()
+
+    async def answer_much(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        asked.set()
+        await send({"type": "http.response.body", "body": bytes(1 << 25)})
+
+    with listen(0) as opened:
+        server = make_server(answer_much)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
+        thread.start()
+        with socket.create_connection(opened.getsockname(), timeout=20) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert asked.wait(20)  # It reads nothing of the answer.
+            server.should_exit = True
+            thread.join()
+    assert not server.server_state.connections
 
 
 def test_nobody_listens_for_other_addresses_of_the_machine(server: Asked) -> None:

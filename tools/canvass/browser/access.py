@@ -9,6 +9,7 @@ address.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 import socket
@@ -185,6 +186,18 @@ def listen(port: int) -> socket.socket:
     return opened
 
 
+class LoopbackServer(uvicorn.Server):
+    """A server that leaves no connection open when it ends, whatever it was sending."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down as uvicorn does; what is then not closed yet is cut off."""
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        await asyncio.sleep(0)  # A transport is closed by the event loop's next turn.
+
+
 def make_server(application: ASGIApp) -> uvicorn.Server:
     """Make a server that logs nothing and trusts no proxy headers."""
     config = uvicorn.Config(
@@ -201,4 +214,4 @@ def make_server(application: ASGIApp) -> uvicorn.Server:
         date_header=False,
         timeout_graceful_shutdown=1,
     )
-    return uvicorn.Server(config)
+    return LoopbackServer(config)
