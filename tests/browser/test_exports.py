@@ -106,14 +106,3 @@ def test_a_small_graph_is_saved_whole_and_a_large_one_refused(server: Asked) -> 
 )
 def test_what_cannot_be_saved_is_refused(server: Asked, query: dict[str, object]) -> None:
     assert server.ask(f"/graph/{server.ids[0]}/export", **query).status == 400
-
-
-def test_a_part_of_a_run_is_saved_as_a_behaviour(server: Asked) -> None:
-    run = server.ids[2]
-    reply = server.ask(f"/run/{run}/export", format="itf", **{"from": 10, "count": 25})
-    found = json.loads(reply.body)
-    lanes = server.get(api.Lanes, f"/run/{run}/lanes", **{"from": 10, "count": 25})
-
-    assert reply.headers["content-disposition"] == 'attachment; filename="good.itf.json"'
-    steps = [(state["step"]["action"]) for state in found["states"]]
-    assert steps == [event.title for event in lanes.events]

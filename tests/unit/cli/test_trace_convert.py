@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import resource
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,7 @@ from canvass.traces.publish import FOLDER, published
 from canvass.traces.run import Corpus
 from canvass.traces.schema import FactKind
 from support import corruptions
-from support.corruptions import corrupted, read_streams
+from support.corruptions import corrupted
 
 Command = Callable[..., Any]
 SAMPLE = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"
@@ -102,64 +99,24 @@ def test_a_corpus_with_everything_missing_keeps_what_is_missing(
     assert any(path.suffix == ".zst" for path in (tmp_path / "back" / "whole").iterdir())
 
 
-def test_itf_is_the_sequence_of_the_cluster_states(
+def test_nothing_is_written_into_a_folder_that_is_there(
     command: Command, run_folder: Path, tmp_path: Path
 ) -> None:
-    assert command("trace", "convert", run_folder, tmp_path / "x.itf.json").code == 0
-
-    document = json.loads((tmp_path / "x.itf.json").read_text())
-    streams = read_streams(run_folder)
-    assert document["vars"] == ["member", "step"]
-    assert len(document["states"]) == sum(map(len, streams.values()))
-    last = {int(key["#bigint"]): state for key, state in document["states"][-1]["member"]["#map"]}
-    for member, lines in streams.items():
-        recorded = lines[-1]["state"]
-        assert last[member].keys() == recorded.keys()
-        assert last[member]["commitPosition"] == {"#bigint": str(recorded["commitPosition"])}
-        assert last[member]["electionState"] == recorded["electionState"]
-    for number, state in enumerate(document["states"]):
-        assert state["#meta"] == {"index": number}
-        assert state.keys() == {"#meta", "member", "step"}
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (("-",), "not to stdout"),
-        (("there",), "exists; name a new folder"),
-        (("new", "--run", "one"), "take all runs"),
-        (("x.itf.json", "--run", "two"), "there is no run two"),
-        (("none/x.itf.json",), "none/x.itf.json: there is no such folder to write to"),
-    ],
-)
-def test_what_cannot_be_converted_is_reported_in_one_line_and_leaves_nothing(
-    command: Command,
-    run_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    reason: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "there").mkdir()
-
-    ended = command("trace", "convert", run_folder, *words)
+    ended = command("trace", "convert", run_folder, tmp_path)
 
     assert (ended.code, ended.out) == (2, "")
-    assert reason in ended.err
-    assert ended.err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+    assert ended.err == f"canvass: {tmp_path} exists; name a new folder\n"
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("target", ["set", "x.itf.json"])
 def test_a_run_that_is_none_is_reported_with_its_place_and_leaves_nothing(
-    command: Command, run_folder: Path, tmp_path: Path, target: str
+    command: Command, run_folder: Path, tmp_path: Path
 ) -> None:
     folder = corrupted(run_folder, tmp_path / "run", lambda _: None)
     stream = folder / "member-2.ndjson"
     stream.write_text(stream.read_text().replace('"step":3,', '"step":"3",'))
 
-    ended = command("trace", "convert", folder, tmp_path / target)
+    ended = command("trace", "convert", folder, tmp_path / "set")
 
     assert ended.code == 2
     assert f"{stream}:4:" in ended.err
@@ -176,38 +133,23 @@ def test_the_schemas_are_those_that_are_published(command: Command) -> None:
     assert command("trace", "schema", "arrow", "--members", "5").out != three
 
 
-@pytest.mark.parametrize("form", ["ndjson", "parquet", "itf"])
+@pytest.mark.parametrize("to", ["folders", "set"])
 def test_a_full_disk_names_the_file_to_be_written(
-    command: Command, run_folder: Path, tmp_path: Path, form: str
+    command: Command, run_folder: Path, tmp_path: Path, to: str
 ) -> None:
     """A limit on the size of files stands for the full disk."""
     source = run_folder
-    if form == "ndjson":
+    if to == "folders":
         source = tmp_path / "set"
         assert command("trace", "convert", run_folder, source).code == 0
     out = tmp_path / "out"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limits[1]))
     try:
-        ended = command("trace", "convert", source, out, "--as", form)
+        ended = command("trace", "convert", source, out)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     assert ended.code == 2
     assert re.fullmatch(rf"canvass: {out}(/\S+)?: .*File too large\n", ended.err)
     assert [path.name for path in tmp_path.iterdir() if path != source] == []
-
-
-def test_stdout_is_named_if_it_is_on_a_full_disk(run_folder: Path) -> None:
-    words = ["trace", "convert", str(run_folder), "-", "--as", "itf"]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "canvass.cli.main", *words],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-
-    assert done.returncode == 2
-    assert done.stderr == "canvass: standard output: No space left on device\n"

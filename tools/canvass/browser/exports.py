@@ -1,13 +1,12 @@
-"""Files for other tools: a part of a graph, a path, a window of a run.
+"""Files for other tools: a part of a graph, or a path.
 
-`canvass.graph.export` and `canvass.traces.rewrite` write the formats. Here the part is chosen, and
-the name of the file.
+`canvass.graph.export` writes the formats. Here the part is chosen, and the name of the file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
@@ -16,11 +15,8 @@ from starlette.responses import Response
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.limits import EXPORTED_STATES
 from canvass.browser.questions import bad_request
-from canvass.browser.runs import OpenRun
 from canvass.graph.export import to_dot, to_graphml, to_itf, to_json
 from canvass.graph.walks import Hop
-from canvass.traces.rewrite import itf_document
-from canvass.traces.schema import Event
 
 FORMATS: Final = {
     "dot": ("dot", "text/vnd.graphviz; charset=utf-8"),
@@ -99,14 +95,3 @@ def export_path(graph: OpenGraph, form: str, start: int, hops: Collection[Hop]) 
         return export_part(graph, form, [start, *(hop.target for hop in hops)], ())
     document = to_itf(view, start, list(hops))
     return saved(f"{view.title}-path", form, msgspec.json.encode(document))
-
-
-def export_run(opened: OpenRun, start: int, count: int) -> Response:
-    """Write a window of a run's events, in causal order, as a behaviour in ITF."""
-
-    def events() -> Iterator[tuple[int, Event]]:
-        columns = opened.loaded.columns
-        for row in opened.lanes.rows[start : start + count]:
-            yield int(columns.member[row]), columns.event(row)
-
-    return saved(opened.run.run_id, "itf", b"".join(itf_document(opened.run, events())))

@@ -11,7 +11,6 @@ from canvass.browser import api
 from canvass.browser.comparison import compare, compare_with_states
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.explanations import hazard_page
-from canvass.browser.exports import checked_format, export_run
 from canvass.browser.graphs import OpenGraph, edges_of
 from canvass.browser.limits import LANE_EVENTS, LISTED
 from canvass.browser.member_steps import MemberSteps
@@ -106,13 +105,6 @@ class RunRoutes:
         """Give the page on a hazard."""
         return hazard_page(arguments.part("hazard"))
 
-    def export(self, arguments: Arguments) -> Answer:
-        """Write a file with a window of the events."""
-        opened = self._run(arguments).opened
-        checked_format(arguments.required("format"), ("itf",))
-        start = arguments.number("from", 0, max(0, opened.total))
-        return export_run(opened, start, arguments.number("count", LANE_EVENTS, LANE_EVENTS, 1))
-
     def timeline(self, arguments: Arguments) -> Answer:
         """Give election states, leaderships and marks of the whole run."""
         run = self._run(arguments)
@@ -173,7 +165,6 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}", (), routes.info),
         Question("/run/{run}/lanes", ("from", "count", "around", "show"), routes.lanes),
         Question("/run/{run}/members", ("at",), routes.members),
-        Question("/run/{run}/export", ("format", "from", "count"), routes.export),
         Question("/run/{run}/find", ("where", "limit"), routes.find),
         Question("/run/{run}/change", ("field", "member", "at"), routes.change),
         Question("/run/{run}/compare", ("other",), routes.compare),

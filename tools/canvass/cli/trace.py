@@ -5,10 +5,10 @@ Drawing is in `canvass.lanes`, shrinking in `canvass.conformance.shrink`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -239,20 +239,6 @@ def _show(report: ShrinkReport) -> None:
     print(f"written to {report.run}; see it: canvass trace show {report.run}")
 
 
-STDOUT: Final = "-"
-
-
-class Form(str, Enum):
-    """The formats of ``canvass trace convert``."""
-
-    NDJSON = "ndjson"
-    PARQUET = "parquet"
-    ITF = "itf"
-
-
-_ITF_SUFFIX: Final = ".itf.json"
-
-
 class Schema(str, Enum):
     """The parts of the format with a schema."""
 
@@ -271,45 +257,29 @@ class Compression(str, Enum):
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Runs, or a data set.")],
-    out: Annotated[
-        str,
-        typer.Argument(metavar="OUT", help="File or folder to write; -: stdout, for itf."),
-    ],
-    form: Annotated[
-        Form | None,
-        typer.Option(
-            "--as",
-            metavar="FORMAT",
-            help="Output format: ndjson, parquet or itf. Default: itf for a file *.itf.json, else"
-            " Parquet for run folders and ndjson for a data set.",
-        ),
-    ] = None,
-    run_id: RunId = None,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
     compress: Annotated[
         Compression, typer.Option(help="Compression of event files in run folders.")
     ] = Compression.NONE,
 ) -> None:
-    """Convert runs to other formats.
-
-    NDJSON folders and Parquet data sets convert to each other without loss. The Informal Trace
-    Format (ITF) has the sequence of states, for other tools.
+    """Convert run folders to a Parquet data set, or a data set to run folders, without loss.
 
     canvass trace convert my-corpus my-data-set
 
-    canvass trace convert RUN run.itf.json
+    canvass trace convert my-data-set my-corpus --compress zst
     """
     from canvass.cli.options import need_runs
+    from canvass.traces.rewrite import to_dataset, to_folders, written_aside
+    from canvass.traces.run import Corpus
 
     need_runs([source], "canvass trace convert")
-    chosen = form or (Form.ITF if out.endswith(_ITF_SUFFIX) else _other(source))
-    if chosen in (Form.NDJSON, Form.PARQUET):
-        if out == STDOUT:
-            raise CommandError(f"{chosen.value} is written to a folder, not to stdout")
-        if run_id is not None:
-            raise CommandError("--run is for itf; ndjson and parquet take all runs")
-        _rewrite(source, Path(out), chosen, compress)
-        return
-    _write(_itf(source, run_id), out)
+    corpus = Corpus(source)
+    suffix = "" if compress is Compression.NONE else f".{compress.value}"
+    if out.exists():
+        raise CommandError(f"{out} exists; name a new folder")
+    with written_aside(out) as folder:
+        count = to_folders(corpus, folder, suffix) if corpus.files else to_dataset(corpus, folder)
+    print(f"{counted(count, 'run')} written to {out}")
 
 
 def schema(
@@ -331,56 +301,6 @@ def schema(
         write_text(arrow_columns(members))
     else:
         write_text(published()[f"canvass.{part.value}-1.json"].decode())
-
-
-def _other(source: Path) -> Form:
-    """Return NDJSON for a Parquet data set, else Parquet."""
-    from canvass.traces.run import Corpus
-
-    return Form.NDJSON if Corpus(source).files else Form.PARQUET
-
-
-def _rewrite(source: Path, out: Path, form: Form, compress: Compression) -> None:
-    from canvass.traces.rewrite import to_dataset, to_folders, written_aside
-    from canvass.traces.run import Corpus
-
-    corpus = Corpus(source)
-    suffix = "" if compress is Compression.NONE else f".{compress.value}"
-    if out.exists():
-        raise CommandError(f"{out} exists; name a new folder")
-    with written_aside(out) as folder:
-        if form is Form.PARQUET:
-            count = to_dataset(corpus, folder)
-        else:
-            count = to_folders(corpus, folder, suffix)
-    print(f"{counted(count, 'run')} written to {out}")
-
-
-def _itf(source: Path, run_id: str | None) -> Iterable[str]:
-    from canvass.lanes.of_run import RunLanes
-    from canvass.traces.rewrite import itf_document
-
-    loaded = open_run(source, run_id)
-    columns = loaded.columns
-    events = (
-        (int(columns.member[row]), columns.event(row)) for row in RunLanes(loaded.columns).rows
-    )
-    return (piece.decode() for piece in itf_document(loaded.run, events))
-
-
-def _write(pieces: Iterable[str], out: str) -> None:
-    """Write text to stdout or to a file, which appears complete or not at all."""
-    from canvass.traces.rewrite import written_aside
-
-    if out == STDOUT:
-        for piece in pieces:
-            write_text(piece)
-        return
-    path = Path(out)
-    if not path.absolute().parent.is_dir():
-        raise CommandError(f"{path}: there is no such folder to write to")
-    with written_aside(path) as aside, aside.open("w", encoding="utf-8") as file:
-        file.writelines(pieces)
 
 
 def register(app: typer.Typer) -> None:

@@ -150,14 +150,7 @@ function Loaded(
             {`revision ${run.revision} · ${plural(run.members.length, "member")} · ${plural(run.events, "event")}`}
           </span>
           <span class="bar-space" />
-          <ExportMenu
-            name={`${run.runId}-${view}`}
-            files={[{
-              title: "ITF trace",
-              about: "states of the 100 events around this one, for other tools",
-              path: apiPath(["run", run.id, "export"], { format: "itf", from: Math.max(0, at - 50), count: 100 }),
-            }]}
-          />
+          <ExportMenu name={`${run.runId}-${view}`} />
         </div>
         {run.releases.slice(1).map((note) => <p class="remark" key={note}>{note}</p>)}
         {broken ? <p class="remark is-diverges" role="alert" data-broken>{broken}</p> : null}
