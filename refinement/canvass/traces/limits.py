@@ -30,17 +30,6 @@ MAX_LOG_CHECKSUMS: Final = 1 << 10
 MAX_SOURCE_LINES: Final = 1 << 12
 """Log lines that one imported event accounts for."""
 
-MAX_RATIO: Final = 1_000
-"""Maximum bytes from one compressed byte. The stream of an idle member, which repeats its state,
-reached 470; compressed zeros reach 30,000.
-"""
-
-RATIO_FREE_BYTES: Final = 1 << 22
-"""The ratio is not checked up to this size, as short files may have any ratio."""
-
-MAX_WINDOW_BYTES: Final = 1 << 23
-"""Window of a zstandard frame, kept in memory; RFC 8878 has decoders support this much."""
-
 MAX_STREAM_LINES: Final = 50_000_000
 """Lines of one log of Aeron."""
 

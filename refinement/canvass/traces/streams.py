@@ -12,20 +12,19 @@ import stat
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol, Self
+from typing import Any, BinaryIO, Final, Protocol, Self
 
 import zstandard
 
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.limits import MAX_RATIO, MAX_WINDOW_BYTES, RATIO_FREE_BYTES
 
-SUFFIXES: Final = ("", ".gz", ".zst")
+_DECODERS: Final[dict[str, tuple[int, Callable[[], Any]]]] = {
+    ".gz": (1 << 12, lambda: zlib.decompressobj(31)),
+    ".zst": (1 << 9, lambda: zstandard.ZstdDecompressor().decompressobj()),
+}
+"""By suffix: compressed bytes of one read, which become 16 MiB at most, and what unpacks them."""
+SUFFIXES: Final = ("", *_DECODERS)
 """Suffixes of a stream's file."""
-
-_GZIP_PIECE: Final = 1 << 16
-_ZSTD_PIECE: Final = 1 << 9
-"""Compressed bytes of one read. One piece of zstandard decompresses to at most 16 MiB at once."""
-_GZIP_WINDOW: Final = 31
 
 
 class Source(Protocol):
@@ -36,104 +35,10 @@ class Source(Protocol):
         ...
 
 
-class _Decoder(Protocol):
-    """The common properties of the decompression objects of zlib and zstandard."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-
-class Decompressor:
-    """The bytes of a gzip or zstandard file, member after member.
-
-    If the file stops within a member, or has no member, ``cut`` is true after its last byte. Zeros
-    after a gzip member are padding.
-
-    Parameters
-    ----------
-    raw, name, suffix
-        The file, its name in errors, and its suffix.
-    max_ratio, max_window
-        The limits. Default: those of streams in `canvass.traces.limits`.
-    """
-
-    def __init__(
-        self,
-        raw: Source,
-        name: str,
-        suffix: str,
-        max_ratio: int = MAX_RATIO,
-        max_window: int = MAX_WINDOW_BYTES,
-    ) -> None:
-        self._raw = raw
-        self._name = name
-        self._gzip = suffix == ".gz"
-        self._max_ratio, self._max_window = max_ratio, max_window
-        self._start()
-        self._fresh = False
-        self._pending = b""
-        self._consumed = self._produced = 0
-        self.cut = False
-
-    def _start(self) -> None:
-        if self._gzip:
-            self._zlib = zlib.decompressobj(_GZIP_WINDOW)
-            self._decoder: _Decoder = self._zlib
-        else:
-            self._zstd = zstandard.ZstdDecompressor(
-                max_window_size=self._max_window
-            ).decompressobj()
-            self._decoder = self._zstd
-
-    def _expand(self, data: bytes, size: int) -> bytes:
-        if not self._gzip:
-            return self._zstd.decompress(data)
-        out = self._zlib.decompress(data, size)
-        self._pending = self._zlib.unconsumed_tail
-        return out
-
-    def read(self, size: int) -> bytes:
-        """Give the next bytes, none at the end.
-
-        Raises
-        ------
-        TraceError
-            ``BAD_COMPRESSION`` or ``RATIO_TOO_HIGH``.
-        """
-        while True:
-            data = self._pending or self._raw.read(_GZIP_PIECE if self._gzip else _ZSTD_PIECE)
-            if not self._pending:
-                self._consumed += len(data)
-            self._pending = b""
-            if not data:
-                self.cut = not self._fresh
-                return b""
-            if self._decoder.eof:
-                data = data.lstrip(b"\0") if self._gzip else data
-                if not data:
-                    continue
-                self._start()
-            try:
-                out = self._expand(data, size)
-            except (zlib.error, zstandard.ZstdError, MemoryError) as error:
-                reason = f"the compressed data is damaged: {error}"
-                raise TraceError(Code.BAD_COMPRESSION, self._name, 0, 0, reason) from None
-            self._fresh = self._decoder.eof
-            if self._fresh:
-                self._pending = self._decoder.unused_data
-            self._produced += len(out)
-            if self._produced > max(RATIO_FREE_BYTES, self._max_ratio * self._consumed):
-                reason = f"one compressed byte becomes more than {self._max_ratio}"
-                raise TraceError(Code.RATIO_TOO_HIGH, self._name, 0, 0, reason)
-            if out:
-                return out
-
-
 class StreamFile:
-    """An open file and its bytes, decompressed by the suffix of its name.
+    """An open file and its bytes, decompressed by the suffix of its name, member after member.
+
+    Zeros after a member are padding.
 
     Parameters
     ----------
@@ -141,27 +46,21 @@ class StreamFile:
         The file.
     follow
         Whether it may be a link.
-    max_ratio, max_window
-        The limits of `Decompressor`.
+
+    Attributes
+    ----------
+    cut
+        Whether the compressed file stops within a member, or has none; only known at its end.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        follow: bool = False,
-        max_ratio: int = MAX_RATIO,
-        max_window: int = MAX_WINDOW_BYTES,
-    ) -> None:
+    def __init__(self, path: Path, *, follow: bool = False) -> None:
         self.name = str(path)
+        self.cut = False
         self._file = open_regular(path, self.name, follow=follow)
-        suffix = path.suffix if path.suffix in SUFFIXES else ""
-        self._decompressor = (
-            Decompressor(self._file, self.name, suffix, max_ratio, max_window) if suffix else None
-        )
-        self._read: Callable[[int], bytes] = (
-            self._decompressor.read if self._decompressor else self._file.read
-        )
+        self._how = _DECODERS.get(path.suffix)
+        self._decoder: Any = None
+        self._rest = b""
+        self._any = False
 
     def read(self, size: int, /) -> bytes:
         """Give the next bytes, none at the end.
@@ -169,17 +68,32 @@ class StreamFile:
         Raises
         ------
         TraceError
-            ``UNREADABLE``, ``BAD_COMPRESSION`` or ``RATIO_TOO_HIGH``.
+            ``UNREADABLE`` or ``BAD_COMPRESSION``.
         """
         try:
-            return self._read(size)
+            return self._file.read(size) if self._how is None else self._unpacked(*self._how)
         except OSError as error:
             raise _unreadable(self.name, error) from None
+        except (zlib.error, zstandard.ZstdError, MemoryError) as error:
+            reason = f"the compressed data is damaged: {error}"
+            raise TraceError(Code.BAD_COMPRESSION, self.name, 0, 0, reason) from None
 
-    @property
-    def cut(self) -> bool:
-        """Whether the compressed file stops within a member; only known at its end."""
-        return self._decompressor is not None and self._decompressor.cut
+    def _unpacked(self, piece: int, new: Callable[[], Any]) -> bytes:
+        while data := self._rest or self._file.read(piece):
+            self._rest = b""
+            if self._decoder is None:
+                data = data.lstrip(b"\0") if self._any else data
+                if not data:
+                    continue
+                self._decoder = new()
+            self._any = True
+            out: bytes = self._decoder.decompress(data)
+            if self._decoder.eof:
+                self._rest, self._decoder = self._decoder.unused_data, None
+            if out:
+                return out
+        self.cut = self._decoder is not None or not self._any
+        return b""
 
     def close(self) -> None:
         """Close the file."""

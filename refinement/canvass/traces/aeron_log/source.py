@@ -60,17 +60,10 @@ CHUNK_BYTES: Final = 1 << 18
 
 MAX_LOG_BYTES: Final = 1 << 33
 """The largest unpacked file, 8 GiB: about the longest log that the line limit allows."""
-
 MAX_RATIO: Final = 200
 """The largest compression ratio. Event logs have 7 to 20, a decompression bomb 1000 and more."""
-
-MAX_WINDOW_BYTES: Final = 1 << 27
-"""The largest window of zstandard: that of its longest mode."""
-
-_CODES: Final = {
-    Code.BAD_COMPRESSION: LogCode.COMPRESSED_DATA,
-    Code.RATIO_TOO_HIGH: LogCode.COMPRESSION_RATIO,
-}
+RATIO_FREE_BYTES: Final = 1 << 22
+"""The ratio is not checked up to this size, as short files may have any ratio."""
 
 
 class LogSource:
@@ -101,16 +94,20 @@ class LogSource:
         """
         given = 0
         try:
-            with StreamFile(
-                self.path, follow=True, max_ratio=MAX_RATIO, max_window=MAX_WINDOW_BYTES
-            ) as file:
+            with StreamFile(self.path, follow=True) as file:
+                bomb = max(RATIO_FREE_BYTES, MAX_RATIO * self.path.stat().st_size)
                 while piece := file.read(CHUNK_BYTES):
                     given += len(piece)
                     if given > MAX_LOG_BYTES:
                         reason = f"longer than {MAX_LOG_BYTES} bytes"
                         raise AeronLogError(str(self.path), 0, 0, LogCode.TOO_LARGE, reason)
+                    if given > bomb:
+                        reason = f"one compressed byte becomes more than {MAX_RATIO}"
+                        code = LogCode.COMPRESSION_RATIO
+                        raise AeronLogError(str(self.path), 0, 0, code, reason)
                     yield piece
                 self.cut = file.cut
         except TraceError as error:
-            code = _CODES.get(error.code, LogCode.UNREADABLE)
+            damaged = error.code is Code.BAD_COMPRESSION
+            code = LogCode.COMPRESSED_DATA if damaged else LogCode.UNREADABLE
             raise AeronLogError(str(self.path), 0, 0, code, error.reason) from None
