@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from canvass.browser import api
-from canvass.browser.access import LOOPBACK, Access, listen, make_server, make_token
+from canvass.browser.access import LOOPBACK, Access, listen, make_server
 from canvass.browser.app import Browser, PageFile
 from canvass.browser.opening import Opener
 from canvass.browser.sources import Store
@@ -154,7 +154,7 @@ def serving(
     ids += [store.add(source) for source in sources]
     opened = listen(0)
     port = opened.getsockname()[1]
-    access = Access(port, make_token())
+    access = Access(port, "a-token")
     server = make_server(Browser(store, dict(files)).application(access))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
     thread.start()

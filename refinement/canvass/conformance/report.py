@@ -24,7 +24,6 @@ from canvass.conformance.verdict import (
     Record,
     RunVerdict,
     SharedId,
-    TimeoutSource,
     TimingWarning,
     Verdict,
     limits_text,
@@ -139,21 +138,14 @@ def about(run: RunVerdict) -> str:
     return ", ".join(parts)
 
 
-_SOURCES: Final = {
-    TimeoutSource.GIVEN: "given",
-    TimeoutSource.RUN: "of the run",
-}
-
-
 def timing_lines(warning: TimingWarning) -> tuple[str, str]:
     """Give two lines: the step and the warning, and the timeout that was compared with."""
     more = f" (and {warning.count - 1:,} more)" if warning.count > 1 else ""
     step = f"member {warning.member}, step {warning.step}, {warning.action}"
-    if warning.timeout_source is None:
+    if not warning.setting:
         return f"{step}: {warning.text}{more}", f"[{warning.rule.value}]"
     timeout = f"{warning.setting} is {duration_text(warning.timeout_ns)}"
-    source = _SOURCES[warning.timeout_source]
-    return f"{step}: {warning.text}{more}", f"{timeout}, {source} [{warning.rule.value}]"
+    return f"{step}: {warning.text}{more}", f"{timeout} [{warning.rule.value}]"
 
 
 def meaning(runs: Sequence[RunVerdict]) -> str:

@@ -6,11 +6,10 @@ order, as long as it helps:
 
 1. the ends of streams: all events that the divergence does not rest on;
 2. whole members, and more of the ends;
-3. steps that do not change their member's state, with the receipts of the messages they sent;
-4. only on request, the beginnings of streams.
+3. steps that do not change their member's state, with the receipts of the messages they sent.
 
-Without the last, each remaining stream has its beginning, and each message that is received in the
-result is sent in it. The result has no step that was not recorded.
+Each remaining stream has its beginning, and each message that is received in the result is sent in
+it. The result has no step that was not recorded.
 """
 
 from __future__ import annotations
@@ -57,8 +56,6 @@ class Shrunk:
     """Candidates that were checked."""
     dropped: tuple[int, ...] = ()
     """Members without remaining events."""
-    cut: tuple[int, ...] = ()
-    """Members whose streams no longer begin at their beginning."""
 
     @property
     def after(self) -> int:
@@ -93,9 +90,8 @@ class Shrinker:
     checks: int = 0
     _last: Divergence | None = None
     _kept: Kept = field(default_factory=dict)
-    _midway: bool = False
 
-    def shrink(self, *, midway: bool = False) -> Shrunk:
+    def shrink(self) -> Shrunk:
         """Find the smallest run.
 
         Raises
@@ -114,9 +110,6 @@ class Shrinker:
             self._drop_members()
             self._cut_ends()
             self._remove_idle()
-        if midway:
-            self._midway = True
-            self._cut_beginnings()
         events = _events(self.streams, self._kept)
         assert self._last is not None
         return Shrunk(
@@ -127,7 +120,6 @@ class Shrinker:
             before=sum(map(len, self.streams.values())),
             checks=self.checks,
             dropped=tuple(sorted(set(self.streams) - set(self._kept))),
-            cut=tuple(m for m, kept in sorted(self._kept.items()) if events[m][0].step and kept[0]),
         )
 
     @property
@@ -168,15 +160,6 @@ class Shrinker:
     def _drop_members(self) -> None:
         for member in self._others():
             self._try({other: kept for other, kept in self._kept.items() if other != member})
-
-    def _cut_beginnings(self) -> None:
-        for member in sorted(self._kept):
-            by = len(self._kept[member]) - 1
-            while by:
-                kept = self._kept[member]
-                if by < len(kept) and self._try({**self._kept, member: kept[by:]}):
-                    continue
-                by //= 2
 
     def _others(self) -> list[int]:
         """Give the members but that of the divergence, the one with most events first."""
@@ -262,8 +245,7 @@ class Shrinker:
         known = {(fact.kind, fact.member_id) for fact in self.found.facts}
         for fact in found.facts:
             missing = fact.kind is FactKind.MISSING_STREAM and fact.member_id not in kept
-            late = fact.kind is FactKind.LATE_START and self._midway
-            if not missing and not late and (fact.kind, fact.member_id) not in known:
+            if not missing and (fact.kind, fact.member_id) not in known:
                 return False
         return True
 

@@ -15,7 +15,7 @@ from canvass.cluster.names import wire_name
 from canvass.traces.releases import LogReleases
 from canvass.traces.schema import Fact
 
-VERDICT_SCHEMA: Final = "canvass.verdict/1"
+VERDICT_SCHEMA: Final = "canvass.verdict/2"
 
 
 class Verdict(str, Enum):
@@ -37,8 +37,6 @@ EXIT_CODES: Final = {
     Verdict.MALFORMED: 2,
     Verdict.INCOMPLETE: 3,
 }
-
-_NO_FAILURE: Final = (EXIT_CODES[Verdict.CONFORMS], EXIT_CODES[Verdict.INCOMPLETE])
 
 WORST_FIRST: Final = (Verdict.DIVERGES, Verdict.MALFORMED, Verdict.INCOMPLETE, Verdict.CONFORMS)
 """The order in which verdicts decide an exit code."""
@@ -203,16 +201,11 @@ class CorpusVerdict(Record, frozen=True):
 
     runs: tuple[RunVerdict, ...]
     counts: Counts = Counts()
-    timing_fails: bool = False
-    """Whether a warning of the timing monitor makes the command fail."""
 
     @property
     def exit_code(self) -> int:
         """The exit code of a command: the worst of all, 2 if nothing was checked."""
-        found = exit_code(run.verdict for run in self.runs)
-        if self.timing_fails and found in _NO_FAILURE and any(run.timing for run in self.runs):
-            return EXIT_CODES[Verdict.DIVERGES]
-        return found
+        return exit_code(run.verdict for run in self.runs)
 
 
 def verdict_on(*, diverges: bool, facts: Sequence[Fact], unchecked: int) -> Verdict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,14 +59,6 @@ def test_around_with_members_counts_only_theirs(command: Command, run_folder: Pa
     ]
 
 
-def test_from_and_to_name_the_ends(command: Command, run_folder: Path) -> None:
-    ended = command("trace", "show", run_folder, "--from", "0:3", "--to", "0:9", "--member", "0")
-
-    assert [line.split()[1] for line in ended.out.splitlines() if line.startswith("● ")] == [
-        str(step) for step in range(3, 10)
-    ]
-
-
 @pytest.mark.parametrize("width", [60, 90, 200])
 def test_the_width_is_kept(
     command: Command, run_folder: Path, width: int, monkeypatch: pytest.MonkeyPatch
@@ -76,14 +67,6 @@ def test_the_width_is_kept(
     ended = command("trace", "show", run_folder)
 
     assert max(map(len, ended.out.splitlines())) <= width
-
-
-def test_the_diagram_is_given_as_data(command: Command, run_folder: Path) -> None:
-    ended = command("trace", "show", run_folder, "--around", "0:5", "--format", "json")
-
-    diagram = json.loads(ended.out)
-    assert diagram["lanes"] == ["member 0", "member 1", "member 2"]
-    assert "0:5" in [event["reference"] for event in diagram["events"]]
 
 
 def test_a_run_of_a_data_set_is_named(command: Command, run_folder: Path, tmp_path: Path) -> None:
@@ -107,10 +90,8 @@ def test_a_run_of_a_data_set_is_named(command: Command, run_folder: Path, tmp_pa
     [
         (("--around", "1-2"), "an event is named MEMBER:STEP"),
         (("--around", "7:0"), "no step 0 of member 7"),
-        (("--from", "0:9999"), "no step 9999 of member 0"),
+        (("--around", "0:9999"), "no step 9999 of member 0"),
         (("--member", "3"), "the run has 3 members"),
-        (("--from", "0:9", "--to", "0:3"), "comes after"),
-        (("--around", "0:1", "--to", "0:3"), "exclude each other"),
         (("--context", "3"), "--context requires --around"),
         (("--run", "other"), "there is no run other"),
     ],

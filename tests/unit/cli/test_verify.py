@@ -207,7 +207,7 @@ def test_verify_json_holds_verdicts_counts_and_explanations(
     assert run(["verify", "--format", "json", str(bad)]) == 1
 
     report = json.loads(capsys.readouterr().out)
-    assert report["schema"] == "canvass.verdict/1"
+    assert report["schema"] == "canvass.verdict/2"
     assert report["ok"] is False
     assert report["counts"]["runs"] == 1
     (found,) = report["runs"]
@@ -304,14 +304,11 @@ def test_verify_in_several_processes_says_the_same(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("--engine", "tlc", "--timing", "error"), "--timing error is for --engine steps"),
         (("--engine", "tlc", "--jobs", "2"), "--jobs is for --engine steps"),
         (("--engine", "tlc", "--graph", "x"), "--graph is for --engine steps"),
         (("--engine", "tlc", "--cache", "x"), "--cache is for --engine steps"),
         (("--engine", "tlc", "--no-cache"), "--no-cache is for --engine steps"),
-        (("--engine", "tlc", "--set", "a=1s"), "--set is for --engine steps"),
-        (("--timeout", "3"), "--timeout and --heap are for --engine tlc"),
-        (("--heap", "1g"), "--timeout and --heap are for --engine tlc"),
+        (("--timeout", "3"), "--timeout is for --engine tlc"),
     ],
 )
 def test_verify_options_of_the_other_engine_are_refused(
@@ -323,13 +320,3 @@ def test_verify_options_of_the_other_engine_are_refused(
     assert output.out == ""
     assert line in output.err
     assert output.err.count("\n") == 1
-
-
-def test_verify_timing_is_no_error_where_no_times_are_checked(
-    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["trace", "convert", str(good), str(tmp_path / "set")]) == 0
-
-    assert run(["verify", str(tmp_path / "set"), "--timing", "error"]) == 2
-    said = f"--timing error: the times of {tmp_path / 'set' / 'events-3-00000.parquet'} are not"
-    assert said in capsys.readouterr().err

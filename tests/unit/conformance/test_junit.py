@@ -23,7 +23,7 @@ from support.report_schemas import JUNIT_ATTRIBUTES
 
 WRONG = Divergence(DivergenceClass.CAUSALITY, "MessageCausality", 0, 1, "a <text> & \x00 more")
 LATE = TimingWarning(
-    TimingRule.EARLY_TIMEOUT, 0, 4, "Nominate", "too early", "a.timeout", 5, TimeoutSource.GIVEN
+    TimingRule.EARLY_TIMEOUT, 0, 4, "Nominate", "too early", "a.timeout", 5, TimeoutSource.RUN
 )
 RELEASES = LogReleases.of(
     NotedReleases({0: ("1.52.2",), 1: ()}, RevisionChoice.RELEASE), revision="1.50"
@@ -57,8 +57,7 @@ def test_junit_a_run_that_is_not_whole_says_what_is_missing() -> None:
     ]
 
 
-@pytest.mark.parametrize("timing_fails", [False, True])
-def test_junit_a_case_names_the_safety_properties_that_were_not_asked(timing_fails: bool) -> None:
+def test_junit_a_case_names_the_safety_properties_that_were_not_asked() -> None:
     run = RunVerdict(
         "run",
         "run",
@@ -67,7 +66,7 @@ def test_junit_a_case_names_the_safety_properties_that_were_not_asked(timing_fai
         not_asked=("AppliedWithinCommitted",),
         asked_in_part=("LogMatching",),
     )
-    suite = ElementTree.fromstring(to_junit(CorpusVerdict((run,), timing_fails=timing_fails)))
+    suite = ElementTree.fromstring(to_junit(CorpusVerdict((run,))))
     (output,) = (one.text for one in suite.iter("system-out"))
 
     assert output is not None
@@ -77,15 +76,14 @@ def test_junit_a_case_names_the_safety_properties_that_were_not_asked(timing_fai
     )
 
 
-@pytest.mark.parametrize("timing_fails", [False, True])
 @pytest.mark.parametrize("timing", [(), (LATE,)])
 @pytest.mark.parametrize("verdict", Verdict)
 def test_junit_a_case_is_red_where_the_exit_code_is_not_0(
-    verdict: Verdict, timing: tuple[TimingWarning, ...], timing_fails: bool
+    verdict: Verdict, timing: tuple[TimingWarning, ...]
 ) -> None:
     wrong = (WRONG,) if verdict is Verdict.DIVERGES else ()
     run = RunVerdict("run", "run", verdict, divergences=wrong, unchecked=1, timing=timing)
-    found = CorpusVerdict((run,), timing_fails=timing_fails)
+    found = CorpusVerdict((run,))
     suite = ElementTree.fromstring(to_junit(found))
     red = len(suite.findall("testcase/failure")) + len(suite.findall("testcase/error"))
 

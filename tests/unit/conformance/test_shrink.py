@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,7 +98,6 @@ def test_what_remains_is_a_part_of_the_run_from_its_beginning(
             received = event.input
             if received.id and received.from_ in shrunk.events:
                 assert received.id in sent
-    assert shrunk.cut == ()
     assert set(shrunk.dropped) == set(bad.streams) - set(shrunk.events)
 
 
@@ -109,17 +108,6 @@ def test_what_is_shrunk_cannot_be_shrunk_further(good: Path, tmp_path: Path) -> 
     again = shrinker(written(once, tmp_path / "small")).shrink()
 
     assert again.after == once.after
-
-
-def test_midway_a_wrong_step_needs_only_the_one_before_it(good: Path, tmp_path: Path) -> None:
-    bad = shrinker(corrupted(good, tmp_path / "bad", corruptions.commit_too_far))
-
-    shrunk = bad.shrink(midway=True)
-
-    member = bad.found.divergences[0].member
-    assert {m: len(events) for m, events in shrunk.events.items()} == {member: 2}
-    assert shrunk.cut == (member,)
-    assert check_run(written(shrunk, tmp_path / "small"), LOOKUP).verdict is Verdict.DIVERGES
 
 
 def test_a_gap_before_the_divergence_stays_one(good: Path, tmp_path: Path) -> None:
@@ -150,16 +138,14 @@ def test_the_command_writes_the_run_and_says_what_was_left_out(
 
     assert command([*words, str(tmp_path / "a")]) == 0
     said = capsys.readouterr().out
-    assert command([*words, str(tmp_path / "b"), "--format", "json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert command([*words, str(tmp_path / "b")]) == 2
+    assert command([*words, str(tmp_path / "a")]) == 2
     there = capsys.readouterr().err
     assert command(["trace", "shrink", str(good), "--out", str(tmp_path / "c")]) == 2
     fine = capsys.readouterr().err
 
-    assert f"{document['before']:,} events became {document['after']} (" in said
+    assert re.search(r"[\d,]+ events became \d+ \(", said)
     assert "left out" in said
-    assert document["divergence"]["name"] == document["original"]["name"] == "OnRequestVote"
+    assert "OnRequestVote at member" in said
     assert (tmp_path / "a" / "run.json").read_bytes() == (bad / "run.json").read_bytes()
     assert "exists; name a new folder" in there
     assert "is CONFORMS: there is nothing to shrink" in fine

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import secrets
 import socket
 import sys
 import tempfile
@@ -61,10 +60,10 @@ class Access:
     @property
     def hosts(self) -> frozenset[bytes]:
         """The values of ``Host`` that are accepted."""
-        found = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
-        if self.port == 80:
-            found |= {"127.0.0.1", "localhost"}  # Browsers leave out the default port.
-        return frozenset(name.encode() for name in found)
+        ports = [f":{self.port}", *([""] if self.port == 80 else [])]  # Browsers leave out 80.
+        return frozenset(
+            f"{name}{port}".encode() for name in (LOOPBACK, "localhost") for port in ports
+        )
 
     def check(self, scope: Scope) -> None:
         """Check everything about a request but its path.
@@ -118,11 +117,8 @@ class AccessControl:
 def tell_fault(error: BaseException) -> None:
     """Write one line about a bug to stderr; control characters of the error are escaped."""
     text = ascii(str(error))[1:-1][:500]
-    print(
-        f"canvass: this is a bug in canvass: {type(error).__name__}: {text}",
-        file=sys.stderr,
-        flush=True,
-    )
+    line = f"canvass: this is a bug in canvass: {type(error).__name__}: {text}"
+    print(line, file=sys.stderr, flush=True)
 
 
 _PAGE: Final = """<!doctype html>
@@ -154,17 +150,10 @@ def leading_to(address: str) -> Iterator[str]:
 
 
 LOOPBACK: Final = "127.0.0.1"
-TOKEN_BYTES: Final = 16
-"""128 bits."""
 
 
 class ListenError(Exception):
     """The server cannot listen on the port; the message is one line."""
-
-
-def make_token() -> str:
-    """Draw a random secret of `TOKEN_BYTES` bytes that can stand in an address."""
-    return secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def listen(port: int) -> socket.socket:

@@ -6,20 +6,13 @@ Here is only the command; `canvass.browser` has the server.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from canvass.cli.options import Output, existing
-from canvass.cli.output import (
-    EXIT_INTERRUPTED,
-    Format,
-    Stages,
-    complain,
-    emit,
-)
+from canvass.cli.options import existing
+from canvass.cli.output import EXIT_INTERRUPTED, Stages, complain
 
 
 def register(app: typer.Typer) -> None:
@@ -51,19 +44,14 @@ def browse(
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free port.")
     ] = 0,
     no_open: Annotated[
-        bool,
-        typer.Option(
-            "--no-open",
-            help="Print the address; do not open a browser.",
-        ),
+        bool, typer.Option("--no-open", help="Print the address; do not open a browser.")
     ] = False,
-    output: Output = Format.HUMAN,
 ) -> None:
     """Show state graphs, runs, reports and counterexamples in a browser.
 
     Prints the address of the page, and serves it to this machine until Ctrl-C.
     """
-    _serve(paths or [], distance, port, output, opens=not no_open)
+    _serve(paths or [], distance, port, opens=not no_open)
 
 
 def page_is_old(package: Path) -> bool:
@@ -82,11 +70,11 @@ def page_is_old(package: Path) -> bool:
     return not build["up_to_date"]()
 
 
-def _serve(
-    paths: list[Path], distance: Path | None, port: int, output: Format, *, opens: bool
-) -> None:
+def _serve(paths: list[Path], distance: Path | None, port: int, *, opens: bool) -> None:
+    import secrets
+
     import canvass.browser
-    from canvass.browser.access import LOOPBACK, Access, leading_to, listen, make_server, make_token
+    from canvass.browser.access import LOOPBACK, Access, leading_to, listen, make_server
     from canvass.browser.app import Browser, page_files
     from canvass.browser.distances import add_distances
     from canvass.browser.opening import Opener, prepare, usable_graphs
@@ -109,10 +97,10 @@ def _serve(
             for source in sources:
                 store.add(source)
         with listen(port) as opened:
-            access = Access(opened.getsockname()[1], make_token())
+            access = Access(opened.getsockname()[1], secrets.token_urlsafe())
             server = make_server(Browser(store, files).application(access))
             address = f"http://{LOOPBACK}:{access.port}/#token={access.token}"
-            emit(output, {"url": address}, partial(print, address, flush=True))
+            print(address, flush=True)
             prepare(store)
             if opens:
                 import webbrowser

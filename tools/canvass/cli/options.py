@@ -55,13 +55,6 @@ Settings = Annotated[
         " run.json or config.json, else measured in the logs, else Aeron's default."
     ),
 ]
-CheckedSettings = Annotated[
-    list[str] | None,
-    _setting(
-        "Timeout of the cluster, by the name of Aeron's property; repeatable. Default:"
-        " run.json. Times are compared only with timeouts that are named."
-    ),
-]
 NotedSettings = Annotated[
     list[str] | None,
     _setting(

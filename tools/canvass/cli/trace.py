@@ -10,21 +10,18 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
-from canvass.cli.options import Output, RunId, existing, named_step
+from canvass.cli.options import RunId, existing, named_step
 from canvass.cli.output import (
     CommandError,
-    Format,
-    emit,
     write_text,
 )
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import RunColumns
-    from canvass.conformance.verdict import Divergence
+    from canvass.conformance.shrink import Shrunk
     from canvass.lanes.model import Diagram
     from canvass.lanes.of_run import RunLanes
 
@@ -100,8 +97,8 @@ def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path,
     return found
 
 
-def row_named(lanes: RunLanes, name: str, option: str) -> int:
-    """Return the row of the event that an option names.
+def row_named(lanes: RunLanes, name: str) -> int:
+    """Return the row of the event that ``--around`` names.
 
     Raises
     ------
@@ -110,29 +107,11 @@ def row_named(lanes: RunLanes, name: str, option: str) -> int:
     """
     named = named_step(name)
     if named is None:
-        raise CommandError(f"{option} {name}: an event is named MEMBER:STEP, such as 1:42")
+        raise CommandError(f"--around {name}: an event is named MEMBER:STEP, such as 1:42")
     row = lanes.row_of(*named)
     if row is None:
-        raise CommandError(f"{option} {name}: the run has no step {named[1]} of member {named[0]}")
+        raise CommandError(f"--around {name}: the run has no step {named[1]} of member {named[0]}")
     return row
-
-
-def window(lanes: RunLanes, start: str | None, end: str | None) -> list[int]:
-    """Return the rows from one event to another, in causal order.
-
-    Raises
-    ------
-    CommandError
-        If the run does not have an event, or the first comes after the last.
-    """
-    first, last = 0, len(lanes.rows) - 1
-    if start:
-        first = lanes.place[row_named(lanes, start, "--from")]
-    if end:
-        last = lanes.place[row_named(lanes, end, "--to")]
-    if first > last:
-        raise CommandError(f"--from {start} comes after --to {end}")
-    return lanes.rows[first : last + 1]
 
 
 def shrink(
@@ -146,10 +125,6 @@ def shrink(
     ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to write.")],
     run_id: RunId = None,
-    midway: Annotated[
-        bool, typer.Option("--midway", help="Also remove beginnings of streams.")
-    ] = False,
-    output: Output = Format.HUMAN,
 ) -> None:
     """Make the smallest run that still diverges in the same way, at the same event.
 
@@ -178,65 +153,21 @@ def shrink(
         stages.stage("shrinking")
         shrinker = Shrinker(whole.run, streams, load(place, name), found, lookup)
         shrinker.on_progress = lambda count: stages.detail(f"{count:,} events")
-        shrunk = shrinker.shrink(midway=midway)
+        shrunk = shrinker.shrink()
     write_run(shrunk.run, shrunk.events, out)
-    report = ShrinkReport(
-        run=str(out),
-        before=shrunk.before,
-        after=shrunk.after,
-        members={member: len(events) for member, events in shrunk.events.items()},
-        dropped=shrunk.dropped,
-        cut=shrunk.cut,
-        checks=shrunk.checks,
-        original=shrunk.original,
-        divergence=shrunk.divergence,
-    )
-    emit(output, report, lambda: _show(report))
+    _show(shrunk, out)
 
 
-class ShrinkReport(msgspec.Struct, frozen=True):
-    """The JSON document of ``canvass trace shrink``.
-
-    Attributes
-    ----------
-    run
-        The run folder that was written.
-    before, after
-        Number of events of the given run and of the small run.
-    members
-        Number of events of each member's stream.
-    dropped
-        Members without a stream in the small run.
-    cut
-        Members whose stream in the small run starts later.
-    checks
-        Number of runs that were checked.
-    original, divergence
-        The divergence in the given run and in the small one.
-    """
-
-    run: str
-    before: int
-    after: int
-    members: dict[int, int]
-    dropped: Sequence[int]
-    cut: Sequence[int]
-    checks: int
-    original: Divergence
-    divergence: Divergence
-
-
-def _show(report: ShrinkReport) -> None:
-    first, was = report.divergence, report.original
-    print(f"{report.before:,} events became {report.after:,} ({report.checks} candidates checked)")
-    for member, events in report.members.items():
-        midway = ", not from its beginning" if member in report.cut else ""
-        print(f"  member {member}: {events:,} events{midway}")
-    for member in report.dropped:
+def _show(shrunk: Shrunk, out: Path) -> None:
+    first, was = shrunk.divergence, shrunk.original
+    print(f"{shrunk.before:,} events became {shrunk.after:,} ({shrunk.checks} candidates checked)")
+    for member, events in shrunk.events.items():
+        print(f"  member {member}: {len(events):,} events")
+    for member in shrunk.dropped:
         print(f"  member {member}: left out")
     moved = f" (step {was.step} of the run given)" if was.step != first.step else ""
     print(f"{first.kind.value}: {first.name} at member {first.member}, step {first.step}{moved}")
-    print(f"written to {report.run}; see it: canvass trace show {report.run}")
+    print(f"written to {out}; see it: canvass trace show {out}")
 
 
 class Schema(str, Enum):
@@ -286,10 +217,10 @@ def schema(
     part: Annotated[
         Schema,
         typer.Argument(
-            metavar="PART", help="run: run.json; events: a line of a stream; arrow: columns."
+            metavar="PART",
+            help="run: run.json; events: a line of a stream; arrow: columns of 3 members.",
         ),
     ] = Schema.EVENTS,
-    members: Annotated[int, typer.Option(min=1, max=9, help="With arrow: number of members.")] = 3,
 ) -> None:
     """Print the schema of the trace format: JSON Schema, or the Arrow columns of a data set.
 
@@ -298,7 +229,7 @@ def schema(
     from canvass.traces.publish import arrow_columns, published
 
     if part is Schema.ARROW:
-        write_text(arrow_columns(members))
+        write_text(arrow_columns(3))
     else:
         write_text(published()[f"canvass.{part.value}-1.json"].decode())
 
@@ -329,19 +260,12 @@ def show(
         int | None,
         typer.Option(min=0, help="With --around: events before and after it. Default: 10."),
     ] = None,
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="EVENT", help="The first event to show.")
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="EVENT", help="The last event to show.")
-    ] = None,
     member: Annotated[
         list[int] | None, typer.Option(min=0, help="Show only this member's lane; repeatable.")
     ] = None,
     messages: Annotated[
         bool, typer.Option("--messages", help="Show the contents of received messages.")
     ] = False,
-    output: Output = Format.HUMAN,
 ) -> None:
     """Show a run in swim lanes: the steps of each member, their changes, and the messages.
 
@@ -352,8 +276,6 @@ def show(
     """
     from canvass.lanes.of_run import RunLanes
 
-    if around and (start or end):
-        raise CommandError("--around and --from/--to exclude each other")
     if context is not None and not around:
         raise CommandError("--context requires --around: name the event that it surrounds")
     loaded = open_run(run, run_id)
@@ -361,12 +283,11 @@ def show(
     for one in member or ():
         if one >= loaded.run.member_count:
             raise CommandError(f"--member {one}: the run has {loaded.run.member_count} members")
-    rows = window(lanes, start, end)
+    rows = lanes.rows
     if around:
-        row, count = row_named(lanes, around, "--around"), 10 if context is None else context
+        row, count = row_named(lanes, around), 10 if context is None else context
         rows = _around(lanes, row, count, member)
-    diagram = lanes.diagram(rows, members=member or None)
-    emit(output, diagram, lambda: _draw(diagram, contents=messages))
+    _draw(lanes.diagram(rows, members=member or None), contents=messages)
 
 
 def _draw(diagram: Diagram, *, contents: bool) -> None:

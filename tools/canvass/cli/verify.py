@@ -15,18 +15,14 @@ import typer
 
 from canvass.cli.options import (
     Cache,
-    CheckedSettings,
     Graphs,
-    Heap,
     Page,
     PathKind,
     kind_of,
     need_runs,
-    read_settings,
 )
 from canvass.cli.output import (
     EXIT_ERROR,
-    CommandError,
     emit,
     result_console,
     write_file,
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
     from canvass.conformance.refused_step import RefusedStep
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
-    from canvass.conformance.verify import Progress, Unit
 
 
 @dataclass
@@ -108,24 +103,12 @@ class Engine(str, Enum):
     """TLC alone, which searches for the behaviour: independent of the first, and slow."""
 
 
-class TimingMode(str, Enum):
-    """The effect of timing warnings."""
-
-    WARN = "warn"
-    """Show them; verdict and exit code stay."""
-    ERROR = "error"
-    """Show them; the exit code is 1."""
-    OFF = "off"
-    """Do not check times."""
-
-
 class VerifyFormat(str, Enum):
     """The format of verdicts on stdout."""
 
     HUMAN = "human"
     JSON = "json"
     JUNIT = "junit"
-    HTML = "html"
 
 
 def register(app: typer.Typer) -> None:
@@ -159,15 +142,9 @@ def verify(
         float | None,
         typer.Option(metavar="SECONDS", help="With --engine tlc: time limit for each run."),
     ] = None,
-    heap: Heap = None,
-    timing: Annotated[
-        TimingMode,
-        typer.Option(help="Steps that the recorded times contradict: warn, fail, or no check."),
-    ] = TimingMode.WARN,
-    setting: CheckedSettings = None,
     output: Annotated[
         VerifyFormat,
-        typer.Option("--format", metavar="FORMAT", help="human, json, junit or html."),
+        typer.Option("--format", metavar="FORMAT", help="human, json or junit."),
     ] = VerifyFormat.HUMAN,
     html: Page = None,
 ) -> None:
@@ -175,17 +152,16 @@ def verify(
 
     Exit code 0: all runs conform. 1: a run diverges. 2: a run is malformed and none diverges,
     nothing was checked, or TLC could not run. 3: steps are missing, and the others conform.
-    130: interrupted. Timing warnings change the exit code only with --timing error.
+    130: interrupted.
     """
     runs = [path for path in paths if kind_of(path) is not PathKind.LOG_FILE]
     need_runs(runs, "canvass verify", logs=True)
-    from msgspec.structs import replace
-
     from canvass.cli.log_units import import_units
     from canvass.cli.output import Stages
     from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.run_timing import TimingOptions
+    from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
     from canvass.conformance.verify import check_units, make_lookup
 
     of_steps = {
@@ -193,64 +169,42 @@ def verify(
         "--jobs": jobs > 1,
         "--cache": cache,
         "--no-cache": no_cache,
-        "--set": setting,
     }
     for name, is_given in of_steps.items():
         if engine is Engine.TLC and is_given:
             raise typer.BadParameter(f"{name} is for --engine steps")
-    if engine is Engine.STEPS and (timeout is not None or heap is not None):
-        raise typer.BadParameter("--timeout and --heap are for --engine tlc")
-    if engine is Engine.TLC and timing is TimingMode.ERROR:
-        raise typer.BadParameter("--timing error is for --engine steps")
+    if engine is Engine.STEPS and timeout is not None:
+        raise typer.BadParameter("--timeout is for --engine tlc")
     if html is not None and not html.absolute().parent.is_dir():
         raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
-    options = TimingOptions(asks=timing is not TimingMode.OFF, given=read_settings(setting))
     lookup = make_lookup(graph or [], cache, keep=not no_cache)
     units = list(import_units(paths))
-    timeless = [unit for unit in units if isinstance(unit, Path) and unit.is_file()]
-    if timeless and timing is TimingMode.ERROR:
-        raise CommandError(f"--timing error: the times of {timeless[0]} are not checked")
     far = VerifyProgress(total=len(units))
     with Stages() as stages:
         stages.stage("checking")
         stages.detail(far.words)
         if engine is Engine.TLC:
-            found = _check_with_tlc(units, timeout, heap, far.read)
+            found = check_with_tlc(units, EngineOptions(timeout_s=timeout), far.read)
         else:
-            found = check_units(units, lookup, far.read, far.ask, options, jobs=jobs)
-    found = replace(found, timing_fails=timing is TimingMode.ERROR)
-    drawn = html is not None or output is VerifyFormat.HTML
-    page = _page(found, lookup, html) if drawn else ""
+            found = check_units(units, lookup, far.read, far.ask, TimingOptions(), jobs=jobs)
     if html is not None:
-        write_file(html, page)
+        write_file(html, _page(found, lookup, html.parent))
     emit(
         output,
         lambda: to_report(found, _explained(found.runs, lookup)),
         lambda: _show(found.runs, found.counts, _explained(found.runs, lookup)),
         junit=lambda: to_junit(found),
-        html=lambda: page,
     )
     raise typer.Exit(found.exit_code)
 
 
-def _check_with_tlc(
-    units: Sequence[Unit], timeout: float | None, heap: str | None, progress: Progress | None
-) -> CorpusVerdict:
-    from canvass.cli.options import heap_mib
-    from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
-
-    if heap is None:
-        return check_with_tlc(units, EngineOptions(timeout_s=timeout), progress)
-    return check_with_tlc(units, EngineOptions(timeout, heap_mib(heap)), progress)
-
-
-def _page(found: CorpusVerdict, lookup: StepLookup, file: Path | None) -> str:
-    """Draw the page of the divergences; its links are relative to the folder of the file."""
+def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
+    """Draw the page of the divergences; its links are relative to its folder."""
     from canvass.conformance.html import to_html
     from canvass.conformance.report import make_cases
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
-    return to_html(found, cases, _who_led(found), None if file is None else file.parent)
+    return to_html(found, cases, _who_led(found), folder)
 
 
 def _who_led(found: CorpusVerdict) -> list[str]:
