@@ -1,0 +1,71 @@
+"""Each command line that a page shows is one that canvass takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import typer.main
+
+from canvass.cli.main import build_app
+from canvass.cli.options import PathKind
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+WITHDRAWN: Final = ROOT / "docs" / "decisions" / "0017-what-was-withdrawn.md"
+PAGES: Final = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+SHOWN: Final = re.compile(r"^ *(?:\$ )?(?:\.venv/bin/)?canvass ((?:.*\\\n)*.*)", re.MULTILINE)
+INDENTED: Final = re.compile(r"^ {4}(?:\.venv/bin/)?canvass (.*)$", re.MULTILINE)
+WITHIN: Final = re.compile(r"`(?:\$ )?canvass ([^`]+)`")
+ENDS: Final = {"|", "||", "&&", ">", ";", "2>"}
+"""Words of the shell after which no argument of the command follows."""
+
+PASSED_OVER: Final = {"MissingParameter", "NoArgsIsHelpError", "BadOptionUsage"}
+"""A sentence may name a command without its arguments."""
+
+
+def lines_of(page: Path) -> Iterator[str]:
+    """The command lines of a page, in its blocks and within its sentences."""
+    text = page.read_text()
+    for number, part in enumerate(text.split("```")):
+        yield from SHOWN.findall(part) if number % 2 else WITHIN.findall(part)
+    if page.name == "README.md":
+        yield from INDENTED.findall(text)
+
+
+def words_of(line: str) -> list[str]:
+    """The words of the first command of a line."""
+    words = shlex.split(line.replace("\\\n", " "), comments=True)
+    return words[: next((k for k, word in enumerate(words) if word in ENDS), len(words))]
+
+
+def parse(command: Any, words: list[str]) -> None:
+    """Read the words as the command would, and do nothing."""
+    context = command.make_context(command.name, list(words))
+    if hasattr(command, "list_commands"):
+        _, inner, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        parse(inner, rest)
+
+
+def test_the_command_line_takes_what_each_page_shows() -> None:
+    app = typer.main.get_command(build_app())
+
+    wrong = []
+    shown = [(page, line) for page in PAGES if page != WITHDRAWN for line in lines_of(page)]
+    for page, line in shown:
+        try:
+            parse(app, words_of(line))
+        except Exception as error:  # noqa: BLE001  # Typer hides the base of its errors.
+            absent = str(error).endswith(PathKind.ABSENT.value)  # The files of examples.
+            if not absent and type(error).__name__ not in PASSED_OVER:
+                wrong.append(f"{page.relative_to(ROOT)}: canvass {line}: {error}")
+
+    assert len(shown) > 100
+
+    assert wrong == []
