@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from canvass.conformance.run_timing import RunTiming
 from canvass.conformance.step_checker import Example
 from canvass.conformance.verdict import RunVerdict, Verdict, limits_text, revision_choice
 from canvass.traces.layout import ACTION_NAMES
@@ -99,8 +98,6 @@ class RunFindings:
     """The keys of its open steps."""
     actions: NDArray[np.int64]
     """The number of its events of each action, by the code of the action."""
-    timing: RunTiming | None = None
-    """The check of its times, if there was one."""
 
     @property
     def name(self) -> tuple[str, str]:

@@ -1,60 +1,54 @@
 """The timing monitor: do the times of a run agree with the inputs that the spec leaves free?
 
 The spec is untimed. An expired deadline, the set of active members and the start of an election are
-inputs of a step, so a run with any timing conforms. If a run has times, the monitor compares each
-of these inputs with the member's own clock. A contradiction is a warning, never part of the
-verdict. Clocks of different members are never compared.
+inputs of a step, so a run with any timing conforms. If a timeout is given, by ``run.json`` or by
+the user, the monitor compares the inputs with the member's own clock. A contradiction is a warning,
+never part of the verdict. Clocks of different members are never compared.
 
-A recorded event has its time. In an imported run a step without a line lies between the lines
-before and after it, and a step with lines may have read its clock at any time since the line
-before. A warning is given only if no time in the interval fits, and if the spec does not allow the
-step with an active set or a deadline that fits. The place of a step among the lines is inferred as
-well: late deadlines and active sets are wrong only if they are wrong a heartbeat timeout earlier
-and later, too. A member may receive messages without a line. So it counts as silent, and a leader
-as not heard, only if the log prints the messages that would show the contrary.
-
-Three checks use no clock: whether a follower's report was refused, whether the commit position of a
-leader in its election falls, and (in `canvass.conformance.run_timing`) whether all members took the
-snapshots that one took. The spec leaves these free as well.
-
-`TimingRule` names the checks. `MemberTiming` makes them along the stream of one member.
+A recorded event has its time and its inputs. In an imported run a step happened at some time
+between the line before it and the line after it, and its inputs are inferred. So only what a line
+shows is compared there: that a state was left at a deadline, and the reason of an election or of an
+error. A warning is given only if no time in the interval fits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from canvass.cluster.member import ElectionState
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import SLOW_TICK_NS
-from canvass.conformance.member_times import (
-    NEVER_NS,
-    Interval,
-    Latest,
-    Rows,
-    is_heard_throughout,
-    rows_of_batch,
-)
-from canvass.conformance.verdict import TimingRule
+from canvass.conformance.verdict import Choice, TimeoutSource, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns, Ints
-from canvass.traces.schema import Source
-from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS, TERMINATION
+from canvass.traces.layout import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX
+from canvass.traces.schema import Run, Source
+from canvass.traces.timeouts import (
+    ELECTION,
+    HEARTBEAT_TIMEOUT,
+    STARTUP_CANVASS,
+    TERMINATION,
+    timeouts_of,
+)
 
 Flags = NDArray[np.bool_]
 
-
+IMPORTED: Final = "aeron-log"
+"""The kind of source that imported runs name in ``run.json``."""
 LOG_RESOLUTION_NS: Final = 1_000_000
 """A cluster's clock has milliseconds."""
 _DRIFT: Final = 1_000
 """The clocks of cluster and log may differ by a thousandth, as a wall clock is slewed."""
-
+_NEVER_NS: Final = -(1 << 61)
+_ANY_NS: Final = 1 << 61
+"""Before every time, for an event that this process has not had; after every time."""
 _TIMER_ERRORS: Final = (
     "timeout awaiting commit position",
     "failed to send catchup position",
@@ -65,432 +59,446 @@ _TIMER_ERRORS: Final = (
     "no catchup progress",
 )
 """Errors that Aeron raises a heartbeat timeout after the state was entered, or later."""
-GRACEFUL: Final = "graceful_closed_leader_id"
-"""The field of the state with the leader whose log stream ended in good order."""
-_HEARTBEAT_LOST: Final = "leader heartbeat timeout"
-_QUORUM_LOST: Final = "inactive follower quorum"
+_CYCLES: Final = (
+    *(action for action in ACTIONS if action.name in ElectionState.__members__),
+    *(Action.ELECTION_INIT, Action.UPDATE_LEADER_POSITION, Action.UPDATE_FOLLOWER_POSITION),
+)
+"""Steps of the duty cycle; each cycle takes one of them."""
+_BALLOTS: Final = (Action.CANDIDATE_BALLOT, Action.FOLLOWER_BALLOT)
+_TIMED: Final = (Action.CANVASS, Action.NOMINATE, *_BALLOTS, Action.LEADER_READY)
+_LEADS: Final = (
+    Action.LEADER_LOG_REPLICATION,
+    Action.LEADER_REPLAY,
+    Action.LEADER_READY,
+    Action.UPDATE_LEADER_POSITION,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """A step whose input the times contradict.
-
-    Attributes
-    ----------
-    step
-        Of the member.
-    setting
-        The property of the timeout that was compared with, empty for none.
-    instead
-        For each input that the times allow, the values that differ from the input of the step:
-        fields of the input, or `GRACEFUL`. If the spec allows the step with one of these inputs,
-        the times contradict nothing. Empty if no input can explain the step.
-    """
-
-    rule: TimingRule
-    member: int
-    step: int
-    action: Action
-    setting: str
-    text: str
-    instead: tuple[dict[str, Any], ...] = ()
-
-
-@dataclass(slots=True)
-class MemberTiming:
-    """Checks the stream of one member, batch by batch.
+class TimingOptions:
+    """Options of the timing checks.
 
     Parameters
     ----------
-    rules, member_id
-        The rules and the member of the stream.
-    timeouts
-        Nanoseconds of each property.
-    inferred
-        Whether the run was imported: inputs are inferred then, and so are the times of steps that
-        no line shows.
+    asks
+        Whether the timing monitor runs; free inputs are counted in any case.
+    given
+        Timeouts that the user gives, in nanoseconds; they come before those of ``run.json``.
     """
+
+    asks: bool = True
+    given: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    """For each row the earliest and the latest possible time of an event."""
+
+    first: Ints
+    last: Ints
+
+
+_STATE: Final = (
+    *("module_state", "role", "election_state", "leader_member_id", "termination_position"),
+    *("module_leadership_term_id", "leadership_term_id", "candidate_term_id"),
+)
+_MESSAGE: Final = (
+    *("peer", "leadership_term_id", "log_leadership_term_id", "leader_member_id"),
+    *("candidate_member_id", "candidate_term_id"),
+)
+_INPUT: Final = ("timeout", "active")
+
+
+def _cells(columns: EventColumns, sources: Sequence[Source | None] | None) -> dict[str, Any]:
+    """Give what the monitor reads of some events of a member."""
+    own = slice(columns.context, len(columns))
+    given = sources or [None] * (own.stop - own.start)
+    return {
+        "step": columns.step[own],
+        "time_ns": columns.time_ns[own],
+        "action": columns.action[own],
+        "continues": columns.predecessor[own] >= 0,
+        "shown": np.array([source is not None for source in given], dtype=np.bool_),
+        "why": np.array([source.reason if source else "" for source in given], dtype=object),
+        "inputs": columns.inputs[own, [INPUT_INDEX[name] for name in _INPUT]],
+        "message": columns.message[own, [MESSAGE_INDEX[name] for name in _MESSAGE]],
+        "state": columns.state[own, [STATE_INDEX[name] for name in _STATE]],
+    }
+
+
+class _Stream:
+    """The events of one member in order, in the columns of `_cells`."""
+
+    def __init__(self, parts: Sequence[dict[str, Any]]) -> None:
+        cells = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        self.step, self.time_ns, self.action = cells["step"], cells["time_ns"], cells["action"]
+        self.continues, self.shown, self.why = cells["continues"], cells["shown"], cells["why"]
+        self._inputs, self._message, self._state = (
+            dict[str, Ints](zip(names, cells[kind].T, strict=True))
+            for kind, names in (("inputs", _INPUT), ("message", _MESSAGE), ("state", _STATE))
+        )
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def given(self, name: str) -> Ints:
+        """Give an input of each step."""
+        return self._inputs[name]
+
+    def message(self, name: str) -> Ints:
+        """Give a field of the message that each step receives."""
+        return self._message[name]
+
+    def after(self, name: str) -> Ints:
+        """Give a field of the state after each step."""
+        return self._state[name]
+
+    def before(self, name: str) -> Ints:
+        """Give a field of the state before each step that continues."""
+        return np.concatenate([[0], self.after(name)[:-1]])
+
+    def of(self, *actions: Action) -> Flags:
+        """Mark the steps of some actions."""
+        return np.isin(self.action, [ACTIONS.index(action) for action in actions])
+
+    def had(self, name: str, value: str) -> Flags:
+        """Mark the steps before which a field has a value."""
+        return np.asarray(self.before(name) == STATE_ENUMS[name].index(value))
+
+    @property
+    def changes(self) -> Flags:
+        """Mark the steps that enter an election state; a restart always does."""
+        moved = self.before("election_state") != self.after("election_state")
+        return np.asarray(moved | self.of(Action.RESTART))
+
+    def enters(self, state: str) -> Flags:
+        """Mark the steps that enter an election state."""
+        own = STATE_ENUMS["election_state"].index(state)
+        return np.asarray(self.changes & (self.after("election_state") == own))
+
+    def times(self, *, imported: bool) -> _Interval:
+        """Give for each step the interval in which the member read its clock."""
+        if not imported:
+            return _Interval(self.time_ns, self.time_ns)
+        rows = np.arange(len(self))
+        upto = np.maximum.accumulate(np.where(self.shown, rows, -1))
+        since = np.minimum.accumulate(np.where(self.shown, rows, len(rows))[::-1])[::-1]
+        before, after = np.concatenate([[-1], upto[:-1]]), np.concatenate([since[1:], [len(rows)]])
+        # A duty cycle reads the clock after the cycle before, then it takes messages.
+        is_cycle = self.of(*_CYCLES)
+        cycle = _last(is_cycle)
+        before = np.where(is_cycle, np.where(cycle >= 0, upto[cycle], -1), before)
+        times = np.concatenate([self.time_ns, [_ANY_NS, _NEVER_NS]])
+        # A handler reads it after the line of the receipt; the line of a change comes later.
+        receives = (self.message("peer") >= 0) & ~self.changes
+        return _Interval(
+            np.where(self.shown & receives, self.time_ns, times[before]),
+            np.where(self.shown & ~receives, self.time_ns, times[after]),
+        )
+
+    def latest(self, where: Flags, at: _Interval) -> _Interval:
+        """Give for each row the time of the last event of a kind before it in the same process."""
+        ends = self.of(Action.RESTART)
+        place = _last(where | ends | ~self.continues)
+        # Before missing steps the event may have been at any time.
+        first = np.where(where, at.first, _NEVER_NS)
+        last = np.where(where, at.last, np.where(ends, _NEVER_NS, _ANY_NS))
+        return _Interval(
+            np.where(place >= 0, first[place], _NEVER_NS),
+            np.where(place >= 0, last[place], _ANY_NS),
+        )
+
+    def holds(self, begins: Flags, ends: Flags) -> Ints:
+        """Give for each row before it whether something has begun and not ended; -1: not known."""
+        place = _last(begins | ends | ~self.continues)
+        value = np.where(begins, 1, np.where(self.continues, 0, -1))
+        return np.where(place >= 0, value[place], -1)
+
+
+def _last(where: Flags) -> Ints:
+    """Give for each row the last marked row before it, -1 for none."""
+    upto = np.maximum.accumulate(np.where(where, np.arange(len(where)), -1))
+    return np.concatenate([[-1], upto[:-1]])
+
+
+def _seconds(duration_ns: int) -> str:
+    return f"{duration_ns / 1e9:.3f} s"
+
+
+_Found = Iterator[tuple[TimingRule, str, int, str]]
+"""Warnings: the rule, the property of the timeout, the row, and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class _MemberTimes:
+    """The checks of the stream of one member; only timeouts that are given are compared."""
 
     rules: Rules
     member_id: int
     timeouts: Mapping[str, int]
-    inferred: bool
-    _heard: list[Latest] = field(init=False)
-    _acked: list[Latest] = field(init=False)
-    _entered: Latest = field(default_factory=Latest)
-    _leader: Latest = field(default_factory=Latest)
-    _log: Latest = field(default_factory=Latest)
-    _asked: Latest = field(default_factory=Latest)
-    _first_canvass: Latest = field(default_factory=Latest)
-    _in_order: Latest = field(default_factory=Latest)
-    _held: list[Rows] = field(default_factory=list)
-    _published: int = -1
+    imported: bool
+    rows: _Stream
 
-    def __post_init__(self) -> None:
-        members = range(self.rules.member_count)
-        self._heard = [Latest() for _ in members]
-        self._acked = [Latest() for _ in members]
+    def check(self) -> _Found:
+        """Give what is wrong in the stream."""
+        at = self.rows.times(imported=self.imported)
+        entered = self.rows.latest(self.rows.changes, at)
+        yield from self._deadlines(at, entered)
+        if HEARTBEAT_TIMEOUT in self.timeouts:
+            yield from self._heartbeats(at, entered)
+        if TERMINATION in self.timeouts and not self.imported:
+            yield from self._terminations(at)
 
-    def take(
-        self, columns: EventColumns, sources: Sequence[Source | None] | None
-    ) -> Iterator[Doubt]:
-        """Take the next events; give the doubts about them, or about earlier events."""
-        self._held.append(rows_of_batch(columns, sources))
-        if not self.inferred:
-            yield from self._ask(self._held.pop())
+    def _not_yet(self, at: _Interval, since: _Interval, timeout_ns: int) -> Flags:
+        """Mark the rows at which a timeout has not passed, whatever the exact times are."""
+        slack_ns = LOG_RESOLUTION_NS + timeout_ns // _DRIFT if self.imported else 0
+        return at.last - since.first < timeout_ns - slack_ns
 
-    def end(self) -> Iterator[Doubt]:
-        """Give the doubts about an imported stream, all lines of which are known now."""
-        if self._held:
-            yield from self._ask(Rows.joined(self._held))
-            self._held = []
-
-    # --- checks -----------------------------------------------------------------------------------
-
-    def _ask(self, rows: Rows) -> Iterator[Doubt]:
-        if not len(rows.step):
-            return
-        at = rows.intervals(inferred=self.inferred)
-        restarts, unknown = rows.is_of(Action.RESTART), ~rows.continues
-        entered = self._entered.before(rows.changes, at, restarts, unknown)
-        first = self._first_canvass.flags(
-            restarts, rows.leaves("CANVASS") | rows.enters("CLOSED"), unknown
-        )
-        leader = self._leader.before(self._from_leader(rows), at, restarts, unknown)
-        log = self._log.before(self._about_log(rows), at, restarts, unknown)
-        counted = self._counts_sender(rows)
-        heard = [
-            latest.upto(counted & (rows.peer == j), at, restarts, unknown)
-            for j, latest in enumerate(self._heard)
-        ]
-        yield from self._early_timeouts(rows, at, entered, first, leader)
-        cycles = rows.cycles(at) if self.inferred else at
-        yield from self._late_timeouts(rows, cycles, entered, first, leader)
-        yield from self._followers_that_stay(rows, cycles, log)
-        yield from self._active_sets(rows, cycles, heard)
-        yield from self._refused_reports(rows)
-        yield from self._falling_commit_positions(rows)
-        if self.inferred:
-            yield from self._elections(rows, at, log, heard)
-            yield from self._errors(rows, at, entered)
-        else:
-            yield from self._terminations(rows, at, restarts, unknown)
-
-    def _slack_ns(self, timeout_ns: int) -> int:
-        return LOG_RESOLUTION_NS + timeout_ns // _DRIFT if self.inferred else 0
-
-    def _not_yet(self, at: Interval, since: Interval, timeout_ns: int) -> Flags:
-        """Whether less than a timeout has passed, whatever the exact times are."""
-        return at.last - since.first < timeout_ns - self._slack_ns(timeout_ns)
-
-    def _passed(self, at: Interval, since: Interval, timeout_ns: int) -> Flags:
-        """Whether a timeout has passed, whatever the exact times are."""
-        margin_ns = self.timeouts[HEARTBEAT_TIMEOUT] if self.inferred else 0
-        return at.first - since.last >= timeout_ns + self._slack_ns(timeout_ns) + margin_ns
-
-    def _deadlines(
-        self, rows: Rows, entered: Interval, first: Ints, leader: Interval
-    ) -> Iterator[tuple[Flags, Interval, str, str]]:
-        """Give the deadlines of election states: the rows that read each, and when each began."""
-        canvasses = rows.is_of(Action.CANVASS)
-        ballots = rows.is_of(Action.CANDIDATE_BALLOT, Action.FOLLOWER_BALLOT)
-        ready = rows.is_of(Action.LEADER_READY) & self.rules.is_149
-        yield canvasses & (first == 1), entered, STARTUP_CANVASS, "it began to canvass"
-        yield canvasses & (first == 0), leader, HEARTBEAT_TIMEOUT, "it last heard a leader"
-        yield ballots, entered, ELECTION, "the ballot began"
-        yield ready, entered, HEARTBEAT_TIMEOUT, "it was ready to lead"
-
-    def _early_timeouts(
-        self, rows: Rows, at: Interval, entered: Interval, first: Ints, leader: Interval
-    ) -> Iterator[Doubt]:
-        """Check election steps that take a deadline for expired."""
-        closed = [
-            (row, "eos=true" in reason) for row, reason in rows.reasons(Action.ENTER_ELECTION)
-        ]
-        graceful = np.zeros(len(rows.step), dtype=np.bool_)
-        graceful[[row for row, in_order in closed if in_order]] = True
-        began = rows.is_of(Action.ENTER_ELECTION, Action.RESTART)
-        in_order = self._in_order.flags(graceful, began, ~rows.continues)
-        for where, since, setting, of in self._deadlines(rows, entered, first, leader):
-            early = where & rows.timeout & self._not_yet(at, since, self.timeouts[setting])
-            for row in np.flatnonzero(early).tolist():
-                others: list[dict[str, Any]] = [{"timeout": False}]
-                if in_order[row] == 1:
-                    # Whether the leader closed in good order is inferred.
-                    others += [
-                        {"timeout": False, GRACEFUL: j} for j in range(self.rules.member_count)
-                    ]
-                yield self._doubt(
-                    TimingRule.EARLY_TIMEOUT, rows, row, setting,
-                    f"takes the timeout for passed {at.most(since, row)} after {of}",
-                    tuple(others),
-                )  # fmt: skip
-
-    def _late_timeouts(
-        self, rows: Rows, at: Interval, entered: Interval, first: Ints, leader: Interval
-    ) -> Iterator[Doubt]:
-        """Check election steps that take a deadline for not expired."""
-        for where, since, setting, of in self._deadlines(rows, entered, first, leader):
-            if since is leader and not self._shows_leaders(rows):
+    def _deadlines(self, at: _Interval, entered: _Interval) -> _Found:
+        rows = self.rows
+        restarts, enters = rows.of(Action.RESTART), rows.of(Action.ENTER_ELECTION)
+        leaves = rows.changes & rows.had("election_state", "CANVASS")
+        first = rows.holds(restarts, leaves | rows.enters("CLOSED"))
+        in_order = enters & np.array(["eos=true" in why for why in rows.why], dtype=np.bool_)
+        graceful = rows.holds(in_order, enters | restarts) == 1
+        leader = rows.latest(self._from_leader(), at)
+        canvasses = rows.of(Action.CANVASS) & ~graceful
+        ready = rows.of(Action.LEADER_READY) & self.rules.is_149
+        timed = rows.given("timeout") != 0
+        for where, since, setting, of in (
+            (canvasses & (first == 1), entered, STARTUP_CANVASS, "it began to canvass"),
+            (canvasses & (first == 0), leader, HEARTBEAT_TIMEOUT, "it last heard a leader"),
+            (rows.of(*_BALLOTS), entered, ELECTION, "the ballot began"),
+            (ready, entered, HEARTBEAT_TIMEOUT, "it was ready to lead"),
+        ):
+            timeout_ns = self.timeouts.get(setting)
+            if timeout_ns is None:
                 continue
-            late = where & ~rows.timeout & self._passed(at, since, self.timeouts[setting])
+            # An inferred input says something only if a line shows that the state was left.
+            known = rows.shown & rows.changes if self.imported else ~graceful
+            early = where & timed & known & self._not_yet(at, since, timeout_ns)
+            for row in np.flatnonzero(early).tolist():
+                passed = _seconds(at.last[row] - since.first[row])
+                text = f"takes the timeout for passed {passed} after {of}"
+                yield TimingRule.EARLY_TIMEOUT, setting, row, text
+            late = where & ~timed & (at.first - since.last >= timeout_ns)
+            yield from self._late(late, setting, at, since, "takes the timeout for open", of)
+        if ELECTION in self.timeouts:
+            late = rows.of(Action.NOMINATE) & ~timed
+            late &= at.first - entered.last >= max(1, self.timeouts[ELECTION] // 2)
+            yield from self._late(late, ELECTION, at, entered, "still nominates", "it began")
+
+    def _late(
+        self, late: Flags, setting: str, at: _Interval, since: _Interval, does: str, of: str
+    ) -> _Found:
+        if not self.imported:
             for row in np.flatnonzero(late).tolist():
-                yield self._doubt(
-                    TimingRule.LATE_TIMEOUT, rows, row, setting,
-                    f"takes the timeout for open {at.least(since, row)} after {of}",
-                    ({"timeout": True},),
-                )  # fmt: skip
-        late = rows.is_of(Action.NOMINATE) & ~rows.timeout
-        late &= self._passed(at, entered, max(1, self.timeouts[ELECTION] // 2))
-        for row in np.flatnonzero(late).tolist():
-            yield self._doubt(
-                TimingRule.LATE_TIMEOUT, rows, row, ELECTION,
-                f"still nominates {at.least(entered, row)} after it began, which takes half of the"
-                " timeout at most",
-                ({"timeout": True},),
-            )  # fmt: skip
+                passed = _seconds(at.first[row] - since.last[row])
+                yield TimingRule.LATE_TIMEOUT, setting, row, f"{does} {passed} after {of}"
 
-    def _active_sets(self, rows: Rows, at: Interval, heard: list[Interval]) -> Iterator[Doubt]:
-        """Check the active sets: a leader counts the members that it heard of within the timeout.
-
-        For an imported run the spec is asked about each set between the members that must be active
-        and those that may be: a difference need not matter to the step. An import may take several
-        duty cycles between two lines where the member took one, so only the last is checked. Cycles
-        of a leader that waits for a quorum are not checked: an import adds them, to send in them.
-        """
+    def _heartbeats(self, at: _Interval, entered: _Interval) -> _Found:
+        rows, timeout_ns = self.rows, self.timeouts[HEARTBEAT_TIMEOUT]
+        log = rows.latest(self._about_log(), at)
+        counted, peer = self._counts_sender(), rows.message("peer")
+        others = [j for j in range(self.rules.member_count) if j != self.member_id]
+        heard = {j: rows.latest(counted & (peer == j), at) for j in others}
+        active = {j: self._not_yet(at, since, timeout_ns) for j, since in heard.items()}
+        if self.imported:
+            yield from self._reasons(at, entered, log, active)
+            return
+        stays = rows.of(Action.UPDATE_FOLLOWER_POSITION) & (rows.before("termination_position") < 0)
+        # The slow tick before looked for the leader.
+        stays &= at.first - log.last >= timeout_ns + SLOW_TICK_NS
+        what = "still follows", "it last heard its leader"
+        yield from self._late(stays, HEARTBEAT_TIMEOUT, at, log, *what)
         if self.rules.is_149:
             return  # All members are counted there.
-        reads = rows.is_of(
-            Action.LEADER_LOG_REPLICATION, Action.LEADER_REPLAY, Action.LEADER_READY,
-            Action.UPDATE_LEADER_POSITION,
-        )  # fmt: skip
-        if self.inferred:
-            reads &= ~rows.is_of(Action.LEADER_LOG_REPLICATION) | rows.changes
-            reads &= rows.last_cycles
-        timeout_ns = self.timeouts[HEARTBEAT_TIMEOUT]
-        others = [j for j in range(self.rules.member_count) if j != self.member_id]
-        sure = not self.inferred or rows.prints(Action.ON_APPEND_POSITION)
-        silences = {j: self._passed(at, heard[j], timeout_ns) & sure for j in others}
-        if self.inferred:
-            hearings = {j: self._hears_throughout(rows, at, j, timeout_ns) for j in others}
-            later = {j: self._hears_soon(rows, at, j, timeout_ns) for j in others}
-            silences = {j: silences[j] & ~later[j] for j in others}
-        else:
-            hearings = {j: self._not_yet(at, heard[j], timeout_ns) for j in others}
-        never = np.zeros(len(rows.step), dtype=np.bool_)
-
-        def instead(row: int) -> tuple[dict[str, Any], ...]:
-            if not self.inferred:
-                return ()
-            may = [j for j in range(self.rules.member_count) if not silences.get(j, never)[row]]
-            must = {j for j in others if hearings[j][row]}
-            return tuple(
-                {"active": frozenset(chosen)}
-                for size in range(len(may) + 1)
-                for chosen in combinations(may, size)
-                if must <= set(chosen)
-            )
-
-        for j, since in ((j, heard[j]) for j in others):
-            counted = (rows.active >> j & 1) == 1
-            silent = reads & counted & silences[j]
+        reads = rows.of(*_LEADS)
+        for j, since in heard.items():
+            counts = (rows.given("active") >> j & 1) == 1
+            silent = reads & counts & (at.first - since.last >= timeout_ns)
             for row in np.flatnonzero(silent).tolist():
-                of = f"last heard of {at.least(since, row)} before"
-                if int(since.last[row]) == NEVER_NS:
-                    of = "not heard of since the start"
-                yield self._doubt(
-                    TimingRule.SILENT_COUNTED, rows, row, HEARTBEAT_TIMEOUT,
-                    f"counts member {j} as active, {of}",
-                    instead(row),
-                )  # fmt: skip
-            left_out = reads & ~counted & hearings[j]
-            for row in np.flatnonzero(left_out).tolist():
-                yield self._doubt(
-                    TimingRule.HEARD_LEFT_OUT, rows, row, HEARTBEAT_TIMEOUT,
-                    f"leaves out member {j}, last heard of {at.most(since, row)} before",
-                    instead(row),
-                )  # fmt: skip
+                ago = f"last heard of {_seconds(at.first[row] - since.last[row])} before"
+                ago = ago if since.last[row] != _NEVER_NS else "not heard of since the start"
+                text = f"counts member {j} as active, {ago}"
+                yield TimingRule.SILENT_COUNTED, HEARTBEAT_TIMEOUT, row, text
+            for row in np.flatnonzero(reads & ~counts & active[j]).tolist():
+                ago = _seconds(at.last[row] - since.first[row])
+                text = f"leaves out member {j}, last heard of {ago} before"
+                yield TimingRule.HEARD_LEFT_OUT, HEARTBEAT_TIMEOUT, row, text
 
-    def _heard_of(self, rows: Rows, j: int) -> Flags:
-        return np.asarray(self._counts_sender(rows) & (rows.peer == j))
+    def _reasons(
+        self, at: _Interval, entered: _Interval, log: _Interval, active: Mapping[int, Flags]
+    ) -> _Found:
+        """Check the elections and errors whose line gives a timeout as the reason."""
+        rows, timeout_ns = self.rows, self.timeouts[HEARTBEAT_TIMEOUT]
+        early, heard = self._not_yet(at, entered, timeout_ns), self._not_yet(at, log, timeout_ns)
+        elections, errors = rows.of(Action.ENTER_ELECTION), rows.of(Action.ELECTION_ERROR)
+        for row in np.flatnonzero(rows.why != "").tolist():
+            why = str(rows.why[row])
+            if elections[row] and why == "leader heartbeat timeout" and heard[row]:
+                ago = _seconds(at.last[row] - log.first[row])
+                text = f"begins an election {ago} after it last heard its leader"
+                yield TimingRule.LEADER_HEARD, HEARTBEAT_TIMEOUT, row, text
+            members = [j for j, is_active in active.items() if is_active[row]]
+            quorum = is_quorum(len(members) + 1, self.rules.member_count)
+            if elections[row] and why == "inactive follower quorum" and quorum:
+                text = "steps down for want of a quorum, though it just heard of members"
+                text = f"{text} {', '.join(map(str, members))}"
+                yield TimingRule.QUORUM_HEARD, HEARTBEAT_TIMEOUT, row, text
+            if errors[row] and early[row] and any(error in why for error in _TIMER_ERRORS):
+                ago = _seconds(at.last[row] - entered.first[row])
+                text = f"{why}: {ago} after the state was entered"
+                yield TimingRule.EARLY_ERROR, HEARTBEAT_TIMEOUT, row, text
 
-    def _hears_throughout(self, rows: Rows, at: Interval, j: int, timeout_ns: int) -> Flags:
-        """Mark the rows at which a member is active, and was and stays active for a timeout."""
-        heard = rows.time_ns[self._heard_of(rows, j) & rows.shown]
-        forgets = rows.time_ns[rows.is_of(Action.RESTART) | ~rows.continues]
-        least_ns = timeout_ns - self._slack_ns(timeout_ns)
-        first, last = at.first - timeout_ns, at.last + timeout_ns
-        return is_heard_throughout(np.sort(heard), np.sort(forgets), first, last, least_ns)
-
-    def _hears_soon(self, rows: Rows, at: Interval, j: int, margin_ns: int) -> Flags:
-        """Mark the rows after which a member is heard of within a margin."""
-        heard = np.sort(rows.time_ns[self._heard_of(rows, j) | ~rows.continues])
-        place = np.searchsorted(heard, at.first)
-        following = np.concatenate([heard, [-NEVER_NS]])[place]
-        return np.asarray(following <= at.last + margin_ns)
-
-    def _elections(
-        self, rows: Rows, at: Interval, log: Interval, heard: list[Interval]
-    ) -> Iterator[Doubt]:
-        """Check elections whose reason is a timeout; other reasons depend on no clock."""
-        timeout_ns = self.timeouts[HEARTBEAT_TIMEOUT]
-        lost = self._not_yet(at, log, timeout_ns)
-        for row, reason in rows.reasons(Action.ENTER_ELECTION):
-            if reason == _HEARTBEAT_LOST and lost[row]:
-                yield self._doubt(
-                    TimingRule.LEADER_HEARD, rows, row, HEARTBEAT_TIMEOUT,
-                    f"begins an election {at.most(log, row)} after it last heard its leader",
-                )  # fmt: skip
-            if reason != _QUORUM_LOST:
-                continue
-            active = [
-                j
-                for j, since in enumerate(heard)
-                if j != self.member_id and self._not_yet(at, since, timeout_ns)[row]
-            ]
-            if is_quorum(len(active) + 1, self.rules.member_count):
-                yield self._doubt(
-                    TimingRule.QUORUM_HEARD, rows, row, HEARTBEAT_TIMEOUT,
-                    "steps down for want of a quorum, though it just heard of members"
-                    f" {', '.join(map(str, active))}",
-                )  # fmt: skip
-
-    def _errors(self, rows: Rows, at: Interval, entered: Interval) -> Iterator[Doubt]:
-        early = self._not_yet(at, entered, self.timeouts[HEARTBEAT_TIMEOUT])
-        for row, reason in rows.reasons(Action.ELECTION_ERROR):
-            if early[row] and any(error in reason for error in _TIMER_ERRORS):
-                yield self._doubt(
-                    TimingRule.EARLY_ERROR, rows, row, HEARTBEAT_TIMEOUT,
-                    f"{reason}: {at.most(entered, row)} after the state was entered",
-                )  # fmt: skip
-
-    def _followers_that_stay(self, rows: Rows, at: Interval, log: Interval) -> Iterator[Doubt]:
-        """Check followers that report their position: the slow tick before looks for the leader."""
-        if not self._shows_leaders(rows):
-            return
-        stays = rows.is_of(Action.UPDATE_FOLLOWER_POSITION) & (rows.termination_position == -1)
-        since = log.later(SLOW_TICK_NS)
-        for row in np.flatnonzero(
-            stays & self._passed(at, since, self.timeouts[HEARTBEAT_TIMEOUT])
-        ).tolist():
-            yield self._doubt(
-                TimingRule.LATE_TIMEOUT, rows, row, HEARTBEAT_TIMEOUT,
-                f"still follows {at.least(log, row)} after it last heard its leader",
-            )  # fmt: skip
-
-    def _terminations(
-        self, rows: Rows, at: Interval, restarts: Flags, unknown: Flags
-    ) -> Iterator[Doubt]:
-        asked = self._asked.before(rows.is_of(Action.INITIATE_TERMINATION), at, restarts, unknown)
-        acks = rows.is_of(Action.ON_TERMINATION_ACK) & (rows.message_term == rows.module_term)
+    def _terminations(self, at: _Interval) -> _Found:
+        rows = self.rows
+        asked = rows.latest(rows.of(Action.INITIATE_TERMINATION), at)
+        term = rows.message("leadership_term_id") == rows.before("module_leadership_term_id")
+        acks = rows.of(Action.ON_TERMINATION_ACK) & term
         acked = [
-            latest.before(acks & (rows.peer == j), at, restarts, unknown)
-            for j, latest in enumerate(self._acked)
+            rows.latest(acks & (rows.message("peer") == j), at).last >= asked.first
+            for j in range(self.rules.member_count)
         ]
-        ends = rows.is_of(Action.TERMINATE) & rows.had("role", "LEADER")
+        ends = rows.of(Action.TERMINATE) & rows.had("role", "LEADER")
         ends &= self._not_yet(at, asked, self.timeouts[TERMINATION])
         for row in np.flatnonzero(ends).tolist():
-            missing = [
-                j
-                for j, each in enumerate(acked)
-                if j != self.member_id and each.last[row] < asked.first[row]
-            ]
+            own = self.member_id
+            missing = [str(j) for j, each in enumerate(acked) if j != own and not each[row]]
             if missing:
-                yield self._doubt(
-                    TimingRule.EARLY_TERMINATION, rows, row, TERMINATION,
-                    f"ends {at.most(asked, row)} after it asked the members to, without the"
-                    f" acknowledgement of {', '.join(map(str, missing))}",
-                )  # fmt: skip
-
-    def _refused_reports(self, rows: Rows) -> Iterator[Doubt]:
-        """Check followers that end a copy beyond the commit position that they know.
-
-        This is possible if the leader's publication refused the report of the last position.
-        """
-        ends = rows.is_of(Action.FOLLOWER_LOG_REPLICATION) & rows.leaves("FOLLOWER_LOG_REPLICATION")
-        ends &= rows.log_replication & ~rows.interval
-        ends &= rows.notified_commit_position < rows.recorded_position
-        for row in np.flatnonzero(ends & (rows.append_position < rows.recorded_position)).tolist():
-            yield self._doubt(
-                TimingRule.REPORT_REFUSED, rows, row, "",
-                f"ends its copy at {rows.recorded_position[row]}, of which it knows"
-                f" {rows.notified_commit_position[row]} to be committed: its report was refused",
-            )  # fmt: skip
-
-    def _falling_commit_positions(self, rows: Rows) -> Iterator[Doubt]:
-        """Check that a recorded leader in its election sends no lower commit position, as in Aeron.
-
-        In an imported run the times of messages that nobody received are inferred.
-        """
-        if self.inferred:
-            return
-        begins = rows.enters("INIT") | rows.enters("CANVASS") | ~rows.continues
-        sends = rows.is_of(Action.LEADER_LOG_REPLICATION, Action.LEADER_REPLAY)
-        sends &= rows.sent_commit >= 0
-        for row in np.flatnonzero(begins | sends).tolist():
-            sent = int(rows.sent_commit[row])
-            if not sends[row]:
-                self._published = -1
-            elif sent < self._published:
-                yield self._doubt(
-                    TimingRule.COMMIT_POSITION_FELL, rows, row, "",
-                    f"sends commit position {sent} after {self._published}",
-                )  # fmt: skip
-            self._published = max(self._published, sent)
-
-    def _shows_leaders(self, rows: Rows) -> bool:
-        """Whether the stream shows all messages of a leader."""
-        kinds = (Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
-        return not self.inferred or all(rows.prints(kind) for kind in kinds)
-
-    def _doubt(
-        self,
-        rule: TimingRule,
-        rows: Rows,
-        row: int,
-        setting: str,
-        text: str,
-        instead: tuple[dict[str, Any], ...] = (),
-    ) -> Doubt:
-        action = ACTIONS[int(rows.action[row])]
-        return Doubt(rule, self.member_id, int(rows.step[row]), action, setting, text, instead)
+                passed = _seconds(at.last[row] - asked.first[row])
+                text = f"ends {passed} after it asked the members to, without the acknowledgement"
+                text = f"{text} of {', '.join(missing)}"
+                yield TimingRule.EARLY_TERMINATION, TERMINATION, row, text
 
     # --- messages that set a clock, as in `canvass.cluster.clocks` --------------------------------
 
-    def _from_leader(self, rows: Rows) -> Flags:
+    def _from_leader(self) -> Flags:
         """Mark messages after which a member waits a heartbeat timeout before it is a candidate."""
-        said = rows.is_of(Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
-        said = said & (rows.message_term >= rows.module_term)
+        rows = self.rows
+        term = rows.message("leadership_term_id")
+        said = rows.of(Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
+        said &= term >= rows.before("module_leadership_term_id")
         if self.rules.is_hardened("HZ3"):
-            said &= ~rows.had("election_state", "CANVASS") | (
-                rows.message_term >= rows.candidate_term
-            )
+            canvasses = rows.had("election_state", "CANVASS")
+            said &= ~canvasses | (term >= rows.before("candidate_term_id"))
         return said
 
-    def _about_log(self, rows: Rows) -> Flags:
+    def _about_log(self) -> Flags:
         """Mark messages of a follower's leader, and the end of the follower's election."""
+        rows = self.rows
         closed = rows.had("election_state", "CLOSED") & rows.had("role", "FOLLOWER")
-        said = rows.is_of(Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
-        said &= rows.message_leader == rows.leader
-        said |= rows.is_of(Action.ON_TERMINATION_POSITION)
-        ours = said & closed & (rows.message_term == rows.module_term)
-        return np.asarray(ours | rows.enters("CLOSED"))
+        said = rows.of(Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
+        said &= rows.message("leader_member_id") == rows.before("leader_member_id")
+        said |= rows.of(Action.ON_TERMINATION_POSITION)
+        term = rows.message("leadership_term_id") == rows.before("module_leadership_term_id")
+        return np.asarray((said & closed & term) | rows.enters("CLOSED"))
 
-    def _counts_sender(self, rows: Rows) -> Flags:
+    def _counts_sender(self) -> Flags:
         """Mark messages after which their sender counts as active."""
+        rows = self.rows
+        own_term = rows.before("module_leadership_term_id")
         closed = rows.had("election_state", "CLOSED")
         leads = closed & rows.had("role", "LEADER")
         elects = ~closed & ~rows.had("election_state", "INIT")
-        canvass = rows.is_of(Action.ON_CANVASS_POSITION)
-        noted = leads & (rows.message_log_term <= rows.module_term) & (not self.rules.is_149)
-        append = rows.is_of(Action.ON_APPEND_POSITION)
-        term = np.where(elects, rows.leadership_term, rows.module_term)
-        vote = rows.is_of(Action.ON_VOTE) & rows.had("election_state", "CANDIDATE_BALLOT")
-        vote &= (rows.message_candidate_term == rows.candidate_term) & (
-            rows.message_candidate == self.member_id
-        )
+        noted = leads & (rows.message("log_leadership_term_id") <= own_term)
+        canvass = rows.of(Action.ON_CANVASS_POSITION) & (elects | (noted & (not self.rules.is_149)))
+        term = np.where(elects, rows.before("leadership_term_id"), own_term)
+        append = rows.of(Action.ON_APPEND_POSITION) & (rows.message("leadership_term_id") <= term)
+        vote = rows.of(Action.ON_VOTE) & rows.had("election_state", "CANDIDATE_BALLOT")
+        vote &= rows.message("candidate_term_id") == rows.before("candidate_term_id")
+        vote &= rows.message("candidate_member_id") == self.member_id
         known = (elects | leads) & rows.had("module_state", "ACTIVE")
-        counted: Flags = known & (
-            (canvass & (elects | noted)) | (append & (rows.message_term <= term)) | (vote & elects)
+        return np.asarray(known & (canvass | append | (vote & elects)))
+
+
+class RunTiming:
+    """Takes the events of a run, member by member; gives its warnings, and its free inputs.
+
+    Parameters
+    ----------
+    run
+        The contents of ``run.json``.
+    options
+        The options of the checks.
+
+    Raises
+    ------
+    SettingFault
+        If ``run.json`` names a timeout that is none.
+    """
+
+    def __init__(self, run: Run, options: TimingOptions) -> None:
+        named = timeouts_of(run)
+        self._rules, self._timeouts = run.rules, {**named, **options.given}
+        self._source = dict.fromkeys(named, TimeoutSource.RUN)
+        self._source |= dict.fromkeys(options.given, TimeoutSource.GIVEN)
+        self._imported = run.source.get("kind") == IMPORTED
+        self._asks = options.asks
+        self._member, self._parts = -1, list[dict[str, Any]]()
+        self._first: dict[tuple[str, int, Action, str], TimingWarning] = {}
+        self._choices: dict[str, list[int]] = {}
+
+    def take(
+        self, member: int, columns: EventColumns, sources: Sequence[Source | None] | None
+    ) -> None:
+        """Take the next events of a member, before any event of the next member."""
+        if member != self._member:
+            self.end()
+        self._member = member
+        self._parts.append(_cells(columns, sources))
+
+    def end(self) -> None:
+        """Check the events of a member: it has no more."""
+        if not self._parts:
+            return
+        rows, self._parts = _Stream(self._parts), []
+        self._count(rows)
+        if self._asks:
+            member = self._member
+            times = _MemberTimes(self._rules, member, self._timeouts, self._imported, rows)
+            for rule, setting, row, text in times.check():
+                self._warn(rule, setting, int(rows.step[row]), ACTIONS[rows.action[row]], text)
+
+    def _warn(self, rule: TimingRule, setting: str, step: int, action: Action, text: str) -> None:
+        key = rule.value, self._member, action, setting
+        first = self._first.get(key)
+        if first is not None:
+            self._first[key] = replace(first, count=first.count + 1)
+            return
+        self._first[key] = TimingWarning(
+            rule=rule,
+            member=self._member,
+            step=step,
+            action=action.value,
+            text=text,
+            setting=setting,
+            timeout_ns=self._timeouts[setting],
+            timeout_source=self._source[setting],
         )
-        return counted
+
+    def _count(self, rows: _Stream) -> None:
+        """Count the inputs that the spec leaves free: shown or recorded, and inferred."""
+        shown = rows.shown if self._imported else np.ones(len(rows), dtype=np.bool_)
+        moves = rows.continues & (rows.before("election_state") != rows.after("election_state"))
+        sets = rows.of(*_LEADS) & (not self._rules.is_149)
+        for name, where, is_shown in (
+            ("timeouts", rows.of(*_TIMED) & (rows.given("timeout") != 0) & moves, shown),
+            ("elections begun", rows.of(Action.ENTER_ELECTION), shown),
+            ("errors", rows.of(Action.ELECTION_ERROR), shown),
+            ("active sets", sets, shown & (not self._imported)),
+        ):
+            count = self._choices.setdefault(name, [0, 0])
+            count[0] += int(np.count_nonzero(where & is_shown))
+            count[1] += int(np.count_nonzero(where & ~is_shown))
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Give the number of free inputs of each kind."""
+        counts = self._choices.items()
+        return tuple(Choice(name, *count) for name, count in counts if any(count))
+
+    def warnings(self) -> tuple[TimingWarning, ...]:
+        """Give the warnings by member and step."""
+        return tuple(sorted(self._first.values(), key=lambda one: (one.member, one.step)))

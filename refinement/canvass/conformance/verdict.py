@@ -106,12 +106,6 @@ class TimingRule(str, Enum):
     """An election failed with a timeout that had not passed."""
     EARLY_TERMINATION = "EARLY_TERMINATION"
     """A leader ended before its members had acknowledged that, and before the timeout."""
-    REPORT_REFUSED = "REPORT_REFUSED"
-    """A follower ended a copy that is not committed, as if its report had been refused."""
-    COMMIT_POSITION_FELL = "COMMIT_POSITION_FELL"
-    """A leader in its election sent a commit position below one that it had sent in it."""
-    SNAPSHOT_LEFT_OUT = "SNAPSHOT_LEFT_OUT"
-    """A member processed the log through a position at which another took a snapshot."""
 
 
 class TimingWarning(Record, frozen=True):

@@ -13,12 +13,12 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
@@ -27,11 +27,9 @@ from numpy.typing import NDArray
 from canvass.conformance.batch import rows_of_run
 from canvass.conformance.check import Checker, RunCheck
 from canvass.conformance.findings import Findings, RunFindings
-from canvass.conformance.run_timing import RunTiming, TimingOptions
-from canvass.conformance.step_checker import Example, example_of, step_at
 from canvass.conformance.step_lookup import RULE_MODULES, StepLookup, default_cache, spec_digest
-from canvass.conformance.timing import GRACEFUL, Doubt
-from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict, TimingWarning, Verdict
+from canvass.conformance.timing import RunTiming, TimingOptions
+from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict, Verdict
 from canvass.spec.files import module_digest, spec_root
 from canvass.steps.answers import (
     ALLOWED,
@@ -43,13 +41,9 @@ from canvass.steps.answers import (
     shipped_answers,
 )
 from canvass.steps.distinct import KeyTable
-from canvass.steps.step import Step
 from canvass.steps.tables import form_digest
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import Corpus, RunFolder
-
-if TYPE_CHECKING:
-    from canvass.conformance.diagnose import RunColumns
 
 ASK_AT: Final = 20_000
 """Distinct open steps after which TLC is asked; at the end it is asked about the rest."""
@@ -59,9 +53,6 @@ Progress = Callable[[int, int, int], object]
 """Called now and then: units read, units in all, events so far."""
 Asking = Callable[[int], object]
 """Called before TLC is asked, with the number of steps."""
-_Allowed = Callable[[Sequence[Example]], Sequence[bool]]
-_DOUBTS: Final = 1_000
-"""Doubts about the times of a run for which steps are made, and looked up, at once."""
 
 
 def path_of(unit: Unit) -> Path:
@@ -138,8 +129,8 @@ class UnitChecker:
         timing = self._timings.get(found.verdict.path)
         if timing is None or found.verdict.verdict is Verdict.MALFORMED:
             return found
-        verdict = replace(found.verdict, choices=timing.choices())
-        return dataclasses.replace(found, verdict=verdict, timing=timing)
+        timed = replace(found.verdict, choices=timing.choices(), timing=timing.warnings())
+        return dataclasses.replace(found, verdict=timed)
 
     def _refuse(self, path: Path, error: Exception) -> None:
         check = self._checker.begin(str(path), path.name)
@@ -343,7 +334,7 @@ class Verification:
             first = False
         order = {str(path_of(unit)): place for place, unit in enumerate(self.units)}
         found = sorted(self._found.values(), key=lambda one: order[one.verdict.path])
-        verdicts = tuple(self._settled(one) for one in found)
+        verdicts = tuple(one.verdict for one in found)
         return CorpusVerdict(verdicts, self._counts(started, asked))
 
     def _round(self, work: Sequence[_Work], *, first: bool) -> Iterator[Findings]:
@@ -397,15 +388,6 @@ class Verification:
             self._found[run.name] = run
             if not refused.isdisjoint(run.open_steps):
                 yield run.name
-
-    def _settled(self, found: RunFindings) -> RunVerdict:
-        if found.timing is None:
-            return found.verdict
-        try:
-            warned = _timing_warnings(found.verdict, found.timing, self.lookup.allowed)
-        except TraceError as error:
-            return replace(_changed(found).verdict, reason=str(error))
-        return replace(found.verdict, timing=warned)
 
     def _counts(self, started: float, asked: int) -> Counts:
         """Count what was checked. A step counts where it was met first."""
@@ -485,78 +467,6 @@ def _changed(found: RunFindings) -> RunFindings:
     reason = str(has_changed(path, run_id))
     verdict = RunVerdict(run_id, path, Verdict.MALFORMED, reason=reason)
     return RunFindings(found.run, verdict, frozenset(), found.actions)
-
-
-# --- timing ---------------------------------------------------------------------------------------
-
-
-def _timing_warnings(
-    verdict: RunVerdict, timing: RunTiming, allowed: _Allowed
-) -> tuple[TimingWarning, ...]:
-    """Give the timing warnings of a run, by member and step.
-
-    Raises
-    ------
-    TraceError
-        If the run has to be read again, and has changed.
-    TlcError
-        If the oracle is needed and cannot run.
-    """
-    if not timing.doubts:
-        return timing.settled(())
-    loaded = _read_again(verdict)
-
-    def unexplained(doubts: Sequence[Doubt]) -> Iterator[Doubt]:
-        others = [_others(loaded, doubt) for doubt in doubts]
-        examples = [example for each in others for example in each]
-        answers = dict(zip((example.key for example in examples), allowed(examples), strict=True))
-        for doubt, each in zip(doubts, others, strict=True):
-            if not any(answers[example.key] for example in each):
-                yield doubt
-
-    spans = range(0, len(timing.doubts), _DOUBTS)
-    return timing.settled(
-        doubt for first in spans for doubt in unexplained(timing.doubts[first : first + _DOUBTS])
-    )
-
-
-def _read_again(verdict: RunVerdict) -> RunColumns:
-    """Read a run that was checked.
-
-    Raises
-    ------
-    TraceError
-        If the run is gone, is no trace any more, or has another number of events.
-    """
-    from canvass.conformance.diagnose import load
-
-    try:
-        loaded = load(Path(verdict.path), verdict.run_id)
-    except KeyError:
-        raise has_changed(verdict.path, verdict.run_id) from None
-    if len(loaded.columns) != verdict.events:
-        raise has_changed(verdict.path, verdict.run_id)
-    return loaded
-
-
-def _others(loaded: RunColumns, doubt: Doubt) -> Sequence[Example]:
-    """Give the step with each input that the times allow."""
-    row = loaded.row_of(doubt.member, doubt.step)
-    step = step_at(loaded.columns, loaded.states, row)
-    rules = loaded.run.rules
-    changed = (_with_inputs(step, fields) for fields in doubt.instead)
-    return [example for each in changed if (example := example_of(each, rules)) is not None]
-
-
-def _with_inputs(step: Step, fields: Mapping[str, Any]) -> Step:
-    """Give a step with other inputs, or with another member as the leader that closed."""
-    given = {name: value for name, value in fields.items() if name != GRACEFUL}
-    step = replace(step, input=replace(step.input, **given))
-    leader = fields.get(GRACEFUL)
-    if leader is None:
-        return step
-    before = replace(step.before, graceful_closed_leader_id=leader)
-    return replace(step, before=before, after=replace(step.after, graceful_closed_leader_id=leader))
 
 
 # --- answers --------------------------------------------------------------------------------------

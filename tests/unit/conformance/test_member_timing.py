@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance import timing
-from canvass.conformance.member_times import Rows
-from canvass.conformance.timing import GRACEFUL, Doubt, MemberTiming
-from canvass.conformance.verdict import TimingRule
+from canvass.conformance.timing import RunTiming, TimingOptions
+from canvass.conformance.verdict import TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import STATE_ENUMS
+from canvass.traces.columns import EventColumns
+from canvass.traces.layout import (
+    INPUT_COLUMNS,
+    MESSAGE_COLUMNS,
+    STATE_COLUMNS,
+    STATE_ENUMS,
+)
+from canvass.traces.schema import Run, Source
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS, TERMINATION
 
 _S: Final = 1_000_000_000
@@ -24,36 +29,27 @@ TIMEOUTS: Final = {
     STARTUP_CANVASS: 60 * _S,
     TERMINATION: 5 * _S,
 }
-CELLS: Final = {
-    "timeout": False,
-    "active": 0,
-    "peer": -1,
-    "message_term": -1,
-    "message_log_term": -1,
-    "message_leader": -1,
-    "message_candidate": -1,
-    "message_candidate_term": -1,
-    "module_term": 0,
-    "leadership_term": 0,
-    "candidate_term": 0,
-    "leader": -1,
-    "termination_position": -1,
-    "interval": False,
-    "recorded_position": 0,
-    "append_position": 0,
-    "notified_commit_position": 0,
-    "log_replication": False,
-    "sent_commit": -1,
-    "why": "",
-    "shown": True,
-    "continues": True,
+STATE: Final = {
+    "module_term": "module_leadership_term_id",
+    "leadership_term": "leadership_term_id",
+    "candidate_term": "candidate_term_id",
+    "leader": "leader_member_id",
+    "termination_position": "termination_position",
 }
-"""The columns of `Rows` that an event may give, with the value of an event that does not."""
+"""The fields of the state before an event that an event may give."""
+MESSAGE: Final = {
+    "peer": "peer",
+    "message_term": "leadership_term_id",
+    "message_log_term": "log_leadership_term_id",
+    "message_leader": "leader_member_id",
+    "message_candidate": "candidate_member_id",
+    "message_candidate_term": "candidate_term_id",
+}
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event, its second, the state after it, and columns of `Rows`."""
+    """An event, its second, the state after it, and cells of its message, input and line."""
 
     action: Action
     second: float
@@ -63,9 +59,22 @@ class Event:
     cells: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def kept(self) -> list[int]:
+    def after(self) -> dict[str, int]:
         named = {"module_state": self.module, "role": self.role, "election_state": self.state}
-        return [STATE_ENUMS[column].index(name) for column, name in named.items()]
+        return {column: STATE_ENUMS[column].index(name) for column, name in named.items()}
+
+    @property
+    def before(self) -> dict[str, int]:
+        names = {"leader": -1, "termination_position": -1}
+        return {column: self.cells.get(n, names.get(n, 0)) for n, column in STATE.items()}
+
+    @property
+    def message(self) -> dict[str, int]:
+        return {column: self.cells.get(name, -1) for name, column in MESSAGE.items()}
+
+    @property
+    def given(self) -> dict[str, int]:
+        return {name: int(self.cells.get(name, 0)) for name in ("timeout", "active")}
 
 
 def event(action: Action, second: float, state: str = "CANVASS", **cells: Any) -> Event:
@@ -76,39 +85,57 @@ def event(action: Action, second: float, state: str = "CANVASS", **cells: Any) -
 START: Final = event(Action.RESTART, 0, "INIT")
 
 
-def rows_of(events: list[Event]) -> Rows:
-    states = np.array([one.kept for one in [events[0], *events]])
-    columns = {
-        name: np.array([one.cells.get(name, value) for one in events])
-        for name, value in CELLS.items()
-    }
-    return Rows(
-        step=np.arange(len(events)),
+def columns_of(events: list[Event]) -> EventColumns:
+    count = len(events)
+
+    def table(names: tuple[str, ...], rows: list[dict[str, int]]) -> Any:
+        return np.array([[row.get(name, 0) for name in names] for row in rows])
+
+    zeros, none = np.zeros(count, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
+    states = [
+        one.after | after.before for one, after in zip(events, [*events[1:], START], strict=True)
+    ]
+    return EventColumns(
+        member_count=3,
+        runs=("run",),
+        run=zeros,
+        member=zeros,
+        step=np.arange(count),
         time_ns=np.array([round(one.second * _S) for one in events]),
         action=np.array([ACTIONS.index(one.action) for one in events]),
-        old=states[:-1],
-        new=states[1:],
-        **columns,
+        predecessor=np.arange(-1, count - 1),
+        inputs=table(INPUT_COLUMNS, [one.given for one in events]),
+        message=table(MESSAGE_COLUMNS, [one.message for one in events]),
+        state=table(STATE_COLUMNS, states),
+        members=np.zeros((count, 3, 6), dtype=np.int64),
+        log_offsets=np.zeros(count + 1, dtype=np.int64),
+        log=none,
+        send_offsets=np.zeros(count + 1, dtype=np.int64),
+        sends=none,
+        checksum_offsets=np.zeros(count + 1, dtype=np.int64),
+        checksums=none,
     )
 
 
-def doubts_of(
+def warned(
     events: list[Event], revision: str = "1.50", *, imported: bool = False
-) -> list[Doubt]:
-    member = MemberTiming(Rules.of(revision), 0, TIMEOUTS, imported)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timing, "rows_of_batch", lambda rows, _: rows)
-        rows: Any = rows_of(events)
-        at_once = list(member.take(rows, None))
-    later = list(member.end())
-    assert not (at_once if imported else later)
-    return at_once + later
+) -> list[TimingWarning]:
+    """The warnings about the events of member 0, of which a log shows all."""
+    source = {"kind": "aeron-log"} if imported else {}
+    run = Run.of(Rules.of(revision), "run", source)
+    timing = RunTiming(run, TimingOptions(given=TIMEOUTS))
+    lines = [Source("log", (1,), (), one.cells.get("why", "")) for one in events]
+    timing.take(0, columns_of(events), lines if imported else None)
+    timing.end()
+    return list(timing.warnings())
 
 
 def found(events: list[Event], revision: str = "1.50", *, imported: bool = False) -> list[str]:
-    """The rules of the doubts about the last event."""
-    doubts = doubts_of(events, revision, imported=imported)
-    return [one.rule.name for one in doubts if one.step == len(events) - 1]
+    """The rules of the warnings about the last event."""
+    last = len(events) - 1
+    return [
+        one.rule.name for one in warned(events, revision, imported=imported) if one.step == last
+    ]
 
 
 EARLY, LATE = TimingRule.EARLY_TIMEOUT.name, TimingRule.LATE_TIMEOUT.name
@@ -193,21 +220,33 @@ def test_hardened_members_that_canvass_hear_no_leader_of_a_term_below_their_cand
     assert after(5) == [EARLY]
 
 
-def test_another_leader_may_have_closed_in_good_order_only_if_the_log_says_that_one_did() -> None:
-    def instead(reason: str) -> tuple[dict[str, Any], ...]:
+def test_a_leader_that_closed_in_good_order_is_not_waited_for() -> None:
+    def after(reason: str) -> list[str]:
         closes = event(Action.ENTER_ELECTION, 4, "INIT", why=reason)
-        reads = event(Action.CANVASS, 6, timeout=True)
+        reads = event(Action.CANVASS, 6, "NOMINATE", timeout=True)
         hears = event(Action.ON_COMMIT_POSITION, 5.5, peer=1, message_term=0)
         init = event(Action.ELECTION_INIT, 5, "CANVASS")
         events = [*CANVASSES_AGAIN, event(Action.CANVASS, 3.5, "CLOSED"), closes, init, hears]
-        (doubt,) = (one for one in doubts_of([*events, reads]) if one.rule.name == EARLY)
-        return doubt.instead
+        return found([*events, reads], imported=True)
 
-    assert instead("log disconnected, eos=false") == ({"timeout": False},)
-    assert instead("log disconnected, eos=true") == (
-        {"timeout": False},
-        *({"timeout": False, GRACEFUL: member} for member in range(3)),
-    )
+    assert after("log disconnected, eos=false") == [EARLY]
+    assert after("log disconnected, eos=true") == []
+
+
+@pytest.mark.parametrize(("then", "expected"), [("NOMINATE", True), ("CANVASS", False)])
+def test_an_inferred_deadline_counts_if_a_line_shows_that_the_state_was_left(
+    then: str, *, expected: bool
+) -> None:
+    hears = event(Action.ON_COMMIT_POSITION, 4, peer=1, message_term=0)
+    reads = event(Action.CANVASS, 5, then, timeout=True)
+
+    assert (found([*CANVASSES_AGAIN, hears, reads], imported=True) == [EARLY]) is expected
+
+
+def test_an_inferred_input_is_not_late() -> None:
+    canvasses = event(Action.ELECTION_INIT, 1, "CANVASS")
+
+    assert found([START, canvasses, event(Action.CANVASS, 500)], imported=True) == []
 
 
 def test_a_follower_that_hears_its_leader_or_is_asked_to_terminate_may_stay() -> None:
@@ -227,24 +266,6 @@ def test_a_follower_that_hears_its_leader_or_is_asked_to_terminate_may_stay() ->
     assert after(Action.ON_COMMIT_POSITION, message_leader=1, module_term=1) == [LATE]
 
 
-@pytest.mark.parametrize(
-    ("action", "state"),
-    [(Action.CANVASS, "CANVASS"), (Action.UPDATE_FOLLOWER_POSITION, "CLOSED")],
-)
-def test_no_leader_is_silent_in_a_log_that_does_not_print_its_messages(
-    action: Action, state: str
-) -> None:
-    def after(*shown: Action) -> list[str]:
-        hears = [event(each, 4, peer=1, message_term=0, message_leader=9) for each in shown]
-        closes = event(Action.FOLLOWER_READY, 5, state)
-        cycles = [event(action, second, state) for second in (50, 99)]
-        return found([*CANVASSES_AGAIN, *hears, closes, *cycles], imported=True)
-
-    assert after(Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION) == [LATE]
-    assert after(Action.ON_NEW_LEADERSHIP_TERM) == []
-    assert after(Action.ON_COMMIT_POSITION) == []
-
-
 # --- active sets ----------------------------------------------------------------------------------
 
 SILENT, LEFT_OUT = TimingRule.SILENT_COUNTED.name, TimingRule.HEARD_LEFT_OUT.name
@@ -253,7 +274,7 @@ STANDS: Final = [START, event(Action.NOMINATE, 1, "CANDIDATE_BALLOT")]
 
 
 def sets_after(events: list[Event], hears: Event, revision: str = "1.50") -> list[str]:
-    """Give the doubts about an active set without members 1 and 2, a second after a message."""
+    """Give the warnings about an active set without members 1 and 2, a second after a message."""
     reads = Event(
         Action.UPDATE_LEADER_POSITION, hears.second + 1, hears.state, hears.role, hears.module
     )
@@ -332,78 +353,13 @@ def test_a_member_in_init_counts_nobody_and_a_vote_counts_in_a_ballot_only() -> 
 
 def test_each_recorded_cycle_that_reads_an_active_set_is_checked_and_no_other_step() -> None:
     def step(action: Action, second: float) -> Event:
-        cells = {"active": 0b111, "shown": False}
-        return event(action, second, "CLOSED", role="LEADER", **cells)
+        return event(action, second, "CLOSED", role="LEADER", active=0b111)
 
     cycles = [step(Action.UPDATE_LEADER_POSITION, second) for second in (3, 4)]
 
-    doubts = doubts_of([*LEADS, step(Action.APPEND_ENTRY, 2), *cycles])
+    silent = warned([*LEADS, step(Action.APPEND_ENTRY, 2), *cycles])
 
-    assert [(one.rule.name, one.step) for one in doubts] == [
-        (SILENT, step) for _member in (1, 2) for step in (3, 4)
-    ]
-
-
-def captured_set(
-    *,
-    by: Action = Action.ON_APPEND_POSITION,
-    cycle: Action = Action.UPDATE_LEADER_POSITION,
-    then: str = "CLOSED",
-    late: float = 0,
-) -> list[Doubt]:
-    """Give the doubts about a cycle at second 30 that counts all members, in a captured log.
-
-    Parameters
-    ----------
-    by
-        The messages of member 1, every other second.
-    cycle, then
-        The cycle and the state after it.
-    late
-        A second at which member 2 is heard of, or 0 for none.
-    """
-    state = "LEADER_LOG_REPLICATION" if cycle is Action.LEADER_LOG_REPLICATION else "CLOSED"
-    lead = {"role": "LEADER"}
-    cells = {"message_term": 0, "message_log_term": 0}
-    heard = [(second, 1) for second in range(3, 60, 2)] + [(late, 2)] * (late > 0)
-    events = [event(by, second, state, peer=peer, **lead, **cells) for second, peer in heard]
-    # The cycles before and after show when the cycle began.
-    events += [
-        event(Action.UPDATE_LEADER_POSITION, second, state, active=0b011, **lead)
-        for second in (29.5, 30.5)
-    ]
-    events.sort(key=lambda one: one.second)
-    place = sum(one.second < 30 for one in events)
-    events[place:] = [
-        Event(one.action, one.second, then, one.role, one.module, one.cells)
-        for one in events[place:]
-    ]
-    events.insert(place, event(cycle, 30, then, active=0b111, **lead))
-    start = [START, event(Action.NOMINATE, 1, state, **lead)]
-    return doubts_of([*start, *events], imported=True)
-
-
-def test_a_captured_cycle_counts_the_members_heard_of_all_the_time_and_may_count_itself() -> None:
-    (doubt,) = captured_set()
-
-    assert (doubt.rule.name, doubt.action) == (SILENT, Action.UPDATE_LEADER_POSITION)
-    assert doubt.instead == ({"active": frozenset({1})}, {"active": frozenset({0, 1})})
-
-
-def test_a_member_that_a_captured_leader_hears_of_soon_after_is_not_silent() -> None:
-    assert captured_set(late=36) == []
-    assert len(captured_set(late=58)) == 1
-
-
-def test_no_member_is_silent_in_a_log_that_prints_no_reports() -> None:
-    assert captured_set(by=Action.ON_CANVASS_POSITION) == []
-
-
-def test_a_captured_leader_that_waits_for_a_quorum_is_checked_when_it_has_one() -> None:
-    cycle = Action.LEADER_LOG_REPLICATION
-
-    assert captured_set(cycle=cycle, then="LEADER_LOG_REPLICATION") == []
-    assert len(captured_set(cycle=cycle, then="LEADER_REPLAY")) == 1
+    assert [(one.rule.name, one.step, one.count) for one in silent] == [(SILENT, 3, 4)]
 
 
 # --- terminations, errors and elections -----------------------------------------------------------
@@ -418,8 +374,8 @@ def test_a_leader_terminates_after_a_timeout_or_with_all_acknowledgements() -> N
             event(Action.ON_TERMINATION_ACK, 3, peer=peer, message_term=term, **state)
             for peer, term in acks
         ]
-        doubts = doubts_of([*events, event(Action.TERMINATE, second, **state)])
-        return [one.text.rpartition(" of ")[2] for one in doubts]
+        ends = warned([*events, event(Action.TERMINATE, second, **state)])
+        return [one.text.rpartition(" of ")[2] for one in ends]
 
     assert at(6.9) == ["1, 2"]
     assert at(6.9, (1, 0)) == ["2"]
@@ -479,44 +435,3 @@ def test_an_election_for_want_of_a_leader_begins_a_heartbeat_timeout_after_it_wa
     assert at(14, "leader heartbeat timeout") == ["LEADER_HEARD"]
     assert at(15, "leader heartbeat timeout") == []
     assert at(14, "log disconnected") == []
-
-
-# --- positions ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ({}, ["REPORT_REFUSED"]),
-        ({"interval": True}, []),
-        ({"log_replication": False}, []),
-        ({"notified_commit_position": 96}, []),
-        ({"append_position": 96}, []),
-    ],
-)
-def test_a_report_is_refused_if_a_copy_ends_beyond_the_known_and_the_reported_position(
-    changed: dict[str, Any], expected: list[str]
-) -> None:
-    cells = {
-        "recorded_position": 96,
-        "append_position": 64,
-        "notified_commit_position": 64,
-        "log_replication": True,
-    }
-    enters = event(Action.CANVASS, 1, "FOLLOWER_LOG_REPLICATION")
-    ends = event(Action.FOLLOWER_LOG_REPLICATION, 2, "CANVASS", **(cells | changed))
-
-    assert found([START, enters, ends]) == expected
-
-
-@pytest.mark.parametrize("state", ["", "INIT", "CANVASS"])
-def test_the_commit_position_of_a_leader_may_fall_in_another_election_only(state: str) -> None:
-    def sends(position: int, second: float) -> Event:
-        return event(Action.LEADER_REPLAY, second, "LEADER_REPLAY", sent_commit=position)
-
-    between = [event(Action.ENTER_ELECTION, 3, state)] if state else []
-    events = [START, event(Action.CANVASS, 1, "LEADER_REPLAY"), sends(96, 2), *between]
-
-    assert found([*events, sends(96, 4)]) == []
-    assert found([*events, sends(95, 4)]) == ([] if state else ["COMMIT_POSITION_FELL"])
-    assert found([*events, sends(95, 4)], imported=True) == []

@@ -6,22 +6,16 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pytest
 
-from canvass.conformance import verify
-from canvass.conformance.member_times import is_heard_throughout
-from canvass.conformance.run_timing import RunTiming, TimingOptions
-from canvass.conformance.timing import Doubt, MemberTiming
+from canvass.conformance.timing import TimingOptions
 from canvass.conformance.verdict import RunVerdict, TimeoutSource, TimingRule, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
-from canvass.traces.actions import Action
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.run import RunFolder
 from canvass.traces.streams import StreamFile
@@ -284,32 +278,6 @@ def test_no_timeout_is_assumed(imported: Path, tmp_path: Path) -> None:
     }
 
 
-def test_no_doubt_of_a_long_run_is_dropped(imported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever of its steps the spec allows with no other input: it is warned of."""
-    folder = RunFolder(imported)
-    timing = RunTiming(folder.run, TimingOptions())
-    other = ({"active": frozenset({0})},)
-    doubts = [
-        Doubt(TimingRule.SILENT_COUNTED, 0, step, Action.LEADER_READY, "", "silent", other)
-        for step in range(5_000)
-    ]
-    monkeypatch.setattr(MemberTiming, "take", lambda *_: doubts)
-    columns, sources = next(folder.sourced_columns(0))
-    timing.take(0, columns, sources)
-
-    assert timing.doubts[: len(doubts)] == doubts
-
-
-def test_doubts_are_settled_alike_however_many_are_asked_about_at_once(
-    imported: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at_once = timed(imported, given={HEARTBEAT_TIMEOUT: 10 * _S}).timing
-    monkeypatch.setattr(verify, "_DOUBTS", 1)
-
-    assert timed(imported, given={HEARTBEAT_TIMEOUT: 10 * _S}).timing == at_once
-    assert sum(one.count for one in at_once) > 1
-
-
 def test_an_election_too_early_is_warned_of(imported: Path, tmp_path: Path) -> None:
     """The times from the election on are shifted back to the last word of the leader."""
 
@@ -386,141 +354,3 @@ def test_an_error_before_its_timeout_is_warned_of(tmp_path: Path) -> None:
     early = next(one for one in verdict.timing if one.rule is TimingRule.EARLY_ERROR)
     assert early.action == "ElectionError"
     assert early.text.startswith("WARN - failed to join live log: ")
-
-
-def test_an_election_that_waits_twice_its_deadline_is_warned_of(claimed: Path) -> None:
-    """The log shows that the nomination went on; where between the lines is inferred."""
-
-    def slow(_: int, events: list[Event]) -> None:
-        for event in events:
-            if event["action"] == "Nominate" and not event["input"].get("timeout"):
-                event["timeNs"] += 3_600 * _S
-
-    verdict = timed(changed(claimed, claimed.parent / "slow", slow))
-
-    late = next(one for one in verdict.timing if one.rule is TimingRule.LATE_TIMEOUT)
-    assert late.action == "Nominate"
-
-
-def test_a_captured_leader_that_counts_silent_members_is_warned_of(claimed: Path) -> None:
-    def delay(_: int, events: list[Event]) -> None:
-        for event in events:
-            if event["action"] == "UpdateLeaderPosition":
-                event["timeNs"] += 3_600 * _S
-
-    verdict = timed(changed(claimed, claimed.parent / "silent", delay))
-
-    silent = next(one for one in verdict.timing if one.rule is TimingRule.SILENT_COUNTED)
-    heard = re.search(r"as active, last heard of ([0-9.]+) s before", silent.text)
-    assert heard is not None
-    assert float(heard[1]) == pytest.approx(3_600, abs=1)
-
-
-def test_a_captured_leader_that_leaves_out_a_member_is_warned_of(claimed: Path) -> None:
-    """Its followers report all the time, and it commits nothing of what they report."""
-
-    def alone(member: int, events: list[Event]) -> None:
-        for before, event in pairwise(events):
-            is_cycle = event["action"] == "UpdateLeaderPosition"
-            if is_cycle and event["state"]["commitPosition"] > before["state"]["commitPosition"]:
-                event["input"]["active"] = [member]
-                event["state"], event["sends"] = before["state"], []
-
-    verdict = timed(changed(claimed, claimed.parent / "alone", alone))
-
-    assert TimingRule.HEARD_LEFT_OUT in _rules(verdict)
-
-
-# --- what no clock says ---------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def copying(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with copies and snapshots."""
-    folder = tmp_path_factory.mktemp("copying")
-    record_run(swarm(Options(member_count=3, seed=7, steps=1_500, revision="1.50")), folder)
-    return next(folder.iterdir())
-
-
-@pytest.fixture(scope="module")
-def claimed(copying: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same run, which claims to be imported: all its steps have lines."""
-
-    def show(member: int, events: list[Event]) -> None:
-        for event in events:
-            event["source"] = {"file": f"member-{member}.log", "lines": [1], "observed": []}
-
-    copy = changed(copying, tmp_path_factory.mktemp("claimed") / "run", show)
-    run = json.loads((copy / "run.json").read_bytes())
-    run["source"]["kind"] = "aeron-log"
-    (copy / "run.json").write_text(json.dumps(run))
-    return copy
-
-
-def test_a_run_with_copies_and_snapshots_has_no_warning(copying: Path, claimed: Path) -> None:
-    for run in (copying, claimed):
-        verdict = timed(run)
-        assert verdict.verdict is Verdict.CONFORMS
-        assert not verdict.timing
-
-
-def test_a_copy_that_ends_with_a_refused_report_is_warned_of(copying: Path, tmp_path: Path) -> None:
-    def refuse(_: int, events: list[Event]) -> None:
-        for before, event in pairwise(events):
-            state = before["state"]
-            leaves = event["state"]["electionState"] == "CANVASS" and state["logReplication"]
-            if event["action"] == "FollowerLogReplication" and leaves:
-                event["input"]["interval"] = False
-                state["appendPosition"] = state["notifiedCommitPosition"] = 0
-
-    verdict = timed(changed(copying, tmp_path / "run", refuse))
-
-    refused = next(one for one in verdict.timing if one.rule is TimingRule.REPORT_REFUSED)
-    assert refused.action == "FollowerLogReplication"
-    assert "of which it knows 0 to be committed" in refused.text
-
-
-def test_a_commit_position_that_falls_in_an_election_is_warned_of(
-    copying: Path, tmp_path: Path
-) -> None:
-    def fall(member: int, events: list[Event]) -> None:
-        position = 1_000
-        for event in events:
-            elects = event["action"] in ("LeaderLogReplication", "LeaderReplay")
-            sent = [send["message"] for send in event["sends"] if elects]
-            for message in sent:
-                if message["type"] == "CommitPosition":
-                    message["logPosition"] = position
-            position = 0 if sent else position
-
-    verdict = timed(changed(copying, tmp_path / "run", fall))
-
-    fell = next(one for one in verdict.timing if one.rule is TimingRule.COMMIT_POSITION_FELL)
-    assert fell.text == "sends commit position 0 after 1000"
-    assert fell.setting == ""
-
-
-def test_a_member_that_takes_no_snapshot_where_another_took_one_is_warned_of(
-    copying: Path, tmp_path: Path
-) -> None:
-    def forget(member: int, events: list[Event]) -> None:
-        for event in events:
-            if event["action"] == "TakeSnapshot" and member == 0:
-                event["action"] = "ConsumeLog"
-
-    verdict = timed(changed(copying, tmp_path / "run", forget))
-
-    (left_out,) = (one for one in verdict.timing if one.rule is TimingRule.SNAPSHOT_LEFT_OUT)
-    assert left_out.member == 0
-    assert "without a snapshot, where member" in left_out.text
-
-
-def test_a_member_is_heard_throughout_if_no_gap_touches_the_interval() -> None:
-    heard, never = np.array([10, 20, 30, 60, 70]), np.zeros(0, dtype=np.int64)
-    first, last = np.array([20, 20, 41, 62, 62]), np.array([35, 45, 60, 75, 85])
-
-    found = is_heard_throughout(heard, never, first, last, 12)
-
-    assert found.tolist() == [True, False, False, True, False]
-    forgotten = is_heard_throughout(heard, np.array([25]), first, last, 12)
-    assert forgotten.tolist() == [False, False, False, True, False]

@@ -160,7 +160,7 @@ def verify(
     from canvass.cli.output import Stages
     from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
-    from canvass.conformance.run_timing import TimingOptions
+    from canvass.conformance.timing import TimingOptions
     from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
     from canvass.conformance.verify import check_units, make_lookup
 
