@@ -155,7 +155,7 @@ def test_what_cannot_be_opened_is_reported_in_one_line(
     for name, reason in {
         "none": "there is no such file or folder",
         "text.txt": "there is no counterexample",
-        "dump.dot": "`canvass graph import` makes a state graph of it",
+        "dump.dot": "`canvass graph build` makes a state graph of it",
         "list.json": "not a counterexample: Expected `object`, got `array`",
         "deep.json": "not JSON: maximum recursion depth exceeded",
         "empty": "neither runs nor a data set",

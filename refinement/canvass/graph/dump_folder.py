@@ -294,7 +294,7 @@ class DumpView(StateGraph):
         merging = [each for each in self.manifest.origin.cut if not each.startswith("CONSTRAINT ")]
         if merging:
             return f"{' and '.join(merging)} leaves out steps of any state"
-        unknown = "a dump does not say whether it is whole; `canvass graph import --complete` does"
+        unknown = "a dump does not say whether it is whole; `canvass graph build --complete` does"
         return unknown if self.complete is None else ""
 
     @cached_property

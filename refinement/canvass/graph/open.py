@@ -11,7 +11,7 @@ from canvass.graph.view import StateGraph
 
 
 def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
-    """Open a folder that ``canvass graph build`` or ``canvass graph import`` made.
+    """Open a folder that ``canvass graph build`` made.
 
     Parameters
     ----------

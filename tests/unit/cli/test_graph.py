@@ -58,11 +58,11 @@ def test_stats_say_what_the_manifest_of_the_spec_expects(command: Command, folde
 
 def test_the_projection_of_the_guide_is_that_of_the_graph(command: Command, folder: Path) -> None:
     example = block("graph.md", "$ canvass graph project one")
-    *words, _, limit = shlex.split(example[0])[2:]
-    code, out, _ = command(*(folder if word == "one" else word for word in words), "--limit", limit)
+    words = shlex.split(example[0])[2:]
+    code, out, _ = command(*(folder if word == "one" else word for word in words))
 
     assert code == 0
-    assert out.splitlines() == example[1:]
+    assert out.splitlines()[: len(example) - 2] == example[1:-1]
 
 
 @pytest.mark.parametrize("name", TABLES)

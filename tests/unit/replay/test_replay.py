@@ -269,7 +269,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("replay")
     edges = [(0, "Go", 1), (1, "Go", 2)]
     (made / "Small.dot").write_text(dot_text([{"n": n} for n in range(3)], edges))
-    words = ["graph", "import", str(made / "Small.dot"), "--complete", "--out", str(made / "g")]
+    words = ["graph", "build", str(made / "Small.dot"), "--complete", "--out", str(made / "g")]
     assert run(words) == 0
     return made
 

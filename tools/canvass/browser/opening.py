@@ -99,7 +99,7 @@ class Opener:
             If a file is neither a data set nor a counterexample.
         """
         if path.is_file() and path.suffix == ".dot":
-            raise OpenError(f"{path}: a dump; `canvass graph import` makes a state graph of it")
+            raise OpenError(f"{path}: a dump; `canvass graph build` makes a state graph of it")
         if path.is_file() and path.suffix != ".parquet":
             source = counterexample_source(path)
             source.content.get()  # Only the content tells whether it is one.

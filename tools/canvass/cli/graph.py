@@ -37,7 +37,6 @@ def register(app: typer.Typer) -> None:
     """Add the command group to the application."""
     group = typer.Typer(help="Build and query state graphs.", no_args_is_help=True)
     group.command("build")(build)
-    group.command("import")(import_)
     group.command("stats")(stats)
     graph_query.add(group)
     graph_export.add(group)
@@ -49,47 +48,50 @@ def build(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A model, such as MCElection (see canvass check --list), or a file Spec.tla.",
+            help="A model, such as MCElection (see canvass check --list), a file Spec.tla, or a"
+            " file that TLC's -dump dot,actionlabels wrote.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The folder to make.")],
     config: Annotated[
         Path | None, typer.Option(help="Configuration of Spec.tla. Default: Spec.cfg beside it.")
     ] = None,
-    steps: Annotated[
-        int | None,
+    complete: Annotated[
+        bool,
         typer.Option(
-            min=-1,
-            help="For a member's graph: steps from the roots; -1: up to the bounds.",
+            "--complete", help="Of a dump: TLC finished, without CONSTRAINT, SYMMETRY or VIEW."
         ),
-    ] = None,
+    ] = False,
     heap: Annotated[str, typer.Option(help="Java heap size, such as 3g.")] = "3g",
-    output: Output = Format.HUMAN,
 ) -> None:
-    """Build the state graph of a model with TLC, in a new folder.
+    """Build a state graph with TLC, or from a dump of TLC, in a new folder.
 
     The graph is the same on every machine. If TLC finds a violation, the output says which, the
-    graph has the states up to there, and the exit code is 0.
+    graph has the states up to there, and the exit code is 0. A dump does not say whether TLC
+    finished, so `canvass replay` accuses no trace on its graph without --complete.
     """
     from canvass.cli.options import heap_mib
     from canvass.cli.output import CheckProgress
     from canvass.graph.build import build_graph, load_model, models
+    from canvass.graph.dump_import import import_dump
     from canvass.tlc import TlcOptions
 
-    options = TlcOptions(heap_mib=heap_mib(heap), stack_mib=64)
-    if model not in models():
-        if steps is not None:
-            raise CommandError(f"--steps is for graphs of a member: {', '.join(models())}")
-        _print_dump(_build_dump(model, config, out, options), output)
-        return
-    if config is not None:
+    file = Path(model)
+    if config is not None and file.suffix != ".tla":
         raise CommandError("--config is for a file Spec.tla")
-    chosen = load_model(model)
-    if steps is not None:
-        chosen = chosen.with_steps(steps)
-    with CheckProgress(1, 1, model) as progress:
-        graph = build_graph(chosen, out, options=options, on_event=progress.on_event)
-    _print_stats(graph, output)
+    if complete and not file.is_file():
+        raise CommandError("--complete is for a dump of TLC")
+    options = TlcOptions(heap_mib=heap_mib(heap), stack_mib=64)
+    if model in models():
+        with CheckProgress(1, 1, model) as progress:
+            chosen = load_model(model)
+            graph = build_graph(chosen, out, options=options, on_event=progress.on_event)
+        _print_stats(graph, Format.HUMAN)
+    elif file.is_file() and file.suffix != ".tla":
+        whole, read = True if complete else None, graph_query.progress(_READ)
+        _show_dump(import_dump(file, out, complete=whole, on_progress=read))
+    else:
+        _show_dump(_build_dump(model, config, out, options))
 
 
 def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> DumpManifest:
@@ -107,8 +109,6 @@ def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> Dum
         settings = read_config(config or module.with_suffix(".cfg"))
         name = module.stem
     else:
-        if config is not None:
-            raise CommandError("--config is for a file Spec.tla")
         module, settings, options = _of_manifest(model, options)
         name = model
     with CheckProgress(1, 1, name) as progress:
@@ -137,35 +137,6 @@ def _of_manifest(model: str, options: Any) -> tuple[Path, TlcConfig, Any]:
     return find_file(f"{entry.module}.tla"), config_of(root, entry), options
 
 
-def import_(
-    dump: Annotated[
-        Path, typer.Argument(metavar="DUMP", help="A file that TLC's -dump dot,actionlabels wrote.")
-    ],
-    out: Annotated[Path, typer.Option("--out", help="The folder to make.")],
-    model: Annotated[
-        str | None, typer.Option(help="Name of the graph. Default: that of the file.")
-    ] = None,
-    complete: Annotated[
-        bool,
-        typer.Option("--complete", help="TLC finished, without CONSTRAINT, SYMMETRY or VIEW."),
-    ] = False,
-    output: Output = Format.HUMAN,
-) -> None:
-    """Make a state graph from a dump of any TLC model.
-
-    The graph does not depend on the machine, the version of TLC or the number of its workers. A
-    dump does not say whether TLC finished, so `canvass replay` accuses no trace without --complete.
-    A state without an edge counts as one without steps.
-    """
-    from canvass.graph.dump_import import import_dump
-
-    whole = True if complete else None
-    made = import_dump(
-        dump, out, model=model, complete=whole, on_progress=graph_query.progress(_READ)
-    )
-    _print_dump(made, output)
-
-
 def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
     """Show the origin and the size of a graph, and verify its files."""
     from canvass.graph.artifact import MemberView
@@ -174,13 +145,10 @@ def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
 
     view = open_view(graph)
     if isinstance(view, DumpView):
-        _print_dump(view.manifest, output)
+        manifest = view.manifest
+        emit(output, GraphStats(manifest), lambda: _show_dump(manifest))
     elif isinstance(view, MemberView):
         _print_stats(view.graph, output)
-
-
-def _print_dump(manifest: DumpManifest, output: Format) -> None:
-    emit(output, GraphStats(manifest), lambda: _show_dump(manifest))
 
 
 def _show_dump(manifest: DumpManifest) -> None:

@@ -6,20 +6,11 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.graph_query import (
-    STATE_HELP,
-    Actions,
-    Answer,
-    Folder,
-    Limit,
-    Where,
-    row_of,
-    rows_where,
-)
+from canvass.cli.graph_query import SHOWN, Answer, Folder, Where, row_of, rows_where
 from canvass.cli.options import Output, existing
 from canvass.cli.output import (
     EXIT_UNEXPECTED,
@@ -41,6 +32,10 @@ if TYPE_CHECKING:
     from canvass.graph.view import StateGraph, Tree
 
 
+MOST_STATES: Final = 20_000
+"""States in an export but Parquet: more than other tools can lay out."""
+
+
 class ExportFormat(str, Enum):
     """Formats of other tools."""
 
@@ -58,9 +53,9 @@ class StatesShown(Answer, frozen=True):
     shown: list[str]
 
     @classmethod
-    def of(cls, graph: StateGraph, rows: Rows, limit: int) -> StatesShown:
+    def of(cls, graph: StateGraph, rows: Rows) -> StatesShown:
         """Name the first of some states."""
-        return cls(len(rows), [graph.id_of(row) for row in rows[:limit].tolist()])
+        return cls(len(rows), [graph.id_of(row) for row in rows[:SHOWN].tolist()])
 
 
 class StatesDiff(Answer, frozen=True):
@@ -116,7 +111,6 @@ def diff(
     second: Annotated[
         Path, typer.Argument(metavar="SECOND", help="Folder of another one.", callback=existing)
     ],
-    limit: Limit = 20,
     output: Output = Format.HUMAN,
 ) -> None:
     """Compare two graphs, of one model or of two: states and steps that only one of them has.
@@ -127,15 +121,15 @@ def diff(
     from canvass.graph.open import open_view
 
     one, two = open_view(first), open_view(second)
-    found = compare(one, two, limit=limit)
+    found = compare(one, two, limit=SHOWN)
     report = DiffReport(
         same=found.same,
         first=one.title,
         second=two.title,
         states=StatesDiff(
             both=found.both,
-            only_first=StatesShown.of(one, found.only_first, limit),
-            only_second=StatesShown.of(two, found.only_second, limit),
+            only_first=StatesShown.of(one, found.only_first),
+            only_second=StatesShown.of(two, found.only_second),
         ),
         actions=found.actions,
         changed=found.changed,
@@ -172,7 +166,6 @@ def coverage(
     corpora: Annotated[
         list[Path], typer.Argument(metavar="CORPUS", help="Runs, folders of runs, data sets.")
     ],
-    limit: Limit = 10,
     output: Output = Format.HUMAN,
 ) -> None:
     """Show which steps of a member's graph some runs take, and which they never take."""
@@ -188,7 +181,7 @@ def coverage(
         raise CommandError(
             f"there is no event in {counted(found.runs, 'run')}, {found.malformed:,} malformed"
         )
-    missed = map(opened.edge, found.missed[:limit].tolist())
+    missed = map(opened.edge, found.missed[:SHOWN].tolist())
     report = CoverageReport(
         coverage=found.coverage,
         runs=found.runs,
@@ -238,43 +231,31 @@ def export(
     depth: Annotated[
         int, typer.Option(min=1, max=50, help="With --around: maximum distance, in steps.")
     ] = 2,
-    source: Annotated[
-        str | None, typer.Option("--from", metavar="STATE", help=f"Start of a path. {STATE_HELP}")
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option("--to", metavar="STATE", help="Write the shortest path to this state."),
-    ] = None,
     where: Where = None,
-    actions: Actions = None,
-    limit: Limit = 1000,
 ) -> None:
     """Write a graph for other tools: all of it, the part around a state, or a path.
 
     dot, graphml and json hold states and the steps between them: those around a state, those where
-    EXPR holds, or all. itf holds a path: to the state --to, or to the nearest one where EXPR holds.
-    parquet is a new folder with all states and steps as tables, a column a variable.
+    EXPR holds, or all. itf holds a shortest path to a state where EXPR holds. parquet is a new
+    folder with all states and steps as tables, a column a variable.
 
     Exit code 1: there is no such state or path; nothing is written.
     """
     from canvass.graph.open import open_view
 
+    if around is not None and (where is not None or form is ExportFormat.ITF):
+        raise CommandError("--around is not for a path, and not for --where; leave it out")
     opened = open_view(graph)
     if form is ExportFormat.PARQUET:
         from canvass.graph.parquet import write_parquet
 
         if out is None:
             raise CommandError("--format parquet makes a folder: name a new one with --out")
-        if any(one is not None for one in (around, source, target, where, actions)):
+        if around is not None or where is not None:
             raise CommandError("--format parquet holds the whole graph; choose in a query instead")
         write_parquet(opened, out)
         return
-    if form is ExportFormat.ITF or source is not None or target is not None:
-        if around is not None:
-            raise CommandError("--around is not for a path; leave it out")
-        text = _path(opened, form, source, target, where, actions)
-    else:
-        text = _part(opened, form, around, depth, where, actions, limit)
+    text = _text(opened, form, _rows(opened, around, depth, where))
     if out is None:
         result_console().out(text, end="", highlight=False)
         return
@@ -284,72 +265,42 @@ def export(
         raise CommandError(f"{out} cannot be written: {error.strerror}") from None
 
 
-def _path(
-    graph: StateGraph,
-    form: ExportFormat,
-    source: str | None,
-    target: str | None,
-    where: str | None,
-    actions: list[str] | None,
-) -> str:
-    from canvass.graph.export import to_itf
-    from canvass.graph.walks import NoPath, shortest_path
-
-    if (target is None) == (where is None):
-        raise CommandError("a path needs its end: a state with --to, or a condition with --where")
-    sources = graph.initial.tolist() if source is None else [row_of(graph, source)]
-    targets = [row_of(graph, target)] if target is not None else rows_where(graph, where or "")
-    try:
-        hops = shortest_path(graph, sources, targets, actions)
-    except NoPath as error:
-        complain(str(error))
-        raise typer.Exit(EXIT_UNEXPECTED) from None
-    start = hops[0].source if hops else next(row for row in sources if row in set(targets))
-    if form is ExportFormat.ITF:
-        return json_text(to_itf(graph, start, hops))
-    return _written(graph, form, [start, *(hop.target for hop in hops)], actions)
-
-
-def _part(
-    graph: StateGraph,
-    form: ExportFormat,
-    around: str | None,
-    depth: int,
-    where: str | None,
-    actions: list[str] | None,
-    limit: int,
-) -> str:
+def _rows(graph: StateGraph, around: str | None, depth: int, where: str | None) -> list[int]:
+    """Choose the states to export; for a path, those where it may end."""
     from canvass.graph.walks import around as neighbourhood
 
-    if around is None:
-        rows = rows_where(graph, where) if where is not None else list(range(graph.state_count))
-        if not rows:
-            complain("there is no state where that holds")
-            raise typer.Exit(EXIT_UNEXPECTED)
-        if len(rows) > limit:
-            raise CommandError(
-                f"{len(rows):,} states are more than --limit {limit:,}: choose with --around or"
-                " --where, or raise it"
-            )
-    else:
-        if where is not None:
-            raise CommandError("choose with --around or with --where, not with both")
-        found = neighbourhood(graph, row_of(graph, around), depth, limit, actions)
-        rows = found.rows.tolist()
+    if around is not None:
+        found = neighbourhood(graph, row_of(graph, around), depth, MOST_STATES)
         if found.left_out_states:
-            complain(
-                f"{found.left_out_states:,} states within {depth} steps are left out (--limit)"
-            )
-    return _written(graph, form, rows, actions)
+            complain(f"{found.left_out_states:,} states within {depth} steps are left out")
+        near: list[int] = found.rows.tolist()
+        return near
+    rows = list(range(graph.state_count)) if where is None else rows_where(graph, where)
+    if not rows:
+        complain("there is no state where that holds")
+        raise typer.Exit(EXIT_UNEXPECTED)
+    return rows
 
 
-def _written(
-    graph: StateGraph, form: ExportFormat, rows: list[int], actions: list[str] | None
-) -> str:
-    from canvass.graph.export import to_dot, to_graphml, to_json
+def _text(graph: StateGraph, form: ExportFormat, rows: list[int]) -> str:
+    from canvass.graph.export import to_dot, to_graphml, to_itf, to_json
+    from canvass.graph.walks import NoPath, shortest_path
 
-    if form is ExportFormat.DOT:
-        return to_dot(graph, rows, actions)
-    if form is ExportFormat.GRAPHML:
-        return to_graphml(graph, rows, actions)
-    return json_text(to_json(graph, rows, actions))
+    if form is ExportFormat.ITF:
+        if len(rows) == graph.state_count:
+            raise CommandError("a path needs its end: a condition with --where")
+        try:
+            hops = shortest_path(graph, graph.initial.tolist(), rows)
+        except NoPath as error:
+            complain(str(error))
+            raise typer.Exit(EXIT_UNEXPECTED) from None
+        start = hops[0].source if hops else next(k for k in graph.initial.tolist() if k in rows)
+        return json_text(to_itf(graph, start, hops))
+    if len(rows) > MOST_STATES:
+        raise CommandError(
+            f"{len(rows):,} states are more than {MOST_STATES:,}: choose with --around or --where,"
+            " or export to parquet"
+        )
+    if form is ExportFormat.JSON:
+        return json_text(to_json(graph, rows))
+    return to_dot(graph, rows) if form is ExportFormat.DOT else to_graphml(graph, rows)

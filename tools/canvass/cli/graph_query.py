@@ -1,4 +1,4 @@
-"""``canvass graph find|path|neighbours|components|project``: queries of a state graph.
+"""``canvass graph find|path|components|project``: queries of a state graph.
 
 The arguments that all commands of ``canvass graph`` share are here, too. Exit code 1: there is no
 such state or path.
@@ -29,9 +29,10 @@ from canvass.traces.counts import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from canvass.graph.folders import Offsets, Rows
     from canvass.graph.project import QuotientEdge
     from canvass.graph.view import StateGraph, Tree
-    from canvass.graph.walks import Hop, Neighbourhood
+    from canvass.graph.walks import Hop
 
 
 Folder = Annotated[
@@ -41,11 +42,8 @@ Where = Annotated[
     str | None,
     typer.Option("--where", metavar="EXPR", help="A condition, such as 'role = \"LEADER\"'."),
 ]
-Actions = Annotated[
-    list[str] | None,
-    typer.Option("--action", metavar="NAME", help="Only steps of this action; repeatable."),
-]
-Limit = Annotated[int, typer.Option(min=1, help="Maximum number to show.")]
+SHOWN: Final = 20
+"""Rows that a person is shown of each kind; the output says how many more there are."""
 
 STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only initial state."
 INITIAL: Final = "initial"
@@ -134,18 +132,29 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 _PATIENCE_S: Final = 2.0
 """How long a question may take before its progress is shown, and then between two lines."""
+CLASSES: Final = 50
+"""The most classes of a projection; the largest are kept."""
 CHANGES: Final = 12
 """The most changes of a step that are printed."""
 
 
+class NearState(Answer, frozen=True):
+    """A state to which or from which steps of one action lead, and how many there are."""
+
+    action: str
+    state: str
+    count: int
+
+
 class StateAnswer(Answer, frozen=True):
-    """A state, and how many steps of each action leave it."""
+    """A state, and the steps that leave it and lead to it."""
 
     id: str
     initial: bool
     expanded: bool
     state: Tree
-    edges: dict[str, int]
+    leaving: list[NearState]
+    entering: list[NearState]
 
 
 class StateFound(Answer, frozen=True, omit_defaults=True):
@@ -171,46 +180,12 @@ class PathStep(Answer, frozen=True):
     edge: int
 
 
-class NearState(Answer, frozen=True):
-    """A state near another one.
-
-    Attributes
-    ----------
-    layer
-        The distance in steps; negative for states that lead to the root.
-    more
-        How many of its neighbours are not shown.
-    """
-
-    id: str
-    layer: int
-    more: int
-
-
-class NearStep(Answer, frozen=True):
-    """Steps of one action from one state to another, and how many there are."""
-
-    source: str
-    target: str
-    action: str
-    count: int
-
-
 class LeftOut(Answer, frozen=True, omit_defaults=True):
     """The numbers of things that are not shown."""
 
     states: int
     edges: int
     classes: int | None = None
-
-
-class Neighbours(Answer, frozen=True):
-    """The states around a state."""
-
-    root: str
-    states: list[NearState]
-    edges: list[NearStep]
-    left_out: LeftOut
 
 
 class Component(Answer, frozen=True):
@@ -253,7 +228,6 @@ def add(group: typer.Typer) -> None:
     """Add the commands to the group."""
     group.command("find")(find)
     group.command("path")(path)
-    group.command("neighbours")(neighbours)
     group.command("components")(components)
     group.command("project")(project)
 
@@ -266,10 +240,10 @@ def find(
         str | None,
         typer.Option("--show", metavar="EXPR", help="With --where: values to print of each state."),
     ] = None,
-    limit: Limit = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of states to show.")] = SHOWN,
     output: Output = Format.HUMAN,
 ) -> None:
-    """Show a state and how many steps of each action leave it, or the states where EXPR holds.
+    """Show a state and the steps that leave and enter it, or the states where EXPR holds.
 
     Exit code 1: there is no such state.
     """
@@ -291,9 +265,25 @@ def _show_state(graph: StateGraph, row: int, output: Format) -> None:
         initial=graph.is_initial(row),
         expanded=bool(graph.expanded[row]),
         state=graph.tree(row),
-        edges=dict(sorted(graph.leaving(row).items())),
+        leaving=_near(graph, row, graph.out_offsets, graph.out_action, graph.out_target),
+        entering=_near(graph, row, graph.in_offsets, graph.in_action, graph.in_source),
     )
     emit(output, answer, lambda: _print_state(answer))
+
+
+def _near(
+    graph: StateGraph, row: int, offsets: Offsets, actions: Rows, ends: Rows
+) -> list[NearState]:
+    """Give the steps at one side of a state, those of one action to one state together."""
+    own = slice(int(offsets[row]), int(offsets[row + 1]))
+    counts = Counter(zip(actions[own].tolist(), ends[own].tolist(), strict=True))
+    return sorted(
+        (
+            NearState(graph.actions[action], graph.id_of(end), count)
+            for (action, end), count in counts.items()
+        ),
+        key=lambda one: (one.action, one.state),
+    )
 
 
 def _print_state(one: StateAnswer) -> None:
@@ -301,8 +291,12 @@ def _print_state(one: StateAnswer) -> None:
     say(f"{one.id}{initial}{'' if one.expanded else '  not expanded'}")
     for name, value in leaves(one.state):
         say(f"  {name:<34} {value}")
-    for action, count in one.edges.items():
-        say(f"  {count:>6} {action}")
+    for sign, steps in (("->", one.leaving), ("<-", one.entering)):
+        for step in steps[:SHOWN]:
+            times = f" ({step.count})" if step.count > 1 else ""
+            say(f"  {sign} {step.state}  {step.action}{times}")
+        if len(steps) > SHOWN:
+            say(f"  {sign} {len(steps) - SHOWN:,} more (--format json has all)")
 
 
 def _show_found(
@@ -337,7 +331,6 @@ def path(
     source: Annotated[str, typer.Argument(metavar="FROM", help=STATE_HELP)] = "",
     target: Annotated[str, typer.Argument(metavar="TO", help=STATE_HELP)] = "",
     where: Where = None,
-    actions: Actions = None,
     output: Output = Format.HUMAN,
 ) -> None:
     """Show a shortest path to a state, or to the nearest state where EXPR holds.
@@ -356,7 +349,7 @@ def path(
     sources = [row_of(opened, source)] if source else opened.initial.tolist()
     targets = [row_of(opened, target)] if where is None else rows_where(opened, where)
     try:
-        hops = shortest_path(opened, sources, targets, actions)
+        hops = shortest_path(opened, sources, targets)
     except NoPath:
         begin = f"from {opened.id_of(sources[0])}" if source else "from an initial state"
         goal = f"to {opened.id_of(targets[0])}" if where is None else "to a state where that holds"
@@ -380,62 +373,7 @@ def _print_path(graph: StateGraph, hops: list[Hop]) -> None:
             say(f"    ... {counted(len(changes) - CHANGES, 'change')} more")
 
 
-def neighbours(
-    graph: Folder,
-    state: Annotated[str, typer.Argument(metavar="STATE", help=STATE_HELP)],
-    depth: Annotated[int, typer.Option(min=1, max=50, help="Maximum distance, in steps.")] = 1,
-    actions: Actions = None,
-    limit: Limit = 50,
-    output: Output = Format.HUMAN,
-) -> None:
-    """Show the states around a state, and the steps between them."""
-    from canvass.graph.open import open_view
-    from canvass.graph.walks import around
-
-    opened = open_view(graph)
-    row = row_of(opened, state)
-    found = around(opened, row, depth, limit, actions)
-    names = {each: opened.id_of(each) for each in found.rows.tolist()}
-    shown = zip(names.values(), found.layers.tolist(), found.more.tolist(), strict=True)
-    answer = Neighbours(
-        root=names[row],
-        states=[NearState(*each) for each in shown],
-        edges=[
-            NearStep(names[one.source], names[one.target], one.action, one.count)
-            for one in found.arrows
-        ],
-        left_out=LeftOut(found.left_out_states, found.left_out_edges),
-    )
-    emit(output, answer, lambda: _print_neighbours(opened, found, names, depth))
-    if not found.arrows and not found.left_out_states:
-        of = f" of {' or '.join(actions)}" if actions else ""
-        complain(f"no step{of} begins or ends here")
-        raise typer.Exit(EXIT_UNEXPECTED)
-
-
-def _print_neighbours(
-    graph: StateGraph, found: Neighbourhood, names: dict[int, str], depth: int
-) -> None:
-    row = found.root
-    say(f"{names[row]}{note_of(graph, row)}")
-    for arrow in found.arrows:
-        times = f" ({arrow.count})" if arrow.count > 1 else ""
-        if depth > 1:
-            ends = f"{names[arrow.source][:12]} -> {names[arrow.target][:12]}"
-            say(f"  {ends}  {arrow.action}{times}")
-        elif arrow.source == row:
-            note = "  itself" if arrow.target == row else f"{note_of(graph, arrow.target)}"
-            say(f"  -> {names[arrow.target]}  {arrow.action}{times}{note}")
-        elif arrow.target == row:
-            note = note_of(graph, arrow.source)
-            say(f"  <- {names[arrow.source]}  {arrow.action}{times}{note}")
-    if found.left_out_states:
-        say(f"  ... {counted(found.left_out_states, 'state')} more; --limit shows them")
-
-
-def components(
-    graph: Folder, actions: Actions = None, limit: Limit = 10, output: Output = Format.HUMAN
-) -> None:
+def components(graph: Folder, output: Output = Format.HUMAN) -> None:
     """Show the strongly connected components: sets of states that all lead to each other.
 
     No step leaves a terminal component. A component is not called terminal if the steps of one of
@@ -445,7 +383,7 @@ def components(
     from canvass.graph.walks import components as find_components
 
     opened = open_view(graph)
-    found = find_components(opened, actions)
+    found = find_components(opened)
     ends = found.terminal.nonzero()[0].tolist()
 
     def named(numbers: Iterable[int]) -> list[Component]:
@@ -462,8 +400,8 @@ def components(
         count=len(found),
         terminal=len(ends),
         unexpanded=int(found.unexpanded.sum()),
-        largest=named(range(min(limit, len(found)))),
-        terminals=named(ends[:limit]),
+        largest=named(range(min(SHOWN, len(found)))),
+        terminals=named(ends[:SHOWN]),
     )
     emit(output, answer, lambda: _print_components(opened, answer, int((found.sizes == 1).sum())))
 
@@ -487,8 +425,6 @@ def project(
             "--by", metavar="EXPR", help="One expression, or several separated by commas."
         ),
     ],
-    actions: Actions = None,
-    limit: Limit = 50,
     output: Output = Format.HUMAN,
 ) -> None:
     """Put states with the same EXPR into one class; show the classes and the steps between them."""
@@ -496,7 +432,7 @@ def project(
     from canvass.graph.project import project as find_quotient
 
     opened = open_view(graph)
-    found = find_quotient(opened, by, actions, limit=limit, on_progress=progress(EVALUATED))
+    found = find_quotient(opened, by, limit=CLASSES, on_progress=progress(EVALUATED))
     rows = zip(
         found.keys, found.labels, found.counts.tolist(), found.examples.tolist(), strict=True
     )
@@ -526,5 +462,5 @@ def _print_classes(found: Projection) -> None:
         say(
             f"... {counted(left.classes, 'class', 'classes')} more"
             f" with {counted(left.states, 'state')}, and {counted(left.edges, 'step')}"
-            " from and to them; --limit shows them"
+            " from and to them"
         )
