@@ -32,20 +32,17 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
     assert summary["verdicts"] == {"CONFORMS": 5, "DIVERGES": 1, "INCOMPLETE": 0, "MALFORMED": 0}
     assert summary == json.loads((tmp_path / "first" / "summary.json").read_text())
     assert "asking TLC" in captured.err
-    page = (tmp_path / "first" / "examples" / "1.html").read_text()
-    assert "run-2" in page
-    assert 'href="examples/1.html"' in (tmp_path / "first" / "report.html").read_text()
+    assert "run-2" in (tmp_path / "first" / "report.html").read_text()
     assert sorted(path.name for path in (tmp_path / "first").iterdir()) == [
         "coverage",
         "divergences",
-        "examples",
         "report.html",
         "summary.json",
         "verdicts",
     ]
 
     baseline = ["--fail-on", "new", "--baseline", str(tmp_path / "first")]
-    code = run([*words, str(tmp_path / "second"), *baseline, "--examples", "0"])
+    code = run([*words, str(tmp_path / "second"), *baseline])
 
     captured = capsys.readouterr()
     assert code == 0

@@ -67,7 +67,7 @@ def test_the_report_of_the_page_is_what_the_command_makes(
     write_corpus(tmp_path / CORPUS)
     monkeypatch.chdir(tmp_path)
 
-    code = run([*COMMAND, "--cache", "cache", "--examples", "0"])
+    code = run([*COMMAND, "--cache", "cache"])
 
     assert code == 1
     made = document_of(tmp_path / "report", tmp_path)

@@ -432,10 +432,10 @@ class _Tables:
                 known.malformed = known.malformed or "the run has rows of several revisions"
         if TRUNCATED in table.column_names:
             cut = table.select(["run", "member", TRUNCATED]).filter(pc.is_valid(table[TRUNCATED]))
-            for row in cut.to_pylist():
+            for row in cut.group_by(cut.column_names).aggregate([]).to_pylist():
                 fact = Fact(FactKind.TRUNCATED, row["run"], row["member"], detail=row[TRUNCATED])
                 entry = self._entries.get(row["run"])
-                if entry is not None:
+                if entry is not None and fact not in entry.facts:
                     self._entries[row["run"]] = replace(entry, facts=(*entry.facts, fact))
 
     def _refuse_bad(self, run: Run) -> None:

@@ -4,23 +4,18 @@ Aeron's event logs, as rows.
 Events have the columns of ``canvass.events/1`` (`canvass.traces.arrow`) without dictionaries. They
 answer questions about a corpus; `canvass.corpus.job` verifies it much faster. ``source`` is null
 for run folders, as only the strict reader of single events keeps it. More columns: ``revision`` of
-the run's rules, one for each Hive partition, and ``truncated``. ``truncated`` is null, except in
-the last row of a stream that ends within a line, where it has the reason. Folders of Aeron's logs
-are imported by the task that reads them.
+the run's rules, one for each Hive partition, and ``truncated``, which has a reason in the rows of a
+stream that ends within a line or whose import is incomplete. Folders of Aeron's logs are imported
+by the task that reads them.
 
-Options of events:
-
-* ``path``, also the argument of ``load``;
-* ``run``, ``member``, ``revision``, ``columns``: the wanted values, with commas between them;
-* ``memberCount``: members of each cluster, 3 by default; a run of another size is an error;
-* ``partitions``: the number of Spark's partitions.
-
-Row groups and streams that the options exclude are not read.
+Options of events are ``path``, also the argument of ``load``, and ``memberCount``: members of each
+cluster, 3 by default; a run of another size is an error. With ``schema`` only the named columns
+come.
 
 Lines of logs have the columns ``cluster`` (the folder), ``file``, ``member``, ``part`` (of a rolled
 log, else null), ``line`` (from 1), ``component`` and ``event`` (null if the line has none),
 ``time_ns`` (the host's monotonic clock, null if the line has none), ``text``, and one for each Hive
-partition. Their options are ``path``, ``member`` and ``partitions``.
+partition.
 """
 
 from __future__ import annotations
@@ -28,16 +23,13 @@ from __future__ import annotations
 import re
 import tempfile
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from itertools import chain, islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -112,30 +104,11 @@ class CanvassDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of events, for the member count in the options."""
-        count = whole_number(self.options, "memberCount", DEFAULT_MEMBER_COUNT)
-        schema = with_partitions(row_schema(count), self.options)
-        wanted = self.options.get("columns")
-        if wanted is not None:
-            schema = chosen_columns(schema, [name.strip() for name in wanted.split(",")])
-        return from_arrow_schema(schema)
+        return from_arrow_schema(with_partitions(row_schema(_members(self.options)), self.options))
 
     def reader(self, schema: StructType) -> EventsReader:
         """Return the reader of one scan."""
         return EventsReader(self.options, schema.names)
-
-
-def chosen_columns(schema: Any, names: Sequence[str]) -> Any:
-    """Return some fields of a schema.
-
-    Raises
-    ------
-    BadOption
-        If a column does not exist.
-    """
-    unknown = [name for name in names if name not in schema.names]
-    if unknown:
-        raise BadOption(f"there is no column {unknown[0]!r}")
-    return pa.schema([schema.field(name) for name in names])
 
 
 class UnitReader(DataSourceReader):
@@ -144,12 +117,10 @@ class UnitReader(DataSourceReader):
     def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
         self._path = path_of(options)
         self._names = list(names)
-        self._tasks = whole_number(options, "partitions", 0) or None
-        self._wanted = wanted_values(options)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Pack the units into partitions."""
-        tasks = pack(list_units([self._path]), tasks=self._tasks, parallelism=2) or [[]]
+        tasks = pack(list_units([self._path]), parallelism=2) or [[]]
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -162,8 +133,9 @@ class UnitReader(DataSourceReader):
     def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
         """Yield the rows of a unit, whose files are here, as Arrow batches."""
 
-    def _is_wanted(self, **values: object) -> bool:
-        return all(value in self._wanted.get(name, (value,)) for name, value in values.items())
+
+_Reasons = dict[tuple[str, int], str]
+"""Why streams are not whole, by run and member."""
 
 
 class EventsReader(UnitReader):
@@ -171,101 +143,78 @@ class EventsReader(UnitReader):
 
     def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
         super().__init__(options, names)
-        self._member_count = whole_number(options, "memberCount", DEFAULT_MEMBER_COUNT)
+        self._member_count = _members(options)
 
     def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
         if unit.kind is UnitKind.REFUSED:
             raise TraceError(Code(unit.code), unit.path, 0, 0, unit.reason)
-        with ExitStack() as opened:
+        with tempfile.TemporaryDirectory(prefix="canvass-source-") as scratch:
             if unit.kind is UnitKind.AERON_LOGS:
-                scratch = opened.enter_context(
-                    tempfile.TemporaryDirectory(prefix="canvass-source-")
-                )
-                import_logs([here], Path(scratch, here.name))
-                here = Path(scratch, here.name)
+                logs, here = here, Path(scratch, here.name)
+                import_logs([logs], here)
             if unit.kind is UnitKind.FILE:
-                file = opened.enter_context(DatasetFile(here))
-                facts = [fact for entry in file.runs.values() for fact in entry.facts]
-                runs = [entry.run for entry in file.runs.values()]
-                tables = self._tables_of_file(file)
+                yield from self._read_file(unit, here)
             else:
-                folder = RunFolder(here)
-                facts, runs = folder.facts, [folder.run]
-                tables = self._tables_of_run(folder)
-            if wrong := {run.member_count for run in runs} - {self._member_count}:
-                reason = f"a cluster of {min(wrong)}: set the option memberCount"
-                raise TraceError(Code.BAD_SCHEMA, unit.path, 0, 0, reason)
-            wanted = {
-                run.run_id for run in runs if self._is_wanted(run=run.run_id, revision=run.revision)
-            }
-            seen = set[str]()
-            revisions = {run.run_id: run.revision for run in runs}
-            for table in _marked(tables, lambda: _truncated(facts, runs)) if wanted else ():
-                seen.update(table["run"].unique().to_pylist())
-                yield from self._rows(table, unit, revisions)
-            if (absent := wanted - seen) and "member" not in self._wanted:
-                reason = f"the run {min(absent)} has no events, and no row can report it"
-                raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, reason)
+                yield from self._read_folder(unit, here)
 
-    def _tables_of_file(self, file: DatasetFile) -> Iterator[Any]:
-        """Yield the row groups that may have wanted runs; the reader checks their events."""
-        groups: Iterable[int] = range(file.row_groups)
-        if chosen := self._wanted.get("run"):
-            runs = (run_id for run_id in file.runs if run_id in chosen)
-            groups = sorted({number for run_id in runs for number in file.groups_of(run_id)})
-        for number, _ in zip(groups, file.batches(list(groups)), strict=True):
-            yield file.table(number)
+    def _read_file(self, unit: Unit, path: Path) -> Iterator[Any]:
+        with DatasetFile(path) as file:
+            runs = {run_id: entry.run for run_id, entry in file.runs.items()}
+            reasons = _reasons([fact for each in file.runs.values() for fact in each.facts], runs)
+            absent = self._check(unit, runs)
+            for number, _ in enumerate(file.batches()):  # Checks the events.
+                table = file.table(number)
+                absent -= set(table["run"].unique().to_pylist())
+                yield from self._rows(table, unit, runs, reasons)
+        _refuse_absent(unit, absent)
 
-    def _tables_of_run(self, folder: RunFolder) -> Iterator[Any]:
-        """Yield the events of wanted members, without the context rows of batches."""
-        for member_id in filter(lambda member: self._is_wanted(member=member), folder.streams):
-            for columns, _ in folder.sourced_columns(member_id):
-                yield to_table(columns).slice(columns.context)
+    def _read_folder(self, unit: Unit, path: Path) -> Iterator[Any]:
+        folder = RunFolder(path)
+        runs = {folder.run.run_id: folder.run}
+        absent = self._check(unit, runs)
+        for member_id in folder.streams:
+            # Without the context rows of batches. Only the end of a stream says if it is whole.
+            read = [to_table(c).slice(c.context) for c, _ in folder.sourced_columns(member_id)]
+            reasons = _reasons(folder.facts, runs)
+            for table in filter(len, read):
+                absent.clear()
+                yield from self._rows(table, unit, runs, reasons)
+        _refuse_absent(unit, absent)
 
-    def _rows(self, table: Any, unit: Unit, revisions: Mapping[str, str]) -> Iterator[Any]:
-        """Yield the wanted rows of a table, with the wanted columns."""
+    def _check(self, unit: Unit, runs: Mapping[str, Run]) -> set[str]:
+        """Check the sizes of clusters; return the ids of the runs."""
+        if wrong := {run.member_count for run in runs.values()} - {self._member_count}:
+            reason = f"a cluster of {min(wrong)}: set the option memberCount"
+            raise TraceError(Code.BAD_SCHEMA, unit.path, 0, 0, reason)
+        return set(runs)
+
+    def _rows(
+        self, table: Any, unit: Unit, runs: Mapping[str, Run], reasons: _Reasons
+    ) -> Iterator[Any]:
+        """Yield the rows of a table, with the wanted columns."""
         plain = plain_schema(self._member_count)
-        runs = table["run"].combine_chunks().dictionary_encode()
-        named = pa.array([revisions[run_id] for run_id in runs.dictionary.to_pylist()], pa.string())
-        rows = table.select(plain.names).cast(plain).append_column(TRUNCATED, table[TRUNCATED])
-        rows = rows.append_column(REVISION, named.take(runs.indices))
-        partition = partition_values(unit.partition)
+        rows = table.select(plain.names).cast(plain)
+        ids = rows["run"].combine_chunks().dictionary_encode()
+        revisions = [runs[run_id].revision for run_id in ids.dictionary.to_pylist()]
+        more: dict[str, Any] = {REVISION: pa.array(revisions, pa.string()).take(ids.indices)}
+        streams = zip(*(rows[name].to_pylist() for name in ("run", "member")), strict=True)
+        marks = map(reasons.get, streams) if reasons else [None] * len(rows)
+        more[TRUNCATED] = pa.array(marks, pa.string())
+        values = partition_values(unit.partition)
         for name in self._names:
             if name not in rows.column_names:  # A unit may be in no such partition.
-                column = pa.repeat(pa.scalar(partition.get(name), pa.string()), len(rows))
-                rows = rows.append_column(name, column)
-        for name, values in self._wanted.items():
-            rows = rows.filter(pc.field(name).isin(list(values)))
+                value = pa.scalar(values.get(name), pa.string())
+                rows = rows.append_column(name, more.get(name, pa.repeat(value, len(rows))))
         yield from rows.select(self._names).to_batches()
 
 
-def _marked(tables: Iterable[Any], truncated: Callable[[], _Truncated]) -> Iterator[Any]:
-    """Yield tables with the column ``truncated``.
-
-    Whether a stream ends in a table is seen in the next one; only then the reader of a stream knows
-    whether it is truncated.
-    """
-    before = None
-    for table in chain(tables, [None]):
-        if before is not None:
-            ended = truncated()
-            if table is not None and len(table):
-                ended.pop(_stream_at(table, 0), None)
-            yield before.append_column(TRUNCATED, _marks(before, ended))
-        before = table
-
-
-_Truncated = dict[tuple[str, int], str]
-"""Why streams that end in a table are truncated, by run and member."""
-
-
-def _truncated(facts: Iterable[Fact], runs: Iterable[Run]) -> _Truncated:
+def _reasons(facts: Sequence[Fact], runs: Mapping[str, Run]) -> _Reasons:
     """Why streams are not whole: they are truncated, or their import lacks something."""
     found = {
-        (run.run_id, i): one
-        for run in runs
+        (run_id, member_id): one
+        for run_id, run in runs.items()
         for one in run.missing[:1]
-        for i in range(run.member_count)
+        for member_id in range(run.member_count)
     }
     for fact in facts:
         if fact.kind is FactKind.TRUNCATED:
@@ -273,20 +222,10 @@ def _truncated(facts: Iterable[Fact], runs: Iterable[Run]) -> _Truncated:
     return found
 
 
-def _stream_at(table: Any, row: int) -> tuple[str, int]:
-    return table.column("run")[row].as_py(), table.column("member")[row].as_py()
-
-
-def _marks(table: Any, truncated: _Truncated) -> Any:
-    """Return the column ``truncated`` of a table."""
-    marks: list[str | None] = [None] * len(table)
-    if truncated and len(table):
-        runs = table.column("run").combine_chunks().dictionary_encode().indices
-        streams = np.stack([runs, table.column("member")])
-        ends = np.flatnonzero((np.diff(streams, axis=1) != 0).any(axis=0)).tolist()
-        for row in [*ends, len(table) - 1]:
-            marks[row] = truncated.get(_stream_at(table, row))
-    return pa.array(marks, pa.string())
+def _refuse_absent(unit: Unit, absent: set[str]) -> None:
+    if absent:
+        reason = f"the run {min(absent)} has no events, and no row can report it"
+        raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, reason)
 
 
 # --- options --------------------------------------------------------------------------------------
@@ -294,24 +233,6 @@ def _marks(table: Any, truncated: _Truncated) -> Any:
 
 class BadOption(Exception):
     """An option of a data source is missing or has a wrong value."""
-
-
-def wanted_values(options: Mapping[str, str]) -> dict[str, frozenset[Any]]:
-    """Parse the options ``run``, ``member`` and ``revision``: values with commas between them.
-
-    Raises
-    ------
-    BadOption
-        If the id of a member is no number.
-    """
-    wanted: dict[str, frozenset[Any]] = {}
-    for name in ("run", "member", "revision"):
-        if name in options:
-            values = [value.strip() for value in options[name].split(",")]
-            if name == "member" and not all(value.isdecimal() for value in values):
-                raise BadOption(f"{name}={options[name]!r} is no list of members' ids")
-            wanted[name] = frozenset(map(int, values) if name == "member" else values)
-    return wanted
 
 
 def partition_values(partition: Partition) -> dict[str, str | None]:
@@ -347,11 +268,11 @@ def path_of(options: Mapping[str, str]) -> Place:
     return place_of(options["path"].removeprefix("file:"))
 
 
-def whole_number(options: Mapping[str, str], name: str, default: int) -> int:
-    """Read an option that is a whole number."""
-    text = options.get(name, str(default))
+def _members(options: Mapping[str, str]) -> int:
+    """Return the option ``memberCount``."""
+    text = options.get("memberCount", str(DEFAULT_MEMBER_COUNT))
     if not text.isdecimal():
-        raise BadOption(f"{name}={text!r} is no number")
+        raise BadOption(f"memberCount={text!r} is no number")
     return int(text)
 
 
@@ -406,7 +327,7 @@ class LinesReader(UnitReader):
         shared = {"cluster": unit.path, **partition_values(unit.partition)}
         for path in sorted(here.iterdir()):
             name = parse_log_name(path.name)
-            if name is None or not self._is_wanted(member=name.member_id):
+            if name is None:
                 continue
             about = shared | {
                 "file": f"{unit.path}/{path.name}",

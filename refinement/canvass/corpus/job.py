@@ -57,11 +57,11 @@ and how many of them the corpus takes.
 """
 INPUT_SCHEMA: Final = pa.schema(
     [
-        *(pa.field(name, pa.string()) for name in ("source", "cause", "digest")),
+        *(pa.field(name, pa.string()) for name in ("source", "digest")),
         *(pa.field(name, pa.int64()) for name in ("events", *(v.value.lower() for v in Verdict))),
     ]
 )
-"""A verified unit: why, its digest, its events, and its runs by verdict."""
+"""A verified unit: its digest, its events, and its runs by verdict."""
 
 
 class OutputExists(Exception):
@@ -229,7 +229,7 @@ def _inputs(counts: Any) -> Any:
     rows: dict[str, dict[str, Any]] = {}
     zeros = dict.fromkeys(INPUT_SCHEMA.names, 0)
     for each in counts.to_pylist():
-        unit = {name: each[name] for name in ("source", "cause", "digest")}
+        unit = {name: each[name] for name in ("source", "digest")}
         row = rows.setdefault(each["source"], zeros | unit)
         row["events"] += each["events"] or 0
         row[each["verdict"].lower()] += each["runs"]

@@ -83,8 +83,6 @@ class Unit(Struct, frozen=True):
     """Time of the last change, in nanoseconds since 1970; 0 if unknown."""
     digest: str = ""
     """A digest of the names, sizes and times of its files."""
-    cause: str = ""
-    """Why it is verified: a key of `canvass.corpus.history.CAUSES`."""
     runs: tuple[str, ...] = ()
     """When it is checked again: ids of the runs that are checked; empty for all."""
 

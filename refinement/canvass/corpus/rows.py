@@ -33,15 +33,15 @@ class RowKind(str, Enum):
     """Edges of a state graph that events take."""
 
 
-_UNIT: Final = (pa.field("digest", pa.string()), pa.field("cause", pa.string()))
-"""The digest of a verdict's unit, and why the unit is verified."""
+_DIGEST: Final = pa.field("digest", pa.string())
+"""The digest of a verdict's unit."""
 _EDGES: Final = pa.schema([pa.field("name", pa.string()), pa.field("edges", pa.binary())])
 """The graph, and the numbers of its edges as 64-bit integers."""
 ROW_SCHEMA: Final = pa.schema(
     {
         field.name: pa.field(field.name, field.type)
         for schema in (
-            [pa.field("kind", pa.string()), *_UNIT],
+            [pa.field("kind", pa.string()), _DIGEST],
             *(VERDICTS, DIVERGENCES, COVERAGE, OPEN_STEPS, _EDGES),
         )
         for field in schema
@@ -68,11 +68,8 @@ def to_batches(
     edges
         The edges that events take, by the name of the graph.
     """
-    found = [units[source] for source in tables.verdicts["source"].to_pylist()]
-    verdicts = tables.verdicts
-    for field in _UNIT:
-        column = pa.array([getattr(unit, field.name) for unit in found], field.type)
-        verdicts = verdicts.append_column(field, column)
+    digests = [units[source].digest for source in tables.verdicts["source"].to_pylist()]
+    verdicts = tables.verdicts.append_column(_DIGEST, pa.array(digests, pa.string()))
     taken = [
         {"name": name, "edges": numbers.astype("<i8").tobytes()} for name, numbers in edges.items()
     ]

@@ -119,22 +119,22 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     schema: Literal["canvass.batch/2"] = SUMMARY_SCHEMA
     version: str
     corpora: list[str]
-    tasks: int | None
+    tasks: int | None = None
     """The number of tasks that the user chose; null if the job chose."""
-    runs: int
-    events: int
+    runs: int = 0
+    events: int = 0
     verdicts: dict[str, int]
     """Runs by verdict; every verdict is a key."""
     checked_in_part: int = 0
     """Runs that conform, but were not asked all safety properties; their reasons name these."""
     revisions: dict[str, int] = {}
     """Runs by revision and its choice; of imported runs also by releases and notes."""
-    divergences: int
-    clusters: list[DivergenceClassSummary]
-    cluster_count: int
-    listed: list[Listed]
-    listed_count: int
-    coverage: list[Coverage]
+    divergences: int = 0
+    clusters: list[DivergenceClassSummary] = []
+    cluster_count: int = 0
+    listed: list[Listed] = []
+    listed_count: int = 0
+    coverage: list[Coverage] = []
     shared_ids: list[SharedId] = []
     """The first ids that several runs have."""
     shared_id_count: int = 0
@@ -145,13 +145,15 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     earlier_listed: list[EarlierUnit] = []
     """The first of these units that have runs that do not conform."""
     earlier_listed_count: int = 0
-    never_taken: list[str]
+    unsettled: int = 0
+    """Units that were left out, as their files have just changed."""
+    never_taken: list[str] = []
     """Actions of the spec that no event has."""
-    asked_steps: int
+    asked_steps: int = 0
     """Distinct steps that the oracle decided."""
-    rechecked_runs: int
-    seconds: float
-    events_per_second: float
+    rechecked_runs: int = 0
+    seconds: float = 0.0
+    events_per_second: float = 0.0
 
 
 def summarise(
@@ -162,6 +164,7 @@ def summarise(
     tasks: int | None,
     seconds: float,
     earlier: Sequence[EarlierUnit] = (),
+    unsettled: int = 0,
 ) -> Summary:
     """Make the summary of a finished job.
 
@@ -179,6 +182,8 @@ def summarise(
         How long it took.
     earlier
         The units that were not due.
+    unsettled
+        The number of units that were left out.
     """
     from canvass.traces.layout import ACTION_NAMES
 
@@ -198,7 +203,7 @@ def summarise(
     events: int = pc.sum(job.inputs["events"]).as_py()
     in_part = (pc.field("verdict") == "CONFORMS") & (pc.field("reason") != "")
     return replace(
-        empty_summary(corpora, earlier),
+        empty_summary(corpora, earlier, unsettled),
         tasks=tasks,
         runs=len(runs),
         events=events,
@@ -297,41 +302,26 @@ def read_summary(folder: Place) -> Summary:
     path = folder / SUMMARY_FILE if folder.is_dir() else folder
     try:
         return msgspec.json.decode(path.read_bytes().decode(), type=Summary)
-    except UnicodeDecodeError as error:
-        raise BadBaseline(f"{path}: not UTF-8: {error.reason} (byte {error.start})") from None
-    except RecursionError:
-        raise BadBaseline(f"{path}: nested too deeply") from None
     except OSError as error:
         raise BadBaseline(f"{path}: {error.strerror}") from None
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise BadBaseline(f"{path}: {error}") from None
 
 
-def empty_summary(corpora: list[str], earlier: Sequence[EarlierUnit] = ()) -> Summary:
+def empty_summary(
+    corpora: list[str], earlier: Sequence[EarlierUnit] = (), unsettled: int = 0
+) -> Summary:
     """Make the summary of a verification in which no unit was due."""
     failing = [one for one in earlier if sum(one.verdicts.values()) > one.verdicts["CONFORMS"]]
     counts = {name: sum(one.verdicts[name] for one in earlier) for name in VERDICTS}
     return Summary(
         version=VERSION,
         corpora=corpora,
-        tasks=None,
-        runs=0,
-        events=0,
         verdicts=dict.fromkeys(VERDICTS, 0),
-        divergences=0,
-        clusters=[],
-        cluster_count=0,
-        listed=[],
-        listed_count=0,
-        coverage=[],
         earlier=counts if earlier else {},
         earlier_listed=failing[:MAX_LISTED],
         earlier_listed_count=len(failing),
-        never_taken=[],
-        asked_steps=0,
-        rechecked_runs=0,
-        seconds=0.0,
-        events_per_second=0.0,
+        unsettled=unsettled,
     )
 
 

@@ -88,7 +88,7 @@ def rows(tables: Path, name: str) -> list[dict[str, Any]]:
 
 def verify_once(kept: History, corpus: Path, cache: Path, now: datetime) -> list[Unit]:
     """Do what the command does."""
-    due = kept.inputs(list_units([corpus]), "spec-1", "0.1").due
+    due, _ = kept.split(list_units([corpus]), "spec-1", "0.1")
     if due:
         job = CorpusJob(ProcessEngine(), cache)
         job.run(due)
@@ -133,8 +133,8 @@ def test_what_is_known_is_not_verified_again(corpus: Path, cache: Path, tmp_path
 
     assert verify_once(kept, corpus, cache, LATER) == []
 
-    inputs = kept.inputs(list_units([corpus]), "spec-1", "0.1")
-    counts = empty_summary([], inputs.earlier_units()).earlier
+    _, earlier = kept.split(list_units([corpus]), "spec-1", "0.1")
+    counts = empty_summary([], earlier).earlier
     assert counts == {"CONFORMS": 3, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
 
 
@@ -150,14 +150,11 @@ def test_what_is_new_changed_or_of_another_spec_is_due(
     edit_event(copy / "run-3" / "member-1.ndjson", -1, forged_commit)
     (copy / "run-0").rename(copy / "run-9")
 
-    def causes(spec: str, version: str = "0.1", *, again: bool = False) -> dict[str, str]:
-        found = kept.inputs(list_units([copy]), spec, version, again=again).units
-        return {Path(each.path).name: each.cause for each in found}
+    def due(spec: str, version: str = "0.1") -> set[str]:
+        return {Path(each.path).name for each in kept.split(list_units([copy]), spec, version)[0]}
 
-    assert causes("spec-1") == {"run-1": "", "run-3": "changed", "run-9": "new"}
-    assert causes("spec-2") == {"run-1": "spec", "run-3": "changed", "run-9": "new"}
-    assert causes("spec-1", "0.2") == {"run-1": "canvass", "run-3": "changed", "run-9": "new"}
-    assert causes("spec-1", again=True)["run-1"] == "again"
+    assert due("spec-1") == {"run-3", "run-9"}
+    assert due("spec-2") == due("spec-1", "0.2") == {"run-1", "run-3", "run-9"}
 
 
 def test_other_code_that_decides_verdicts_has_another_version(
@@ -190,9 +187,7 @@ def test_a_file_that_changes_within_its_time_stamp_is_noticed(
     stream.write_bytes(stream.read_bytes()[::-1])
     os.utime(stream, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    assert [each.cause for each in kept.inputs(list_units([run.parent]), "spec-1", "0.1").due] == [
-        "changed"
-    ]
+    assert kept.split(list_units([run.parent]), "spec-1", "0.1")[0]
 
 
 def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
@@ -224,7 +219,7 @@ def test_a_verification_that_is_repeated_on_its_day_replaces_its_rows(
     kept = History(tmp_path)
     verify_once(kept, corpus, cache, NOW)
     before = rows(tmp_path, "verdicts")
-    due = kept.inputs(list_units([corpus]), "spec-1", "0.1", again=True).due
+    due = list_units([corpus])
     job = CorpusJob(ProcessEngine(), cache)
     job.run(due)
 
@@ -233,8 +228,8 @@ def test_a_verification_that_is_repeated_on_its_day_replaces_its_rows(
     assert rows(tmp_path, "verdicts") == before
 
 
-def test_a_stamp_is_that_of_the_inputs_and_of_the_day(corpus: Path, tmp_path: Path) -> None:
-    due = History(tmp_path).inputs(list_units([corpus]), "spec-1", "0.1").due
+def test_a_stamp_is_that_of_the_inputs_and_of_the_day(corpus: Path) -> None:
+    due = list_units([corpus])
 
     def identity(inputs: list[Unit], version: str, spec: str, now: datetime) -> str:
         stamp: Stamp = make_stamp(inputs, version, spec, now)
@@ -278,7 +273,7 @@ def test_a_table_that_cannot_be_read_is_one_line_that_names_the_file(tmp_path: P
     (tmp_path / "inputs" / "odd.parquet").write_bytes(b"no Parquet")
 
     with pytest.raises(StorageError, match=r"inputs: .*odd.parquet.*Parquet") as caught:
-        History(tmp_path).inputs([], "spec-1", "0.1")
+        History(tmp_path).split([], "spec-1", "0.1")
     assert "\n" not in str(caught.value)
 
 

@@ -1,7 +1,8 @@
-"""A data source leaves out columns and rows that a query does not ask for."""
+"""The rows of a data source, without Spark."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from canvass.corpus.data_source import (
     log_lines,
     partition_names,
     partition_values,
-    wanted_values,
 )
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.parquet import DatasetWriter
@@ -35,9 +35,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "lake"
 
 
-def read(path: Path, names: list[str], **options: str) -> tuple[list[dict[str, Any]], int]:
+def read(path: Path, names: list[str]) -> tuple[list[dict[str, Any]], int]:
     """Give the rows that come, and how many units were read."""
-    reader = EventsReader({"path": str(path)} | options, names)
+    reader = EventsReader({"path": str(path)}, names)
     partitions = reader.partitions()
     rows = [
         row
@@ -56,54 +56,6 @@ def test_without_a_filter_all_events_come_with_the_value_of_their_partition(lake
     assert {row["date"] for row in rows} == {"2026-11-20", "2026-11-21"}
     assert {row["revision"] for row in rows} == {"1.50"}
     assert list(rows[0]) == [*EVENTS, "date"]
-
-
-@pytest.mark.parametrize(
-    ("options", "count"),
-    [
-        ({"run": "run-1"}, 80),
-        ({"run": "run-0, run-2,other"}, 160),
-        ({"revision": "1.49"}, 0),
-        ({"revision": "1.50,hardened"}, 240),
-    ],
-)
-def test_only_rows_that_are_wanted_come(lake: Path, options: dict[str, str], count: int) -> None:
-    rows, _ = read(lake, EVENTS, **options)
-
-    assert len(rows) == count
-
-
-def test_streams_of_other_members_are_not_read(lake: Path, tmp_path: Path) -> None:
-    """A malformed stream is an error only for who reads it."""
-    run = tmp_path / "run-0"
-    run.mkdir()
-    for file in (lake / "date=2026-11-20" / "run-0").iterdir():
-        (run / file.name).write_bytes(file.read_bytes())
-    (run / "member-1.ndjson").write_text("{nonsense\n")
-
-    rows, _ = read(tmp_path, EVENTS, member="0")
-
-    assert {row["member"] for row in rows} == {0}
-    with pytest.raises(Exception, match="member-1"):
-        read(tmp_path, EVENTS)
-
-
-def test_row_groups_of_other_runs_are_not_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from canvass.traces.parquet import DatasetFile
-
-    groups = list[int]()
-    table = DatasetFile.table
-
-    def counted(self: DatasetFile, row_group: int) -> Any:
-        groups.append(row_group)
-        return table(self, row_group)
-
-    monkeypatch.setattr(DatasetFile, "table", counted)
-
-    rows, _ = read(lake / "date=2026-11-21", EVENTS, run="run-0")
-
-    assert len(rows) == 40
-    assert set(groups) == {0}
 
 
 def test_logs_are_imported_where_they_are_read(lake: Path) -> None:
@@ -129,11 +81,6 @@ def test_hives_word_for_null_is_null() -> None:
         "date": None,
         "a": "1",
     }
-
-
-def test_the_id_of_a_member_is_a_number() -> None:
-    with pytest.raises(BadOption, match="member='0,x' is no list"):
-        wanted_values({"member": "0,x"})
 
 
 def test_a_path_is_needed() -> None:
@@ -163,3 +110,23 @@ def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(AeronLogError, match="a line of more than"):
         list(log_lines(log))
+
+
+@pytest.mark.parametrize("form", ["folder", "file"])
+def test_the_rows_of_a_truncated_stream_have_the_reason(
+    lake: Path, tmp_path: Path, form: str
+) -> None:
+    corpus = Path(shutil.copytree(lake / "date=2026-11-20", tmp_path / "runs"))
+    stream = corpus / "run-1" / "member-2.ndjson"
+    stream.write_bytes(stream.read_bytes()[:-9])
+    if form == "file":
+        with DatasetWriter(tmp_path / "set", events_per_row_group=25) as writer:
+            write_dataset(Corpus(corpus), writer)
+        corpus = tmp_path / "set"
+
+    rows, _ = read(corpus, [*EVENTS, "truncated"])
+
+    marked = {(row["run"], row["member"]) for row in rows if row["truncated"]}
+    whole = {(row["run"], row["member"]) for row in rows if not row["truncated"]}
+    assert marked == {("run-1", 2)}
+    assert not marked & whole
