@@ -20,19 +20,16 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A local session; its workers can import what the tests import."""
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(TESTS), before)))
-    try:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local session; its workers can import what the tests import, and its tables are apart."""
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
+        arguments = f"--conf spark.sql.warehouse.dir={warehouse} pyspark-shell"
+        patch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
         with open_session("local[2]") as session:
             register(session)
             yield session
-    finally:
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import signal
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
@@ -258,26 +254,3 @@ def test_a_larger_corpus_has_the_same_verdicts_in_every_form_and_cut(
         for run in found
         for one in run.divergences
     }
-
-
-def test_an_interrupt_ends_the_job_and_the_session_goes_on(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    driver, ended = os.getpid(), tmp_path / "ended"
-
-    def interrupt_and_wait(batches: Iterator[Any]) -> Iterator[Any]:
-        os.kill(driver, signal.SIGINT)
-        threading.Event().wait(60)
-        ended.touch()
-        yield from batches
-
-    rows = spark.range(1).mapInArrow(interrupt_and_wait, "id long")
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            SparkEngine(spark).table(rows, ["id"])
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-    assert not ended.exists()
-    assert spark.range(3).count() == 3

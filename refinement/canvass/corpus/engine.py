@@ -10,7 +10,7 @@ The command line imports this module for `EngineName`, so heavy imports are insi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import partial
 from importlib.util import find_spec
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 RUN: Final = ["source", "run_id"]
 """The columns that name a run."""
-_UNIT: Final = ["source", "cause", "digest", "verdict"]
+_UNIT: Final = ["source", "digest", "verdict"]
 
 
 class ProcessEngine:
@@ -160,12 +160,12 @@ class SparkEngine:
 
     def table(self, rows: Any, columns: Sequence[str]) -> Any:
         """Return columns of rows as an Arrow table."""
-        return self._run(rows.select(*columns).toArrow)
+        return rows.select(*columns).toArrow()
 
     def open_steps(self, rows: Any) -> tuple[Any, int]:
         """Return each distinct open step of rows, and their number."""
         steps = self.select(rows, "kind", "STEP").select("key", "question").dropDuplicates(["key"])
-        return steps, self._run(steps.count)
+        return steps, steps.count()
 
     def ask(self, digest: str, steps: Any, oracles: int) -> Any:
         """Ask TLC about steps in few tasks; return the answers."""
@@ -178,7 +178,7 @@ class SparkEngine:
         asked = steps.repartition(oracles).mapInArrow(
             partial(ask_steps, digest), from_arrow_schema(ANSWER_SCHEMA)
         )
-        return self._run(asked.toArrow)
+        return asked.toArrow()
 
     def refused(self, rows: Any, keys: Any) -> Any:
         """Return the runs that have an open step with one of some keys."""
@@ -188,7 +188,7 @@ class SparkEngine:
             *RUN, f.explode("open_steps").alias("key")
         )
         hit = runs.join(f.broadcast(self._session.createDataFrame(keys)), "key", "left_semi")
-        return self._run(hit.select(*RUN).distinct().toArrow)
+        return hit.select(*RUN).distinct().toArrow()
 
     def replaced(self, rows: Any, runs: Any, later: Any) -> Any:
         """Return rows with those of some runs replaced by later rows."""
@@ -203,7 +203,7 @@ class SparkEngine:
 
         runs = self.select(rows, "kind", "VERDICT").groupBy(*_UNIT)
         counts = runs.agg(f.count("kind").alias("runs"), f.sum("events").alias("events"))
-        return self._run(counts.toArrow)
+        return counts.toArrow()
 
     def write(
         self, rows: Any, columns: Sequence[str], folder: Place, stamp: Mapping[str, Any]
@@ -228,7 +228,7 @@ class SparkEngine:
         )
         frame = frame.select(*columns).withColumns({k: lit(v) for k, v in stamp.items()})
         writer = frame.coalesce(1).write.mode("overwrite").option("compression", "zstd")
-        self._run(lambda: writer.parquet(f"file://{folder}"))
+        writer.parquet(f"file://{folder}")
 
     def progress(self) -> str:
         """Say what Spark's status tracker says; Spark Connect has none."""
@@ -258,15 +258,6 @@ class SparkEngine:
         self._at_work = at_work
         if not self._is_connect:  # Spark Connect has no descriptions of jobs.
             self._session.sparkContext.setJobDescription(f"canvass: {stage}")
-
-    def _run(self, action: Callable[[], Any]) -> Any:
-        """Run an action, which Ctrl-C cancels."""
-        from canvass.corpus.spark_session import interrupt_cancels_jobs
-
-        if self._is_connect:
-            return action()
-        with interrupt_cancels_jobs(self._session):
-            return action()
 
 
 Engine = ProcessEngine | SparkEngine

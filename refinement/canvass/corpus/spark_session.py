@@ -12,15 +12,14 @@ import re
 import signal
 import socket
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from canvass.tlc import JavaError, find_java
+from canvass.tlc import find_java
 from canvass.version import install_command
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ CONNECT_S: Final = 10
 """Seconds in which the address of a master must accept a connection, and Spark Connect answer."""
 _CONNECT_PORT: Final = 15002
 """The port of Spark Connect, if the URL names none."""
-_MASTER: Final = re.compile(r"local(-cluster)?(\[.+\])?|yarn|(spark|sc|k8s)://.+")
 
 LOCAL_SETTINGS: Final = {
     # Nothing may be reached from another machine.
@@ -143,48 +141,62 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master if master is not None or submitted else DEFAULT_MASTER
     connect = chosen is not None and chosen.startswith("sc://")
-    arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell").split()
-    if not connect and not submitted and arguments[-1:] != ["pyspark-shell"]:
-        raise SparkUnavailable("PYSPARK_SUBMIT_ARGS does not end with the word pyspark-shell")
+    settings = dict(SETTINGS)
+    if chosen is not None and not connect:
+        arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell").split()
+        if arguments[-1:] != ["pyspark-shell"]:
+            raise SparkUnavailable("PYSPARK_SUBMIT_ARGS does not end with the word pyspark-shell")
+        find_java()  # Without Java, Spark says only that its gateway has ended.
+        settings |= LAUNCH_SETTINGS
+        if "SPARK_CONF_DIR" not in os.environ:
+            logging_option = f"-Dlog4j2.configurationFile={QUIET.as_uri()}"
+            settings["spark.driver.extraJavaOptions"] = logging_option
     if chosen is not None:
-        _check_master(chosen)
-    with tempfile.TemporaryDirectory(prefix="canvass-spark-") as scratch:
-        for name, value in (SETTINGS if connect else LAUNCH_SETTINGS | SETTINGS).items():
-            builder = builder.config(name, value)
-        if chosen is not None and not connect and "SPARK_CONF_DIR" not in os.environ:
-            builder = builder.config(
-                "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={QUIET.as_uri()}"
-            )
-        if chosen is not None:
-            builder = builder.remote(chosen) if connect else builder.master(chosen)
-        if chosen is not None and chosen.startswith("local"):
-            # Workers must be the Python that has canvass, whatever `python3` is on the path.
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            for name, value in LOCAL_SETTINGS.items():
-                builder = builder.config(name, value)
-            builder = builder.config("spark.local.dir", scratch)
-            builder = builder.config("spark.sql.warehouse.dir", scratch)
-        before = _active()
-        held = HeldInterrupt()
-        try:
-            with held:
-                if connect:
-                    _await_connect_server(str(chosen))
-                session = builder.getOrCreate()
-        except SparkUnavailable:
-            raise
-        except (ImportError, SystemExit) as error:
-            # In a program without a file pyspark ends the process without an error.
-            needed = install_command("connect" if connect else "spark")
-            reason = f"install what is missing with {needed}: {_first_line(error)}"
-            raise SparkUnavailable(reason) from None
-        except Exception as error:
-            reason = f"{_first_line(error)}{given}"
-            raise _no_session(chosen or "the master of spark-submit", reason) from error
-        with _ended(session) if before is None else nullcontext(), _without_interrupt_reports():
-            held.release()
-            yield session
+        _check_address(chosen)
+        builder = builder.remote(chosen) if connect else builder.master(chosen)
+    if chosen is not None and chosen.startswith("local"):
+        # Workers must be the Python that has canvass, whatever `python3` is on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= LOCAL_SETTINGS
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    before = _active()
+    handler = signal.getsignal(signal.SIGINT)
+    logging.getLogger().addFilter(_is_no_interrupt)
+    session = _started(builder, chosen or "the master of spark-submit", given, connect=connect)
+    if threading.current_thread() is threading.main_thread():
+        # Spark's own handler calls the JVM in the middle of another call.
+        signal.signal(signal.SIGINT, handler)
+    interrupted = False
+    try:
+        yield session
+    except KeyboardInterrupt:
+        interrupted = not connect
+        raise
+    finally:
+        if interrupted:
+            _end_driver()
+        elif before is None:
+            session.stop()
+
+
+def _started(
+    builder: SparkSession.Builder, master: str, given: str, *, connect: bool
+) -> SparkSession:
+    try:
+        if connect:
+            _await_connect_server(master)
+        return builder.getOrCreate()
+    except SparkUnavailable:
+        raise
+    except (ImportError, SystemExit) as error:
+        # In a program without a file pyspark ends the process without an error.
+        needed = install_command("connect" if connect else "spark")
+        reason = f"install what is missing with {needed}: {_first_line(error)}"
+        raise SparkUnavailable(reason) from None
+    except Exception as error:
+        raise _no_session(master, f"{_first_line(error)}{given}") from error
 
 
 def _no_session(master: str, reason: str) -> SparkUnavailable:
@@ -193,38 +205,24 @@ def _no_session(master: str, reason: str) -> SparkUnavailable:
     return SparkUnavailable(f"no session on {master}: {reason}")
 
 
-def _check_master(master: str) -> None:
-    """Check the name of a master, its address and Java, before Spark starts.
+def _check_address(master: str) -> None:
+    """Check that somebody listens at the address of a master.
 
     Spark itself tries an address without a listener for a minute (standalone) or ten (Connect).
-    Without Java it says only that its gateway has ended.
     """
-    if not _MASTER.fullmatch(master):
-        raise SparkUnavailable(
-            f"--master {master!r} is none of local[N], spark://HOST:PORT, sc://HOST, yarn and"
-            " k8s://URL"
-        )
     scheme, _, rest = master.partition("://")
-    if scheme != "sc":
-        try:
-            find_java()
-        except JavaError as error:
-            raise SparkUnavailable(str(error)) from None
-    if scheme not in ("spark", "sc"):
-        return
     reasons = []
-    for address in rest.split(",") if scheme == "spark" else [rest]:  # Standby masters.
+    for address in rest.split(",") if scheme in ("spark", "sc") else ():  # Standby masters.
         try:
             url = urlsplit(f"//{address}")
-            port = url.port if scheme == "spark" else url.port or _CONNECT_PORT
-            if not url.hostname or port is None:
-                raise ValueError(f"{address} is no HOST:PORT")
-            socket.create_connection((url.hostname, port), timeout=CONNECT_S).close()
+            port = url.port or _CONNECT_PORT
+            socket.create_connection((url.hostname or "", port), timeout=CONNECT_S).close()
         except (OSError, ValueError) as error:
             reasons.append(getattr(error, "strerror", None) or str(error))
         else:
             return
-    raise _no_session(master, "; ".join(dict.fromkeys(reasons)))
+    if reasons:
+        raise _no_session(master, "; ".join(dict.fromkeys(reasons)))
 
 
 def _await_connect_server(master: str) -> None:
@@ -240,116 +238,22 @@ def _await_connect_server(master: str) -> None:
             raise _no_session(master, reason) from None
 
 
-class HeldInterrupt:
-    """Holds the first Ctrl-C back within a ``with`` block; the second one interrupts at once.
-
-    If a driver is interrupted while its JVM starts, the JVM goes on without it and prints errors.
-    """
-
-    def __init__(self) -> None:
-        self._held = False
-        self._before: Any = None
-        self._owns = threading.current_thread() is threading.main_thread()
-
-    def __enter__(self) -> None:
-        if self._owns:
-            self._before = signal.signal(signal.SIGINT, self._hold)
-
-    def __exit__(self, *_: object) -> None:
-        # Replaces Spark's handler, which calls the JVM in the middle of another call. While a job
-        # runs, `interrupt_cancels_jobs` has its own.
-        if self._owns:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _hold(self, *_: object) -> None:
-        if self._held:
-            raise KeyboardInterrupt
-        self._held = True
-
-    def release(self) -> None:
-        """Raise the interrupt that was held back, if there was one.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If Ctrl-C was pressed within the block.
-        """
-        if self._held:
-            raise KeyboardInterrupt
-
-
-@contextmanager
-def interrupt_cancels_jobs(session: SparkSession) -> Iterator[None]:
-    """Have Ctrl-C cancel the jobs of a classic session: whoever waits for one waits for its end.
-
-    The job that was cancelled fails, which is the interrupt here and no failure. If interrupts are
-    ignored, or if the program has its own handler, nothing changes.
-    """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    interrupted = False
-
-    def cancel() -> None:
-        with suppress(Exception):  # The session may stop at the same time.
-            session.sparkContext.cancelAllJobs()
-
-    def handle(*_: object) -> None:
-        nonlocal interrupted
-        interrupted = True
-        # This thread may be within a call of the JVM; another one has its own connection.
-        threading.Thread(target=cancel, daemon=True).start()
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield
-    except Exception:
-        if interrupted:
-            raise KeyboardInterrupt from None
-        raise
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@contextmanager
-def _without_interrupt_reports() -> Iterator[None]:
-    """Keep py4j from logging an interrupt with a traceback."""
-    root = logging.getLogger()
-    root.addFilter(_is_no_interrupt)
-    try:
-        yield
-    finally:
-        root.removeFilter(_is_no_interrupt)
-
-
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Tell whether py4j logs something else than an interrupt, with a traceback."""
     raised = record.exc_info[0] if record.exc_info else None
     return raised is None or not issubclass(raised, KeyboardInterrupt)
 
 
-@contextmanager
-def _ended(session: SparkSession) -> Iterator[None]:
-    """Stop a session at the end of a ``with`` block."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        # Cancelled tasks report their end to a Spark that has stopped. Connect has no context.
-        with suppress(Exception):
-            session.sparkContext.setLogLevel("OFF")
-        raise
-    finally:
-        _stop(session)
+def _end_driver() -> None:
+    """End the JVM of a classic session that was started here, and with it all jobs.
 
+    An interrupt may have come in the middle of a call, so no other call can end it.
+    """
+    from pyspark import SparkContext
 
-def _stop(session: SparkSession) -> None:
-    """Stop a session, whose JVM may have ended: Ctrl-C reaches both processes."""
-    try:
-        session.stop()
-    except Exception as error:
-        if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] != "py4j":
-            raise
+    if (process := getattr(SparkContext._gateway, "proc", None)) is not None:
+        process.terminate()
+        process.wait()
 
 
 def _active() -> SparkSession | None:
