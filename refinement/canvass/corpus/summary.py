@@ -106,7 +106,7 @@ class EarlierUnit(Struct, frozen=True, rename="camel"):
     """Its runs by verdict."""
 
 
-class Coverage(Struct, frozen=True, rename="camel"):
+class Coverage(Struct, frozen=True, order=True, rename="camel"):
     """The number of events with an action."""
 
     action: str
@@ -190,9 +190,7 @@ def summarise(
     runs = read_table(tables["verdicts"]).to_table([*_LISTED, "revision_choice"])
     failing = runs.filter(pc.field("verdict") != "CONFORMS").select(_LISTED)
     listed = [
-        Listed(
-            row["source"], row["run_id"], row["verdict"], row["events"] or 0, row["reason"] or ""
-        )
+        Listed(**row | {"events": row["events"] or 0, "reason": row["reason"] or ""})
         for row in failing.to_pylist()
     ]
     classes = _classes(read_table(tables["divergences"]).to_table(_CLASS + _EXAMPLE))
@@ -215,10 +213,9 @@ def summarise(
         cluster_count=len(classes),
         listed=sorted(listed, key=_place)[:MAX_LISTED],
         listed_count=len(listed),
-        coverage=[
-            Coverage(name, coverage[name])
-            for name in sorted(coverage, key=lambda name: (-coverage[name], name))
-        ],
+        coverage=sorted(
+            (Coverage(*each) for each in coverage.items()), key=lambda each: (-each.events, each)
+        ),
         shared_ids=shared[:MAX_LISTED],
         shared_id_count=len(shared),
         graphs=job.graphs,

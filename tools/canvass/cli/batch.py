@@ -20,6 +20,7 @@ from canvass.corpus.engine import EngineName
 
 if TYPE_CHECKING:
     from canvass.corpus.storage import Place
+    from canvass.corpus.summary import DivergenceClassSummary, Identity, Summary
 
 
 class FailOn(str, Enum):
@@ -106,27 +107,20 @@ def verify(
     canvass batch verify CORPUS --out REPORT --fail-on new --baseline YESTERDAY
     """
     from canvass.corpus.storage import place_of
-    from canvass.corpus.summary import exit_code, new_clusters, read_summary
+    from canvass.corpus.summary import exit_code, new_clusters
 
     if out is None and append is None:
         raise CommandError("--out or --append is required: the folder of the results")
     if settle and append is None:
         raise CommandError("--settle requires --append")
-    if (baseline is not None) > (fail_on is FailOn.NEW):
-        raise CommandError("--baseline requires --fail-on new")
-    known = None
-    if fail_on is FailOn.NEW:
-        if baseline is None and append is None:
-            raise CommandError("--fail-on new requires --baseline or --append")
-        earlier = () if baseline is None else read_summary(place_of(baseline)).clusters
-        known = {one.identity for one in earlier}
+    known = _known(fail_on, baseline, append)
+    places = tuple(map(place_of, corpora))
+    for results in filter(None, (out, append)):
+        _need_outside(place_of(results), places)
 
     def place(text: str | None) -> Place | None:
         return None if text is None else place_of(text)
 
-    places = tuple(map(place_of, corpora))
-    for results in filter(None, (out, append)):
-        _need_outside(place_of(results), places)
     request = Request(
         corpora=places,
         out=place(out),
@@ -140,15 +134,30 @@ def verify(
         oracles=oracles,
     )
     summary, known = verify_due(request, known)
-
-    def show() -> None:
-        from canvass.corpus.report import to_text
-
-        new = None if known is None else new_clusters(summary, known)
-        result_console().print(to_text(summary, new, out), end="")
-
-    emit(output, summary, show)
+    new = None if known is None else new_clusters(summary, known)
+    emit(output, summary, lambda: _show(summary, new, out))
     raise typer.Exit(exit_code(summary, known))
+
+
+def _known(fail_on: FailOn, baseline: str | None, append: str | None) -> set[Identity] | None:
+    """Return the kinds of divergences that the baseline has; None if all divergences fail."""
+    from canvass.corpus.storage import place_of
+    from canvass.corpus.summary import read_summary
+
+    if fail_on is FailOn.ANY:
+        if baseline is not None:
+            raise CommandError("--baseline requires --fail-on new")
+        return None
+    if baseline is None and append is None:
+        raise CommandError("--fail-on new requires --baseline or --append")
+    earlier = () if baseline is None else read_summary(place_of(baseline)).clusters
+    return {one.identity for one in earlier}
+
+
+def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str | None) -> None:
+    from canvass.corpus.report import to_text
+
+    result_console().print(to_text(summary, new, out), end="")
 
 
 def _need_outside(results: Place, corpora: Sequence[Place]) -> None:
