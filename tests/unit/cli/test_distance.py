@@ -47,11 +47,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["RUN", "--every", "1s", "--diagram"], "leave out --diagram"),
         (["RUN", "--property", "Nothing"], "Invalid value for '--property'"),
         (["RUN:3", "--every", "1s"], "leave out the event"),
-        (["RUN", "--export", "far.svg"], "far.svg: a picture shows a whole run"),
-        (
-            ["RUN", "--every", "1s", "--export", "none/far.svg"],
-            "none/far.svg: there is no such folder to write to",
-        ),
         (
             ["RUN", "--export", "none/loss.json"],
             "none/loss.json: there is no such folder to write to",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from canvass.conformance import step_lookup
 from canvass.selftest import kill_matrix, runs
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, RecordedRun
 from canvass.selftest.kill_matrix import MUTANTS, Mutant, actions_reached
@@ -23,9 +24,11 @@ HARMLESS = Mutant("harmless", "quorum", "count // 2 + 1", "count // 2 + 1", memb
 
 
 @pytest.fixture
-def graphs(pytestconfig: pytest.Config) -> Path:
+def graphs(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graphs of the tests are those of the user's cache."""
     assert pytestconfig.cache is not None
-    return pytestconfig.cache.mkdir("graphs")
+    folder = pytestconfig.cache.mkdir("graphs").parent
+    monkeypatch.setattr(step_lookup, "default_cache", lambda: folder)
 
 
 def with_mutants(monkeypatch: pytest.MonkeyPatch, *mutants: Mutant) -> None:
@@ -40,14 +43,12 @@ def with_mutants(monkeypatch: pytest.MonkeyPatch, *mutants: Mutant) -> None:
 
 
 def test_everything_is_found(
-    command: Command, graphs: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, graphs: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = "graceful_leader_leaves_the_quorum_too"
     with_mutants(monkeypatch, MUTANTS[named])
 
-    code, out, err = command(
-        "selftest", "--quick", "--runs", "32", "--cache", graphs, "--format", "json"
-    )
+    code, out, err = command("selftest", "--quick", "--runs", "32", "--format", "json")
     report = json.loads(out)
 
     assert code == 0
@@ -65,11 +66,11 @@ def test_everything_is_found(
 
 
 def test_a_surviving_mutant_fails(
-    command: Command, graphs: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, graphs: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_mutants(monkeypatch, HARMLESS)
 
-    code, out, _ = command("selftest", "--runs", "16", "--cache", graphs)
+    code, out, _ = command("selftest", "--runs", "16")
 
     assert code == 1
     assert "ALIVE" in out

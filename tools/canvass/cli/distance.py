@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
 
-from canvass.cli.options import Output, PathKind, heap_mib, kind_of, named_step, need_runs
+from canvass.cli.options import Output, PathKind, kind_of, named_step, need_runs
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -25,7 +24,6 @@ from canvass.cli.output import (
     CommandError,
     Format,
     complain,
-    write_file,
     write_json,
 )
 from canvass.distance.report import (
@@ -163,12 +161,9 @@ def _place(run: RunMoments, which: str) -> int:
     return max((k for k in range(run.total) if run.time_ns(k) <= until), default=0)
 
 
-Workers = Annotated[int, typer.Option(min=1, help="TLC's threads; more may miss the shortest.")]
-Heap = Annotated[str, typer.Option(metavar="SIZE", help="Java heap size of each search.")]
 Timeout = Annotated[
     float, typer.Option(min=0.001, metavar="SECONDS", help="Time limit of each search.")
 ]
-Spec = Annotated[Path | None, typer.Option(help="Use the modules of this folder.")]
 Every = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Of a run: search once in each interval, such as 1s."),
@@ -178,8 +173,7 @@ Export = Annotated[
     typer.Option(
         "--export",
         metavar="PATH",
-        help="Write the nearest counterexample to FILE.json or FILE.itf.json. With --every:"
-        " FILE.svg, a picture of the distances.",
+        help="Write the nearest counterexample to FILE.json or FILE.itf.json.",
     ),
 ]
 
@@ -209,15 +203,11 @@ def distance(
         ),
     ] = Property.COMMITTED_IS_DURABLE,
     steps: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of steps.")] = 12,
-    crashes: Annotated[int, typer.Option(min=0, max=9, help="Maximum number of crashes.")] = 1,
-    workers: Workers = 1,
-    heap: Heap = "512m",
     timeout: Timeout = 60,
     diagram: Annotated[
         bool, typer.Option("--diagram", help="Draw the counterexample as swim lanes.")
     ] = False,
     export_to: Export = None,
-    spec: Spec = None,
     output: Output = Format.HUMAN,
 ) -> None:
     """Search for the nearest violation from a moment of a run, or from members' disks.
@@ -227,8 +217,9 @@ def distance(
 
     canvass distance RUN:95.1s --diagram
 
-    canvass distance RUN --every 1s --export distances.svg
+    canvass distance RUN --every 1s --format json > distance.json
     """
+    from canvass.cli.counterexample import need_export_target
     from canvass.distance.search import SearchBounds
     from canvass.tlc import TlcOptions, find_jar, find_java
 
@@ -236,19 +227,11 @@ def distance(
         raise CommandError("--diagram draws for a person; leave out --format json")
     if diagram and every is not None:
         raise CommandError("--every draws no swim lanes; leave out --diagram")
-    _check_export(every, export_to)
-    searcher = _Searcher(
-        spec.absolute() if spec else spec_root(),
-        TlcOptions(jar=find_jar(), java=find_java()),
-        SearchBounds(
-            steps=steps,
-            crashes=crashes,
-            seconds=timeout,
-            workers=workers,
-            heap_mib=heap_mib(heap),
-        ),
-        wanted.value,
-    )
+    if export_to is not None:
+        need_export_target(export_to)
+    programs = TlcOptions(jar=find_jar(), java=find_java())
+    bounds = SearchBounds(steps=steps, seconds=timeout)
+    searcher = _Searcher(spec_root(), programs, bounds, wanted.value)
     code = _search(searcher, source, every=every, diagram=diagram, output=output, export=export_to)
     raise typer.Exit(code)
 
@@ -322,24 +305,13 @@ def _search(
     elif every is not None:
         for line in _nearest(reports):
             print(line)
-    if export is not None and _is_picture(export):
-        _draw(reports, wanted, export)
-    elif export is not None:
+    if export is not None:
         violating = [one for one in searcher.known.values() if one.violation is not None]
         nearest = min(violating, key=lambda one: one.steps or 0, default=None)
         export_counterexamples([_counterexample(root, nearest)] if nearest else [], export)
     if failed:
         return EXIT_ERROR
     return EXIT_UNEXPECTED if any(one.steps is not None for one in reports) else EXIT_OK
-
-
-def _check_export(every: str | None, export_to: Path | None) -> None:
-    if export_to is None:
-        return
-    if every is None and _is_picture(export_to):
-        raise CommandError(f"{export_to}: a picture shows a whole run; add --every")
-    if export_to.suffix and not export_to.absolute().parent.is_dir():
-        raise CommandError(f"{export_to}: there is no such folder to write to")
 
 
 def _time(report: MomentReport) -> str:
@@ -391,88 +363,3 @@ def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: boo
     named = ", ".join(f"{rank} = {position}" for rank, position in enumerate(positions))
     print(f"positions: {named}; greater numbers are beyond all of them")
     show_counterexample(shown, diagram=diagram)
-
-
-def _is_picture(target: Path) -> bool:
-    return target.suffix == ".svg"
-
-
-def _draw(reports: Sequence[MomentReport], wanted: str, target: Path) -> None:
-    if not reports:
-        complain("there is nothing to draw")
-        return
-    write_file(target, curve(reports, f"steps to a violation of {wanted}"))
-    complain(f"wrote {target}")
-
-
-_WIDTH: Final = 720
-_LEFT: Final = 76
-_RIGHT: Final = 16
-_TOP: Final = 34
-_ROW: Final = 16
-_STYLE: Final = """
-text { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #5c5f66; }
-.axis { stroke: #b9bcc4; stroke-dasharray: 2 4; } .stem { stroke: #b3261e; stroke-width: 2; }
-.far { fill: none; stroke: #5c5f66; } .exposed { fill: none; stroke: #b36b00; stroke-width: 2; }
-.near { fill: #b3261e; } text.said { fill: #b3261e; }
-"""
-
-
-def curve(reports: Sequence[MomentReport], title: str) -> str:
-    """Draw the distance of each moment as an SVG without scripts or links.
-
-    Time runs to the right. A lower mark is nearer to the violation; at 0 steps it has happened. A
-    moment without a violation in reach has a hollow mark, one step above the searched depth.
-
-    Parameters
-    ----------
-    reports
-        Moments with a time, in the order of time; at least one.
-    title
-        Text above the picture.
-    """
-    depth = max(one.searched for one in reports)
-    end_ns = max(one.time_ns or 0 for one in reports)
-    height = _TOP + _ROW * (depth + 1) + 34
-    right = _WIDTH - _RIGHT
-
-    def level(steps: int) -> int:
-        return _TOP + _ROW * (depth + 1 - steps)
-
-    def mark(one: MomentReport) -> Iterator[str]:
-        time_ns = one.time_ns or 0
-        x = round(_LEFT + (right - _LEFT) * time_ns / (end_ns or 1), 1)
-        if one.steps is None:
-            kind = "exposed" if one.counted_too_far else "far"
-            yield f'<circle class="{kind}" cx="{x}" cy="{level(one.searched + 1)}" r="4"/>'
-            return
-        y = level(one.steps)
-        yield f'<line class="stem" x1="{x}" y1="{_TOP}" x2="{x}" y2="{y}"/>'
-        yield f'<circle class="near" cx="{x}" cy="{y}" r="5"/>'
-        anchor, shift = ("end", -8) if x > _WIDTH / 2 else ("start", 8)
-        yield (
-            f'<text class="said" x="{x + shift}" y="{y - 6}" text-anchor="{anchor}">'
-            f"{time_ns / 1e9:.3f} s</text>"
-        )
-
-    rows = []
-    for steps, name in {0: "0 steps", depth: f"{depth} steps"}.items():
-        y = level(steps)
-        rows += [
-            f'<text x="8" y="{y + 4}">{name}</text>',
-            f'<line class="axis" x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}"/>',
-        ]
-    ground = level(0) + 24
-    size = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
-            f"<title>{escape(title)}</title><style>{_STYLE}</style>",
-            f'<text x="8" y="16">{escape(title)}</text>',
-            *rows,
-            f'<text x="{_LEFT}" y="{ground}">0 s</text>',
-            f'<text x="{right}" y="{ground}" text-anchor="end">{end_ns / 1e9:.1f} s</text>',
-            *(row for one in reports for row in mark(one)),
-            "</svg>\n",
-        ]
-    )

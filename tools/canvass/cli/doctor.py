@@ -8,18 +8,17 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import typer
 
-from canvass.cli.options import Output
-from canvass.cli.output import EXIT_ERROR, EXIT_OK, Format, emit, result_console
+from canvass.cli.output import EXIT_ERROR, result_console
 from canvass.version import DISTRIBUTION, EXTRAS, VERSION, install_command
 
 _ADDED_SINCE_2_15: Final = (
@@ -39,7 +38,8 @@ class Status(str, Enum):
     PROBLEM = "problem"
 
 
-class Prerequisite(msgspec.Struct, frozen=True, omit_defaults=True):
+@dataclass(frozen=True, slots=True)
+class Prerequisite:
     """The state of one prerequisite.
 
     Parameters
@@ -52,51 +52,35 @@ class Prerequisite(msgspec.Struct, frozen=True, omit_defaults=True):
         Its version and place, or the problem.
     fix
         How to mend the problem; empty without a problem.
-    facts
-        The parts of `detail` for a machine.
     """
 
     subject: str
     status: Status
     detail: str
     fix: str = ""
-    facts: dict[str, str | int | None] = {}
 
 
-class Report(msgspec.Struct, frozen=True):
-    """The result of ``canvass doctor``."""
+def examine() -> list[Prerequisite]:
+    """Check everything that canvass needs, in order of dependence.
 
-    ok: bool
-    findings: tuple[Prerequisite, ...]
-
-
-def examine() -> Report:
-    """Check everything that canvass needs.
-
-    Returns
-    -------
-    Report
-        The findings in order of dependence: a problem can be the cause of later ones.
+    A problem can be the cause of later ones.
     """
-    findings = (_canvass(), _python(), *_java_and_tlc(), _spec(), _known_steps(), *_extras())
-    return Report(all(finding.status is not Status.PROBLEM for finding in findings), findings)
+    return [_canvass(), _python(), *_java_and_tlc(), _spec(), _known_steps(), *_extras()]
 
 
 def _canvass() -> Prerequisite:
     """Look for the other project of this name: its files may take the place of ours."""
-    facts: dict[str, str | int | None] = {"version": VERSION, "distribution": DISTRIBUTION}
     with suppress(metadata.PackageNotFoundError):
         other = metadata.distribution("canvass")
         if not other.entry_points:  # An installation of this project has the command.
             detail = f"another project, canvass {other.version}, is installed here as well"
             fix = f"pip uninstall canvass, then install {DISTRIBUTION} again"
-            return Prerequisite("canvass", Status.PROBLEM, detail, fix, facts)
-    return Prerequisite("canvass", Status.OK, f"{VERSION} ({DISTRIBUTION})", facts=facts)
+            return Prerequisite("canvass", Status.PROBLEM, detail, fix)
+    return Prerequisite("canvass", Status.OK, f"{VERSION} ({DISTRIBUTION})")
 
 
 def _python() -> Prerequisite:
-    version = platform.python_version()
-    return Prerequisite("Python", Status.OK, version, facts={"version": version})
+    return Prerequisite("Python", Status.OK, platform.python_version())
 
 
 def _java_and_tlc() -> Iterator[Prerequisite]:
@@ -108,8 +92,7 @@ def _java_and_tlc() -> Iterator[Prerequisite]:
     except TlcError as error:
         yield _problem("Java", error)
     else:
-        facts: dict[str, str | int | None] = {"version": java.version, "path": str(java.path)}
-        yield Prerequisite("Java", Status.OK, f"{java.version} at {java.path}", facts=facts)
+        yield Prerequisite("Java", Status.OK, f"{java.version} at {java.path}")
 
     try:
         found = find_jar()
@@ -121,12 +104,6 @@ def _java_and_tlc() -> Iterator[Prerequisite]:
             "tla2tools.jar",
             Status.OK,
             f"{found.path} (from {found.source}), SHA-256 {found.sha256[:12]}… ({known})",
-            facts={
-                "path": str(found.path),
-                "source": found.source,
-                "sha256": found.sha256,
-                "known": found.known,
-            },
         )
 
     if java is not None and found is not None:
@@ -159,18 +136,18 @@ def _tlc(java: Path, jar: Path) -> Prerequisite:
     version = banner[1].replace(" of Day Month 20??", "").strip()
     adds = None if version.startswith("2.15") else _ADDED_SINCE_2_15
     detail = version if adds is None else f"{version}; adds to TLC 2.15: {adds}"
-    return Prerequisite("TLC", Status.OK, detail, facts={"version": version, "adds": adds})
+    return Prerequisite("TLC", Status.OK, detail)
 
 
 def _spec() -> Prerequisite:
-    from canvass.spec import load_manifest, spec_root
+    from canvass.spec import SpecError, load_manifest, spec_root
 
-    def describe() -> str:
-        return f"{len(load_manifest().models)} models in {spec_root()}"
-
-    return _or_problem(
-        "spec", describe, fix=f"install {DISTRIBUTION} again, or repair the named file"
-    )
+    try:
+        models = len(load_manifest().models)
+    except SpecError as error:
+        fix = f"install {DISTRIBUTION} again, or repair the named file"
+        return Prerequisite("spec", Status.PROBLEM, str(error), fix)
+    return Prerequisite("spec", Status.OK, f"{models} models in {spec_root()}")
 
 
 def _known_steps() -> Prerequisite:
@@ -187,25 +164,23 @@ def _known_steps() -> Prerequisite:
         other = f"{SHIPPED} is not of this spec: TLC is asked about every step"
         return Prerequisite(subject, Status.ABSENT, other, "make known-steps, in a checkout")
     detail = f"{steps:,} steps that TLC has allowed ship with canvass"
-    return Prerequisite(subject, Status.OK, detail, facts={"steps": steps})
+    return Prerequisite(subject, Status.OK, detail)
 
 
 def _extras() -> Iterator[Prerequisite]:
     for extra, packages in EXTRAS.items():
-        versions: dict[str, str | int | None] = {}
+        found, missing = [], []
         for package in packages:
             try:
-                versions[package] = metadata.version(package)
+                found.append(f"{package} {metadata.version(package)}")
             except metadata.PackageNotFoundError:
-                versions[package] = None
-        missing = [package for package, version in versions.items() if version is None]
+                missing.append(package)
         subject = f"extra {extra}"
         if missing:
-            detail, fix = f"without {', '.join(missing)}", install_command(extra)
-            yield Prerequisite(subject, Status.ABSENT, detail, fix, versions)
+            detail = f"without {', '.join(missing)}"
+            yield Prerequisite(subject, Status.ABSENT, detail, install_command(extra))
         else:
-            detail = ", ".join(f"{package} {version}" for package, version in versions.items())
-            yield Prerequisite(subject, Status.OK, detail, facts=versions)
+            yield Prerequisite(subject, Status.OK, ", ".join(found))
 
 
 def _problem(subject: str, error: Exception) -> Prerequisite:
@@ -216,22 +191,13 @@ def _problem(subject: str, error: Exception) -> Prerequisite:
     return Prerequisite(subject, Status.PROBLEM, reason, fix)
 
 
-def _or_problem(subject: str, describe: Callable[[], str], *, fix: str) -> Prerequisite:
-    from canvass.spec import SpecError
-
-    try:
-        return Prerequisite(subject, Status.OK, describe())
-    except SpecError as error:
-        return Prerequisite(subject, Status.PROBLEM, str(error), fix)
-
-
-def show(report: Report) -> None:
-    """Write a report for a person to stdout."""
+def show(findings: Iterable[Prerequisite]) -> None:
+    """Write the findings for a person to stdout."""
     from rich.text import Text
 
     console = result_console()
     style = {Status.OK: "green", Status.ABSENT: "yellow", Status.PROBLEM: "bold red"}
-    for finding in report.findings:
+    for finding in findings:
         console.print(
             Text(f"{finding.status.value:<8}", style[finding.status]),
             Text(f"{finding.subject:<14}"),
@@ -239,8 +205,6 @@ def show(report: Report) -> None:
         )
         if finding.fix:
             console.print(Text(f"{'':<8} {'':<14} fix: {finding.fix}"))
-    if not report.ok:
-        console.print("canvass cannot work here yet: see the fixes above")
 
 
 def register(app: typer.Typer) -> None:
@@ -248,11 +212,13 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(doctor)
 
 
-def doctor(output: Output = Format.HUMAN) -> None:
+def doctor() -> None:
     """Check that all that canvass needs is installed, and print a fix for each problem.
 
     Exit code 0: canvass can work here. 2: it cannot. A missing extra is no problem.
     """
-    report = examine()
-    emit(output, report, lambda: show(report))
-    raise typer.Exit(EXIT_OK if report.ok else EXIT_ERROR)
+    findings = examine()
+    show(findings)
+    if any(one.status is Status.PROBLEM for one in findings):
+        result_console().print("canvass cannot work here yet: see the fixes above")
+        raise typer.Exit(EXIT_ERROR)

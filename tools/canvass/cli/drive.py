@@ -61,10 +61,6 @@ def drive(
             help="Take the steps of recorded runs, not of a graph; repeatable.",
         ),
     ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(min=-1, help="With MODEL: depth of the graph from its roots; -1: no limit."),
-    ] = None,
     disabled: Annotated[
         bool, typer.Option("--disabled", help="Also drive inputs that the spec disables.")
     ] = False,
@@ -88,8 +84,8 @@ def drive(
 
     if (graph is None) == (not trace):
         raise CommandError("name a graph or model, or runs with --trace")
-    if trace and (disabled or (steps, vary) != (None, None)):
-        raise CommandError("--steps, --vary and --disabled are for a graph")
+    if trace and (disabled or vary is not None):
+        raise CommandError("--vary and --disabled are for a graph")
     if trace:
         need_runs(trace, "canvass drive --trace")
     path = ClassPath.parse(classpath)
@@ -97,7 +93,7 @@ def drive(
     driver = compile_driver(path, folder / "driver")
     if graph is None:
         raise typer.Exit(_drive_runs(driver, trace or [], output))
-    opened = _graph(graph, steps, folder / "graphs")
+    opened = _graph(graph, folder / "graphs")
     if opened.rules.hardening:
         raise CommandError(f"{opened.manifest.model} is hardened: Aeron follows other rules")
     _compare_revisions("the graph", opened.rules.revision, path)
@@ -129,7 +125,7 @@ def _drive_runs(driver: Driver, paths: list[Path], output: Format) -> int:
     return EXIT_OK if report.is_expected else EXIT_UNEXPECTED
 
 
-def _graph(name: str, steps: int | None, cache: Path) -> Graph:
+def _graph(name: str, cache: Path) -> Graph:
     """Open the folder of a graph, or build the graph of a model."""
     from canvass.cli.output import CheckProgress
     from canvass.graph.artifact import open_graph
@@ -140,14 +136,9 @@ def _graph(name: str, steps: int | None, cache: Path) -> Graph:
             raise CommandError(
                 f"{name}: neither the folder of a state graph nor a model ({', '.join(models())})"
             )
-        if steps is not None:
-            raise CommandError("--steps is for a model; this graph is built already")
         return open_graph(Path(name))
-    model = load_model(name)
-    if steps is not None:
-        model = model.with_steps(steps)
     with CheckProgress(1, 1, name) as progress:
-        return cached_graph(model, cache, on_event=progress.on_event)
+        return cached_graph(load_model(name), cache, on_event=progress.on_event)
 
 
 def _drive(driver: Driver, graph: Graph, *, disabled: bool, seed: int | None) -> DriveReport:

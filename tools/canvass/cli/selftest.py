@@ -40,13 +40,6 @@ def selftest(
         int | None,
         typer.Option(min=16, help="Number of good runs and of corrupted runs. Default: 1,008."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the runs.")] = 0,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Cache of state graphs. Default: ~/.cache/canvass/graphs."
-        ),
-    ] = None,
     output: Output = Format.HUMAN,
 ) -> None:
     """Check the checker: it must find mutants of the core, and corrupted runs.
@@ -60,20 +53,18 @@ def selftest(
     """
     count = runs or (QUICK_RUNS if quick else RUNS)
     with Stages(each=True) as stages:
-        report = _test(count, seed, cache, stages, whole=not quick)
+        report = _test(count, stages, whole=not quick)
     emit(output, report, lambda: _show(result_console(), report))
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 
-def _test(
-    count: int, seed: int, cache: Path | None, stages: Stages, *, whole: bool
-) -> SelftestReport:
+def _test(count: int, stages: Stages, *, whole: bool) -> SelftestReport:
     from canvass.conformance.step_lookup import default_cache
     from canvass.selftest.kill_matrix import Graphs, control, kill_mutants
     from canvass.selftest.runs import check_runs, make_report
 
     began_s = time.monotonic()
-    folder = cache or default_cache() / "graphs"
+    folder = default_cache() / "graphs"
     folder.mkdir(parents=True, exist_ok=True)
     graphs = Graphs(folder, stages.stage)
     mutants = kill_mutants(graphs, progress=lambda name: stages.detail(f"mutant {name}"))
@@ -84,7 +75,6 @@ def _test(
             Path(root),
             good=count,
             corrupted=count,
-            seed=seed,
             graphs=graphs.folders,
             progress=stages.stage,
         )
