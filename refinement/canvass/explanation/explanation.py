@@ -6,13 +6,14 @@ verification.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.conformance.html import page, table, text
+from canvass.conformance.html import environment, page
 from canvass.explanation.between import find_between
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.evidence import Evidence, Sentence, States, seconds_of, shown_ns
@@ -315,69 +316,56 @@ def to_html(several: Mapping[str, Explanation], source: str) -> str:
     source
         What was explained, for the title.
     """
-    body: list[str] = []
+    body = []
     for name, found in several.items():
         span = shown_ns(found.end_ns - found.begin_ns)
         members = f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}"
-        notes = [f"{members}, {time_without_leader(found)}"]
-        notes += map(text, filter(None, (*written_by(found), clocks_apart(found))))
-        led = f"{len(found.leaderships)} leaderships in {text(span)}"
-        body += [f"<h1>{text(name)}: {led}</h1>"]
-        body += [f'<p class="note">{note}</p>' for note in notes]
-        body += sections(found)
+        notes = [f"{members}, {time_without_leader(found)}", *written_by(found)]
+        heading = f"{name}: {len(found.leaderships)} leaderships in {span}"
+        body.append(sections(found, heading, [*notes, clocks_apart(found)]))
     return page(f"canvass explain: {source}", body)
 
 
-def sections(found: Explanation) -> Iterator[str]:
-    """Give the parts of a page: tables, the lines of evidence in the last column."""
+def sections(found: Explanation, heading: str = "", notes: Sequence[str] = ()) -> str:
+    """Give the parts of a page as markup: tables, the lines of evidence in the last column."""
     led = [
         (
-            str(row.leadership_term_id),
-            "?" if row.leader_member_id is None else str(row.leader_member_id),
-            seconds_of(row.from_ns),
-            seconds_of(row.until_ns),
-            text(row.reason or row.ended_by),
-            _places(row.evidence),
+            (
+                row.leadership_term_id,
+                "?" if row.leader_member_id is None else row.leader_member_id,
+                seconds_of(row.from_ns),
+                seconds_of(row.until_ns),
+                row.reason or row.ended_by,
+            ),
+            row.evidence,
         )
         for row in found.leaderships
     ]
     held = [
         (
-            str(one.number),
-            "?" if one.leadership_term_id is None else str(one.leadership_term_id),
-            "none" if one.leader_member_id is None else str(one.leader_member_id),
-            f"{one.duration_ms:,.0f}",
-            str(sum(ballot.outcome == "failed" for ballot in one.ballots)),
-            text(one.slowest.text),
-            _places(one.slowest.evidence),
+            (
+                one.number,
+                "?" if one.leadership_term_id is None else one.leadership_term_id,
+                "none" if one.leader_member_id is None else one.leader_member_id,
+                f"{one.duration_ms:,.0f}",
+                sum(ballot.outcome == "failed" for ballot in one.ballots),
+                one.slowest.text,
+            ),
+            one.slowest.evidence,
         )
         for one in found.elections
     ]
-    yield from _table("Who led when", ("term", "leader", "from, s", "until, s", "ended by"), led)
-    head = ("election", "term", "winner", "ms", "failed ballots", "slowest part")
-    yield from _table("Elections", head, held)
     risks = (one for one in found.risks if one.severity != "note")
-    for title, sentences in {
+    parts = {
         "Between elections": found.interruptions,
         "Stuck": [sentence for one in found.stuck for sentence in one.said],
         "Positions": found.positions,
         "At risk": [sentence for one in risks for sentence in one.sentences],
         "Sessions": found.sessions.sentences,
         "Missing": found.missing,
-    }.items():
-        if sentences:
-            rows = [(text(one.text), _places(one.evidence)) for one in sentences]
-            yield from _table(title, ("",), rows)
-
-
-def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    yield f"<section><h2>{title}</h2>"
-    yield table((*head, "lines"), rows[-MAX_ROWS:], numbers=frozenset(range(len(head) - 1)))
-    if len(rows) > MAX_ROWS:
-        yield f'<p class="note">{len(rows) - MAX_ROWS:,} earlier ones are not listed.</p>'
-    yield "</section>"
-
-
-def _places(evidence: Iterable[Evidence]) -> str:
-    places = ", ".join(dict.fromkeys(str(one) for one in evidence))
-    return f'<span class="note"><code>{text(places)}</code></span>'
+    }
+    rows = {title: [((one.text,), one.evidence) for one in said] for title, said in parts.items()}
+    template = environment(Path(__file__).parent).get_template("explain.html.jinja")
+    return template.render(
+        heading=heading, notes=notes, led=led, held=held, parts=rows, most=MAX_ROWS
+    )

@@ -219,7 +219,7 @@ def _who_led(found: CorpusVerdict) -> list[str]:
     if not (folder / RUN_FILE).is_file() or found.exit_code == EXIT_ERROR:
         return []
     timeline, states = read(folder)
-    return list(sections(explain(timeline, states)))
+    return [sections(explain(timeline, states))]
 
 
 def _show_hazards(run: RunVerdict) -> None:
