@@ -95,7 +95,7 @@ def page(title: str, body: Iterable[str], *, style: str = "") -> str:
     rules = Markup((_HERE / "page.css").read_text(encoding="utf-8") + style)
     digest = base64.b64encode(hashlib.sha256(rules.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    given = {"title": title, "policy": policy, "style": rules, "body": body}
+    given = {"title": title, "policy": Markup(policy), "style": rules, "body": body}
     return environment().get_template("page.html.jinja").render(given)
 
 
