@@ -39,12 +39,12 @@ LENGTHS = (1_000, 10_000, 50_000)
 """Requests in the log of a member that is started again."""
 
 
-def run(folder: Path, rate: int, *words: str) -> dict[str, float]:
+def run(folder: Path, rate: int) -> dict[str, float]:
     """Run a cluster; give its report's figures."""
     command = [sys.executable, "-m", "canvass.cli.main", "run", "--out", str(folder)]
     command += ["--seconds", str(SECONDS), "--load", str(rate), "--clients", str(CLIENTS)]
     done = subprocess.run(
-        [*command, "--clock", "5", "--format", "json", *words],
+        [*command, "--clock", "5", "--format", "json"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=True,
@@ -125,14 +125,13 @@ def main() -> None:
     """Run all benchmarks and print their rows as they come."""
     with tempfile.TemporaryDirectory() as root:
         for rate in RATES:
-            for words in ((), ("--no-record",), ("--no-sync",), ("--no-record", "--no-sync")):
-                result = run(Path(root, f"{rate}{''.join(words)}"), rate, *words)
-                what = f"offered {rate:,}/s {' '.join(words)}"
-                print(
-                    f"{what:<40} {result['rate']:>7,.0f} requests/s, p50 {result['p50']:,.1f} ms, "
-                    f"p99 {result['p99']:,.1f} ms, max {result['max']:,.1f} ms",
-                    flush=True,
-                )
+            result = run(Path(root, f"{rate}"), rate)
+            what = f"offered {rate:,}/s"
+            print(
+                f"{what:<40} {result['rate']:>7,.0f} requests/s, p50 {result['p50']:,.1f} ms, "
+                f"p99 {result['p99']:,.1f} ms, max {result['max']:,.1f} ms",
+                flush=True,
+            )
         for count in LENGTHS:
             folder = Path(root, f"log-{count}")
             fill(folder, count)

@@ -138,7 +138,7 @@ class ClusterReport(msgspec.Struct, frozen=True, rename="camel"):
     members: int
     revision: str
     run: str
-    """The folder of the recorded run; empty if nothing was recorded."""
+    """The folder of the recorded run."""
     done: dict[str, int]
     """The number of times that each command was carried out."""
     terms: int
@@ -167,8 +167,6 @@ class ClusterOptions:
     script: list[TimedCommand]
     load: float
     clients: int
-    record: bool
-    sync: bool
     secret: str
     again: bool
 
@@ -249,7 +247,7 @@ def _report(
         seconds=seconds,
         members=options.members,
         revision=options.revision,
-        run=str(supervisor.folder.run) if options.record else "",
+        run=str(supervisor.folder.run),
         done=dict(sorted(supervisor.counts.items())),
         terms=max((status.leadership_term_id for status in known), default=-1),
         steps=sum(status.steps for status in known),
@@ -292,9 +290,8 @@ def _supervisor(options: ClusterOptions) -> Supervisor:
             ports[options.members :],
             str(folder.data(i)),
             options.services,
-            str(folder.run) if options.record else "",
+            str(folder.run),
             folder.run_id,
-            options.sync,
             options.secret,
         )
         for i in range(options.members)

@@ -103,7 +103,6 @@ class MemberConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run_folder: str = ""
     """The folder of the recorded run; empty if nothing is recorded."""
     run_id: str = ""
-    sync: bool = True
     secret: str = ""
     """The secret that clients must know; empty if every client is accepted."""
 

@@ -118,7 +118,7 @@ def _die_with_parent() -> None:
 
 async def _run(config: MemberConfig) -> None:
     rules = Rules.of(config.revision, config.member_count)
-    archive = Archive(FileStorage(Path(config.data_folder), sync=config.sync))
+    archive = Archive(FileStorage(Path(config.data_folder)))
     recorder = _recorder(config, rules, archive) if config.run_folder else None
     endpoints = {i: f"{HOST}:{port}" for i, port in enumerate(config.ingress_ports)}
     node = NodeSettings(

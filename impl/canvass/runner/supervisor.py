@@ -127,11 +127,6 @@ class Supervisor:
                 if before != now:
                     option = name.replace("_", " ")
                     raise RunnerError(f"{path}: the cluster has {option} {before!r}, not {now!r}")
-            if bool(old.run_folder) != bool(config.run_folder):
-                needed = "without" if old.run_folder else "with"
-                raise RunnerError(
-                    f"{path}: continue the cluster {needed} --no-record, as it ran before"
-                )
 
     # Commands.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
-from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
@@ -18,11 +16,8 @@ from canvass.conformance.report import (
 )
 from canvass.conformance.verdict import CorpusVerdict, RunVerdict, Verdict, limits_text
 from canvass.lanes.model import visible
-from canvass.traces.run import RUN_FILE, RunFolder
 
 _SUITE: Final = "canvass verify"
-_MOST: Final = 200_000
-"""The most events of a run whose times are read again."""
 
 
 def to_junit(found: CorpusVerdict) -> str:
@@ -40,8 +35,6 @@ def to_junit(found: CorpusVerdict) -> str:
     # CI servers take test cases of one name for one test.
     for run, name in zip(found.runs, run_names(found.runs), strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=_SUITE, name=name)
-        if seconds := _running_time(run):
-            case.set("time", f"{seconds:.3f}")
         if given := _properties(run):
             properties = ElementTree.SubElement(case, "properties")
             for key, value in given.items():
@@ -57,16 +50,6 @@ def _properties(run: RunVerdict) -> dict[str, str]:
     releases = "" if run.releases is None else "; ".join(run.releases.lines())
     given = {"revision": run.revision, "releases": releases}
     return {name: value for name, value in given.items() if value}
-
-
-def _running_time(run: RunVerdict) -> float:
-    """The time between the first and the last event of a run in seconds; 0 if it is not known."""
-    folder = Path(run.path)
-    if not (folder / RUN_FILE).is_file() or run.verdict is Verdict.MALFORMED or run.events > _MOST:
-        return 0.0
-    events = chain.from_iterable(RunFolder(folder).load().events.values())
-    times = [event.time_ns for event in events]
-    return (max(times) - min(times)) / 1e9 if times else 0.0
 
 
 def _case_result(case: ElementTree.Element, run: RunVerdict) -> None:

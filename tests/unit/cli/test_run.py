@@ -99,7 +99,7 @@ def test_clients_use_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
     secret.write_text("what only clients know\n")
     words = ("--clock", 20, "--service", "counter", "--service", "key-value", "--members", 1)
     with subprocess.Popen(
-        canvass("run", "--out", folder, *words, "--secret-file", secret, "--no-record"),
+        canvass("run", "--out", folder, *words, "--secret-file", secret),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -153,7 +153,7 @@ def test_a_cluster_continues_after_a_shutdown(tmp_path: Path) -> None:
 
 def test_a_member_with_a_damaged_disk_does_not_start_and_names_the_place(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
-    words = ("--clock", 20, "--load", 50, "--no-record", "--format", "json", "--seconds")
+    words = ("--clock", 20, "--load", 50, "--format", "json", "--seconds")
     for more in ((2,), (0.1, "--again")):
         done = subprocess.run(
             canvass("run", "--out", folder, *words, *more),
@@ -179,7 +179,7 @@ def test_a_member_with_a_damaged_disk_does_not_start_and_names_the_place(tmp_pat
 def test_a_cluster_ends_with_its_parent_process(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     cluster = subprocess.Popen(
-        canvass("run", "--out", folder, "--clock", 20, "--no-record"),
+        canvass("run", "--out", folder, "--clock", 20),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -245,7 +245,7 @@ def test_a_script_can_end_a_run_in_a_folder_of_any_name(tmp_path: Path) -> None:
 
 def test_a_cluster_without_a_startable_quorum_offers_no_load_and_ends(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
-    words = ("--clock", 20, "--load", 50, "--no-record", "--format", "json", "--seconds")
+    words = ("--clock", 20, "--load", 50, "--format", "json", "--seconds")
     for more in ((1,), (60, "--again")):
         done = subprocess.run(
             canvass("run", "--out", folder, *words, *more),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from canvass.runner.cluster_run import ClusterReport
+    from canvass.runner.fault_script import TimedCommand
     from canvass.runner.load import Load
     from canvass.runner.supervisor import Supervisor
 
@@ -78,20 +79,12 @@ def run(
         Path | None,
         typer.Option(help="File of faults: on each line a time in seconds and a command."),
     ] = None,
-    random_faults: Annotated[
-        int | None, typer.Option(help="Seed of random kills and pauses.")
-    ] = None,
+    random_faults: Annotated[int | None, typer.Option(help="Seed of kills and pauses.")] = None,
     load: Annotated[float, typer.Option(min=0, help="Requests per second that clients offer.")] = 0,
     clients: Annotated[
         int | None,
         typer.Option(min=1, max=8, help="With --load: number of clients. Default: 2."),
     ] = None,
-    no_record: Annotated[
-        bool, typer.Option("--no-record", help="Do not record the members' steps.")
-    ] = False,
-    no_sync: Annotated[
-        bool, typer.Option("--no-sync", help="Do not sync the files to disk.")
-    ] = False,
     secret_file: Annotated[
         Path | None, typer.Option(help="A file with the secret that clients must present.")
     ] = None,
@@ -115,8 +108,38 @@ def run(
     canvass run --out CLUSTER --seconds 60 --random-faults 1 --load 200 && canvass verify
     CLUSTER/runs
     """
-    from canvass.runner import RunnerError
     from canvass.runner.cluster_run import ClusterOptions, run_cluster
+
+    if clients is not None and not load:
+        raise CommandError("--clients requires --load")
+    services = _services_of(service or [Service.COUNTER], load)
+    faults = _script_of(script, random_faults, seconds, members, clock)
+    secret = _read_secret(secret_file)
+    count = clients or _CLIENTS
+    options = ClusterOptions(
+        members, out, seconds, clock, revision.value, services, faults, load, count, secret, again
+    )
+    view = partial(RunView, quiet=output is Format.JSON)
+    report = asyncio.run(run_cluster(options, view))
+    emit(output, report, lambda: _show(report))
+    raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+
+
+def _services_of(chosen: Sequence[Service], load: float) -> list[str]:
+    """Give the names of the applications of a cluster."""
+    services = [one.value for one in chosen]
+    if len(set(services)) < len(services):
+        raise CommandError("--service names an application twice")
+    if load and Service.COUNTER.value not in services:
+        raise CommandError("--load adds to a counter: it needs --service counter")
+    return services
+
+
+def _script_of(
+    script: Path | None, seed: int | None, seconds: float, members: int, clock: int
+) -> list[TimedCommand]:
+    """Give the faults of a script and those that a seed draws, in the order of time."""
+    from canvass.runner import RunnerError
     from canvass.runner.fault_script import parse_script, random_script
 
     timed = []
@@ -125,10 +148,10 @@ def run(
             timed += parse_script(text_of(script), members)
         except RunnerError as error:
             raise CommandError(f"{script}, {error}") from None
-    if random_faults is not None:
+    if seed is not None:
         if not seconds:
             raise CommandError("--random-faults requires --seconds")
-        drawn = random_script(random_faults, seconds, members, clock)
+        drawn = random_script(seed, seconds, members, clock)
         if not drawn:
             raise CommandError(
                 f"--random-faults has no time for a fault in {seconds:g} s: the first begins "
@@ -139,32 +162,7 @@ def run(
     if late:
         when = f"at {late[0].at_s:g} s, after the end of the run (--seconds {seconds:g})"
         raise CommandError(f"{script}: `{late[0].command}` is {when}")
-    services = [one.value for one in service or [Service.COUNTER]]
-    if len(set(services)) < len(services):
-        raise CommandError("--service names an application twice")
-    if clients is not None and not load:
-        raise CommandError("--clients requires --load")
-    if load and Service.COUNTER.value not in services:
-        raise CommandError("--load adds to a counter: it needs --service counter")
-    options = ClusterOptions(
-        members,
-        out,
-        seconds,
-        clock,
-        revision.value,
-        services,
-        sorted(timed, key=lambda one: one.at_s),
-        load,
-        clients or _CLIENTS,
-        not no_record,
-        not no_sync,
-        _read_secret(secret_file),
-        again,
-    )
-    view = partial(RunView, quiet=output is Format.JSON)
-    report = asyncio.run(run_cluster(options, view))
-    emit(output, report, lambda: _show(report))
-    raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+    return sorted(timed, key=lambda one: one.at_s)
 
 
 def _read_secret(path: Path | None) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from canvass.conformance.refused_step import RefusedStep
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
+    from canvass.conformance.verify import Unit
 
 
 @dataclass
@@ -157,19 +158,11 @@ def verify(
     runs = [path for path in paths if kind_of(path) is not PathKind.LOG_FILE]
     need_runs(runs, "canvass verify", logs=True)
     from canvass.cli.log_units import import_units
-    from canvass.cli.output import Stages
     from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
-    from canvass.conformance.timing import TimingOptions
-    from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
-    from canvass.conformance.verify import check_units, make_lookup
+    from canvass.conformance.verify import make_lookup
 
-    of_steps = {
-        "--graph": graph,
-        "--jobs": jobs > 1,
-        "--cache": cache,
-        "--no-cache": no_cache,
-    }
+    of_steps = {"--graph": graph, "--jobs": jobs > 1, "--cache": cache, "--no-cache": no_cache}
     for name, is_given in of_steps.items():
         if engine is Engine.TLC and is_given:
             raise typer.BadParameter(f"{name} is for --engine steps")
@@ -178,15 +171,7 @@ def verify(
     if html is not None and not html.absolute().parent.is_dir():
         raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
     lookup = make_lookup(graph or [], cache, keep=not no_cache)
-    units = list(import_units(paths))
-    far = VerifyProgress(total=len(units))
-    with Stages() as stages:
-        stages.stage("checking")
-        stages.detail(far.words)
-        if engine is Engine.TLC:
-            found = check_with_tlc(units, EngineOptions(timeout_s=timeout), far.read)
-        else:
-            found = check_units(units, lookup, far.read, far.ask, TimingOptions(), jobs=jobs)
+    found = _checked(list(import_units(paths)), lookup, engine, timeout, jobs)
     if html is not None:
         write_file(html, _page(found, lookup, html.parent))
     emit(
@@ -196,6 +181,24 @@ def verify(
         junit=lambda: to_junit(found),
     )
     raise typer.Exit(found.exit_code)
+
+
+def _checked(
+    units: list[Unit], lookup: StepLookup, engine: Engine, timeout: float | None, jobs: int
+) -> CorpusVerdict:
+    """Check units with an engine, and show the progress."""
+    from canvass.cli.output import Stages
+    from canvass.conformance.timing import TimingOptions
+    from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
+    from canvass.conformance.verify import check_units
+
+    far = VerifyProgress(total=len(units))
+    with Stages() as stages:
+        stages.stage("checking")
+        stages.detail(far.words)
+        if engine is Engine.TLC:
+            return check_with_tlc(units, EngineOptions(timeout_s=timeout), far.read)
+        return check_units(units, lookup, far.read, far.ask, TimingOptions(), jobs=jobs)
 
 
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
