@@ -34,8 +34,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from canvass.conformance.check import REVISION, TRUNCATED
-from canvass.corpus.plan import Partition, Unit, UnitKind, list_units, pack, partition_of
-from canvass.corpus.storage import Place, entries, on_this_machine, place_of
+from canvass.corpus.plan import Unit, UnitKind, list_units, pack, partition_of
+from canvass.corpus.storage import Place, absolute, files_below, on_this_machine, place_of
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.parser import decoded
@@ -200,7 +200,7 @@ class EventsReader(UnitReader):
         streams = zip(*(rows[name].to_pylist() for name in ("run", "member")), strict=True)
         marks = map(reasons.get, streams) if reasons else [None] * len(rows)
         more[TRUNCATED] = pa.array(marks, pa.string())
-        values = partition_values(unit.partition)
+        values = partition_values(self._path, unit)
         for name in self._names:
             if name not in rows.column_names:  # A unit may be in no such partition.
                 value = pa.scalar(values.get(name), pa.string())
@@ -235,9 +235,11 @@ class BadOption(Exception):
     """An option of a data source is missing or has a wrong value."""
 
 
-def partition_values(partition: Partition) -> dict[str, str | None]:
-    """Return the values of partitions by name; None for Hive's null."""
-    return {name: None if value == _NULL else value for name, value in partition}
+def partition_values(root: Place, unit: Unit) -> dict[str, str | None]:
+    """Return the values of a unit's partitions by name; None for Hive's null."""
+    *folders, _ = unit.path.removeprefix(str(absolute(root))).split("/")
+    found = filter(None, map(partition_of, folders))
+    return {name: None if value == _NULL else value for name, value in found}
 
 
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
@@ -246,13 +248,13 @@ _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 def partition_names(place: Place) -> list[str]:
     """Return the names of the partitions below a folder, from the first folder of each level."""
     names: list[str] = []
-    while place.is_dir():
-        found = [each.name for each in entries(place) if partition_of(each.name) and each.folder]
+    while True:
+        found = [each.name for each in files_below(place, recursive=False) if each.folder]
+        found = [name for name in found if partition_of(name)]
         if not found:
-            break
+            return names
         names.append(found[0].partition("=")[0])
         place = place / found[0]
-    return names
 
 
 def with_partitions(schema: Any, options: Mapping[str, str]) -> Any:
@@ -324,7 +326,7 @@ class LinesReader(UnitReader):
     def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
         if unit.kind is not UnitKind.AERON_LOGS:
             raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, "no folder of Aeron's logs")
-        shared = {"cluster": unit.path, **partition_values(unit.partition)}
+        shared = {"cluster": unit.path, **partition_values(self._path, unit)}
         for path in sorted(here.iterdir()):
             name = parse_log_name(path.name)
             if name is None:

@@ -31,7 +31,7 @@ from canvass.corpus.engine import Engine
 from canvass.corpus.graph_coverage import GraphCoverage, coverage_of
 from canvass.corpus.plan import Unit, pack
 from canvass.corpus.rows import DIVERGENCE_COLUMNS, QUARANTINE_COLUMNS, VERDICT_COLUMNS
-from canvass.corpus.storage import Place, UrlPath, absolute, entries, on_this_machine
+from canvass.corpus.storage import Place, UrlPath, absolute, files_below, on_this_machine
 from canvass.steps.answers import REFUSED
 from canvass.traces.counts import counted
 
@@ -80,7 +80,7 @@ def make_results_folder(out: Place) -> None:
     OutputExists
         If the folder is there and not empty.
     """
-    if out.is_dir() and any(entries(out)):
+    if files_below(out, recursive=False):
         raise OutputExists(f"{out} is not empty; name a new or empty folder")
     out.mkdir(parents=True, exist_ok=True)
 

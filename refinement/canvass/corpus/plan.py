@@ -8,7 +8,6 @@ checked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from enum import Enum
 from hashlib import blake2b
 from pathlib import Path, PurePath
@@ -16,18 +15,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from canvass.corpus.storage import (
-    Entry,
-    Place,
-    UrlPath,
-    absolute,
-    entries,
-    entry_of,
-    files_below,
-    place_of,
-)
+from canvass.corpus.storage import Entry, Place, absolute, entry_of, place_of, tree
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_RUNS
@@ -61,10 +50,6 @@ class UnitKind(str, Enum):
     """An entry of a corpus folder that cannot be a run."""
 
 
-Partition = tuple[tuple[str, str], ...]
-"""Names and values of Hive partitions, outermost folder first."""
-
-
 class Unit(Struct, frozen=True):
     """A unit of a corpus."""
 
@@ -77,8 +62,6 @@ class Unit(Struct, frozen=True):
     """Why it is refused, as a `Code`; for ``REFUSED``."""
     reason: str = ""
     """Why it is refused, in words; for ``REFUSED``."""
-    partition: Partition = ()
-    """Names and values of its Hive partitions."""
     changed_ns: int = 0
     """Time of the last change, in nanoseconds since 1970; 0 if unknown."""
     digest: str = ""
@@ -115,104 +98,90 @@ def list_units(corpora: Iterable[Place]) -> list[Unit]:
     return list({unit.path: unit for unit in units}.values())
 
 
-def unit_at(place: Place) -> Unit | None:
-    """Return the unit of a folder or a Parquet file; None for other files."""
-    if place.is_dir():
-        return _folder_unit(place, entries(place))
-    return _file_unit(place) if place.suffix == ".parquet" and place.is_file() else None
-
-
 class _Lister:
-    """Lists a corpus; one request lists all names in a store."""
+    """Lists a corpus, of which all names are listed first; folders are named from its root."""
 
     def __init__(self, root: Place) -> None:
         self._root = absolute(root)
-        self._found: dict[str, list[Entry]] = {}
-        if isinstance(root, UrlPath):
-            for entry in files_below(root):
-                # The store may list folders without their parents.
-                *parents, name = entry.name.split("/")
-                for depth, folder in enumerate(parents):
-                    self._add("/".join(parents[:depth]), Entry(folder, 0, 0, folder=True))
-                self._add("/".join(parents), entry._replace(name=name))
-
-    def _add(self, parent: str, entry: Entry) -> None:
-        known = self._found.setdefault(parent, [])
-        if not entry.name.startswith(".") and not (entry.folder and entry in known):
-            known.append(entry)
+        self._tree: dict[str, list[Entry]] = {}
 
     def units(self) -> list[Unit]:
         """Return the units of the corpus."""
-        if not _is_text(str(self._root)):
-            raise TraceError(Code.BAD_NAME, str(self._root), 0, 0, _NO_TEXT)
-        return self._units_of(self._root, ())
-
-    def _units_of(self, place: Place, partition: Partition) -> list[Unit]:
-        if place.suffix == ".parquet" and place.is_file():
-            return [_file_unit(place)]
-        found = self._entries(place)
-        if _is_unit(found):
-            return [self._unit_of(place, found)]
-        units = [unit for entry in found for unit in self._units_at(entry, place)]
-        kinds = {unit.kind for unit in units if not unit.partition}
-        if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
-            raise TraceError(Code.AMBIGUOUS, str(place), 0, 0, MIXED)
-        if not units and not partition:
-            raise TraceError(Code.NOT_FOUND, str(place), 0, 0, EMPTY)
-        return units
-
-    def _units_at(self, entry: Entry, parent: Place) -> list[Unit]:
-        """Return the units of an entry of a corpus: one, none, or all units of a partition."""
-        place = parent / entry.name
-        if not _is_text(entry.name) and (entry.folder or entry.name.endswith(".parquet")):
-            return [_refused(place, _NO_TEXT)]
-        key = partition_of(entry.name)
-        if key is not None and entry.folder:
-            units = self._units_of(place, (key,))
-            return [replace(unit, partition=(key, *unit.partition)) for unit in units]
-        if entry.link:
-            return [_refused(place, "a symbolic link")]
-        if entry.folder:
-            unit = self._unit_of(place, self._entries_or_none(place), entry.modified_ns)
-            if unit.kind is UnitKind.RUN and not RUN_FOLDER.fullmatch(entry.name):
-                return [_refused(place, NO_RUN_FOLDER)]
-            return [unit]
-        if reason := stray_reason(entry.name):
-            return [_refused(place, reason)]
-        return [_file_unit(place, entry)] if entry.name.endswith(".parquet") else []
-
-    def _unit_of(self, place: Place, found: Sequence[Entry], changed_ns: int = 0) -> Unit:
-        """Return the unit of a folder; a unit that has other units in it is refused."""
-        inner = (entry.name for entry in found if entry.folder)
-        for name in inner if _is_unit(found) else ():
-            if _is_unit(self._entries_or_none(place / name)):
-                return _refused(place, f"a run or event logs, and others in {name}")
-        return _folder_unit(place, found, changed_ns)
-
-    def _entries_or_none(self, place: Place) -> Sequence[Entry]:
-        """List a folder; who checks a folder that cannot be listed says so."""
-        with suppress(TraceError):
-            return self._entries(place)
-        return ()
-
-    def _entries(self, place: Place) -> list[Entry]:
+        root = self._root
+        if not _is_text(str(root)):
+            raise TraceError(Code.BAD_NAME, str(root), 0, 0, _NO_TEXT)
+        if root.suffix == ".parquet" and root.is_file():
+            return [_unit(UnitKind.FILE, root, [entry_of(root)])]
         try:
-            if isinstance(place, UrlPath):
-                below = place.url.removeprefix(str(self._root)).lstrip("/")
-                found = sorted(self._found.get(below, []))
-                if not found and place == self._root:
-                    raise FileNotFoundError
-            else:
-                found = entries(place)
+            self._tree = tree(root)
         except FileNotFoundError:
             reason = "there is no such file or folder"
-            raise TraceError(Code.NOT_FOUND, str(place), 0, 0, reason) from None
+            raise TraceError(Code.NOT_FOUND, str(root), 0, 0, reason) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise TraceError(Code.UNREADABLE, str(place), 0, 0, reason) from None
+            raise TraceError(Code.UNREADABLE, str(root), 0, 0, reason) from None
+        return self._units_of("")
+
+    def _units_of(self, folder: str) -> list[Unit]:
+        found = self._tree[folder]
+        if _is_unit(found):
+            return [self._unit_of(folder)]
         if len(found) > MAX_RUNS:
-            raise TraceError(Code.TOO_LARGE, str(place), 0, 0, f"more than {MAX_RUNS} files")
-        return found
+            raise TraceError(
+                Code.TOO_LARGE, self._named(folder), 0, 0, f"more than {MAX_RUNS} files"
+            )
+        own = list[Unit]()
+        units = list[Unit]()
+        for entry in found:
+            inner = f"{folder}/{entry.name}".lstrip("/")
+            if partition_of(entry.name) and entry.folder and _is_text(entry.name):
+                units += self._units_of(inner)
+            elif unit := self._unit_at(entry, inner):
+                own.append(unit)
+                units.append(unit)
+        kinds = {unit.kind for unit in own}
+        if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
+            raise TraceError(Code.AMBIGUOUS, self._named(folder), 0, 0, MIXED)
+        if not units and not folder:
+            raise TraceError(Code.NOT_FOUND, self._named(folder), 0, 0, EMPTY)
+        return units
+
+    def _place(self, below: str) -> Place:
+        return self._root / below if below else self._root
+
+    def _named(self, below: str) -> str:
+        return str(self._place(below))
+
+    def _unit_at(self, entry: Entry, below: str) -> Unit | None:
+        """Return the unit of an entry of a corpus, if it is one."""
+        place, is_file = self._place(below), entry.name.endswith(".parquet")
+        if not _is_text(entry.name) and (entry.folder or is_file):
+            return _refused(place, _NO_TEXT)
+        if entry.link:
+            return _refused(place, "a symbolic link")
+        if entry.folder:
+            unit = self._unit_of(below, entry.modified_ns)
+            if unit.kind is UnitKind.RUN and not RUN_FOLDER.fullmatch(entry.name):
+                return _refused(place, NO_RUN_FOLDER)
+            return unit
+        if reason := stray_reason(entry.name):
+            return _refused(place, reason)
+        return _unit(UnitKind.FILE, place, [entry]) if is_file else None
+
+    def _unit_of(self, folder: str, changed_ns: int = 0) -> Unit:
+        """Return the unit of a folder; a unit that has other units in it is refused."""
+        place, found = self._place(folder), self._tree[folder]
+        names = {entry.name for entry in found}
+        for name in sorted(entry.name for entry in found if entry.folder and _is_unit(found)):
+            if _is_unit(self._tree[f"{folder}/{name}".lstrip("/")]):
+                return _refused(place, f"a run or event logs, and others in {name}")
+        kind = UnitKind.RUN
+        if RUN_FILE not in names and any(map(is_log_name, names)):
+            kind = UnitKind.AERON_LOGS
+            if links := [each.name for each in found if each.link and is_log_name(each.name)]:
+                # Its size and times are those of the link: a change of the log would not be seen.
+                return _refused(place, f"{links[0]} is a symbolic link")
+        return _unit(kind, place, [each for each in found if not each.folder], changed_ns)
 
 
 def _is_unit(found: Iterable[Entry]) -> bool:
@@ -241,32 +210,13 @@ def _refused(place: Place, reason: str) -> Unit:
     return Unit(UnitKind.REFUSED, path, 0, Code.BAD_NAME.value, why, digest=digest)
 
 
-def _file_unit(place: Place, entry: Entry | None = None) -> Unit:
-    if entry is None and isinstance(place, UrlPath):
-        parent = UrlPath(place.url.rpartition("/")[0])
-        entry = next(each for each in entries(parent) if each.name == place.name)
-    entry = entry or entry_of(Path(str(place)))
-    return _unit(UnitKind.FILE, place, cost_of(entry.name, entry.size), [entry])
-
-
-def _folder_unit(place: Place, found: Sequence[Entry], changed_ns: int = 0) -> Unit:
-    cost, kind = sum(cost_of(each.name, each.size) for each in found), UnitKind.RUN
-    names = [entry.name for entry in found]
-    if RUN_FILE not in names and any(map(is_log_name, names)):
-        if link := next((each.name for each in found if each.link and is_log_name(each.name)), ""):
-            # Its size and times are those of the link: a change of the log would not be seen.
-            return _refused(place, f"{link} is a symbolic link")
-        kind, cost = UnitKind.AERON_LOGS, cost * AERON_LOG_COST
-    return _unit(kind, place, cost, [each for each in found if not each.folder], changed_ns)
-
-
-def _unit(
-    kind: UnitKind, place: Place, cost: int, files: Sequence[Entry], changed_ns: int = 0
-) -> Unit:
+def _unit(kind: UnitKind, place: Place, files: Sequence[Entry], changed_ns: int = 0) -> Unit:
     found = blake2b(digest_size=16)
     for each in files:
         line = f"{each.name}\0{each.size}\0{each.modified_ns}\n"
         found.update(line.encode(errors="surrogateescape"))
+    cost = sum(cost_of(each.name, each.size) for each in files)
+    cost *= AERON_LOG_COST if kind is UnitKind.AERON_LOGS else 1
     changed_ns = max([changed_ns, *(each.modified_ns for each in files)])
     return Unit(kind, str(place), cost, changed_ns=changed_ns, digest=found.hexdigest())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,11 +73,6 @@ class UrlPath:
         return self.url.rpartition("/")[2]
 
     @property
-    def root(self) -> UrlPath:
-        """The bucket, container or file system."""
-        return UrlPath("/".join(self.url.split("/")[:3]))
-
-    @property
     def suffix(self) -> str:
         """The end of the name from its last dot on."""
         return PurePosixPath(self.name).suffix
@@ -94,11 +90,8 @@ class UrlPath:
             out.write(data)
         return len(data)
 
-    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:  # noqa: ARG002 - as `Path` has it
-        """Make a folder, if the store has folders."""
-        if self.url.startswith("hdfs:"):
-            with store(self) as (files, path):
-                files.create_dir(path, recursive=True)
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Make no folder: a store makes those of a file that is written."""
 
     def is_dir(self) -> bool:
         """Tell whether it is a folder."""
@@ -191,29 +184,55 @@ def absolute(place: Place) -> Place:
     return place.absolute() if isinstance(place, Path) else place
 
 
-def entries(folder: Place) -> list[Entry]:
-    """List the entries of a folder by name, without hidden ones.
+def tree(root: Place) -> dict[str, list[Entry]]:
+    """List a folder and all below it: the entries of each folder by name.
+
+    Folders are named from the root, which is empty. Hidden entries are left out. A folder on this
+    machine that cannot be listed has no entries, unless it is the root.
 
     Raises
     ------
+    FileNotFoundError
+        If nothing is there.
     OSError
-        If a folder on this machine cannot be listed.
+        If the root cannot be listed.
     """
-    if isinstance(folder, UrlPath):
-        found = files_below(folder, recursive=False)
-    else:
-        with os.scandir(folder) as listed:
-            found = [entry_of(Path(each)) for each in listed]
-    return sorted(each for each in found if not each.name.startswith("."))
+    found = defaultdict[str, list[Entry]](list)
+    if isinstance(root, Path):
+        os.scandir(root).close()  # Raises what `os.walk` does not.
+        for folder, folders, files in os.walk(root):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            below = "" if (path := Path(folder)) == root else str(path.relative_to(root))
+            shown = (name for name in (*folders, *files) if not name.startswith("."))
+            found[below] = sorted(entry_of(path / name) for name in shown)
+        return found
+    for entry in files_below(root):
+        # The store may list folders without their parents.
+        parts = entry.name.split("/")
+        if not any(part.startswith(".") for part in parts):
+            for depth, name in enumerate(parts[:-1]):
+                inner = Entry(name, 0, 0, folder=True)
+                if inner not in (known := found["/".join(parts[:depth])]):
+                    known.append(inner)
+            found["/".join(parts[:-1])].append(entry._replace(name=parts[-1]))
+    if not found:
+        raise FileNotFoundError
+    for entries in found.values():
+        entries.sort()
+    return found
 
 
-def entry_of(path: Path) -> Entry:
-    """Return size and time of a file or folder on this machine."""
-    found = path.lstat()
+def entry_of(place: Place) -> Entry:
+    """Return size and time of a file or folder on this machine, or of a file in a store."""
+    if isinstance(place, UrlPath):
+        with store(place) as (files, path):
+            info = files.get_file_info(path)
+        return Entry(place.name, info.size or 0, info.mtime_ns or 0, folder=False)
+    found = place.lstat()
     # A copy may have the modification time of its original; its ctime is the time of the copy.
     changed_ns = max(found.st_mtime_ns, found.st_ctime_ns)
-    link = path.is_symlink()
-    return Entry(path.name, found.st_size, changed_ns, path.is_dir() and not link, link)
+    link = place.is_symlink()
+    return Entry(place.name, found.st_size, changed_ns, place.is_dir() and not link, link)
 
 
 def files_below(folder: Place, *, recursive: bool = True) -> list[Entry]:

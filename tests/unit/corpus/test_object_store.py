@@ -15,7 +15,7 @@ import pytest
 from canvass.cli.main import run
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
-from canvass.corpus.data_source import partition_names
+from canvass.corpus.data_source import partition_names, partition_values
 from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.job import REPORT_TABLES, CorpusJob
 from canvass.corpus.plan import list_units
@@ -23,7 +23,6 @@ from canvass.corpus.storage import (
     Place,
     StorageError,
     UrlPath,
-    entries,
     on_this_machine,
     place_of,
     read_table,
@@ -172,8 +171,7 @@ def test_partitions_in_a_store_are_listed_as_those_of_this_machine(place: UrlPat
 
     assert partition_names(place) == ["date", "region"]
     (unit,) = list_units([place])
-    assert unit.partition == (("date", "2026-11-20"), ("region", "a b c"))
-    assert [entry.name for entry in entries(place)] == ["date=2026-11-20"]
+    assert partition_values(place, unit) == {"date": "2026-11-20", "region": "a b c"}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from canvass.corpus.data_source import partition_values
 from canvass.corpus.plan import list_units
 
 
@@ -17,11 +18,13 @@ def make_lake(root: Path) -> None:
 def test_partitions_are_read_from_the_names_of_folders(tmp_path: Path) -> None:
     make_lake(tmp_path)
 
-    found = {Path(unit.path).name: unit.partition for unit in list_units([tmp_path])}
+    found = {
+        Path(unit.path).name: partition_values(tmp_path, unit) for unit in list_units([tmp_path])
+    }
 
     assert found == {
-        "a": (("date", "2026-11-20"),),
-        "b": (("date", "2026-11-20"),),
-        "c": (("date", "2026-11-21"), ("region", "e u")),
-        "d": (),
+        "a": {"date": "2026-11-20"},
+        "b": {"date": "2026-11-20"},
+        "c": {"date": "2026-11-21", "region": "e u"},
+        "d": {},
     }

@@ -16,6 +16,7 @@ from canvass.corpus.data_source import (
     partition_names,
     partition_values,
 )
+from canvass.corpus.plan import Unit, UnitKind
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
@@ -76,11 +77,12 @@ def test_partitions_have_the_names_of_their_folders(lake: Path, tmp_path: Path) 
     assert partition_names(lake / "date=2026-11-20") == []
 
 
-def test_hives_word_for_null_is_null() -> None:
-    assert partition_values((("date", "__HIVE_DEFAULT_PARTITION__"), ("a", "1"))) == {
-        "date": None,
-        "a": "1",
-    }
+def test_partitions_of_a_unit_have_values_and_hives_word_for_null_is_null() -> None:
+    path = "/lake/day=1/date=__HIVE_DEFAULT_PARTITION__/region=e%20u/run=no"
+
+    found = partition_values(Path("/lake/day=1"), Unit(UnitKind.AERON_LOGS, path, 0))
+
+    assert found == {"date": None, "region": "e u"}
 
 
 def test_a_path_is_needed() -> None:
