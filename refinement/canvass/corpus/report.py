@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from canvass.conformance.findings import step_name
 from canvass.conformance.html import MAX_TEXT, link, page
-from canvass.conformance.report import shared_id_remark
 from canvass.corpus.summary import (
     DivergenceClassSummary,
     Summary,
@@ -71,7 +70,7 @@ def _rendered(form: str, summary: Summary, new: _New, given: dict[str, Any]) -> 
             return value
         return shortened(value, MAX_TEXT) if form == "html" else visible(value)
 
-    words = (counted, name_of, shared_id_remark, step_name, totals, verdict_counts, mark)
+    words = (counted, name_of, step_name, totals, verdict_counts, mark)
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=form == "html",

@@ -162,14 +162,13 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
     for name, value in settings.items():
         builder = builder.config(name, value)
     before = _active()
-    handler = signal.getsignal(signal.SIGINT)
     logging.getLogger().addFilter(_is_no_interrupt)
-    session = _started(builder, chosen or "the master of spark-submit", given, connect=connect)
-    if threading.current_thread() is threading.main_thread():
-        # Spark's own handler calls the JVM in the middle of another call.
-        signal.signal(signal.SIGINT, handler)
+    with _held_interrupt() as pressed:
+        session = _started(builder, chosen or "the master of spark-submit", given, connect=connect)
     interrupted = False
     try:
+        if pressed:
+            raise KeyboardInterrupt
         yield session
     except KeyboardInterrupt:
         interrupted = not connect
@@ -236,6 +235,23 @@ def _await_connect_server(master: str) -> None:
         except grpc.FutureTimeoutError:
             reason = f"it has not answered for {CONNECT_S} s: it is no server of Spark Connect"
             raise _no_session(master, reason) from None
+
+
+@contextmanager
+def _held_interrupt() -> Iterator[list[int]]:
+    """Note Ctrl-C within a ``with`` block: a JVM whose driver ends while it starts goes on forever.
+
+    At the end Spark's own handler goes, which calls the JVM in the middle of another call.
+    """
+    pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:

@@ -26,13 +26,11 @@ from canvass.version import VERSION
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
 
-SUMMARY_SCHEMA: Final = "canvass.batch/2"
+SUMMARY_SCHEMA: Final = "canvass.batch/3"
 SUMMARY_FILE: Final = "summary.json"
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 MAX_LISTED: Final = 1000
 """Maximum entries of a list in summary and report; the tables have all."""
-MAX_SOURCES: Final = 5
-"""Maximum sources listed for an id that several runs have."""
 
 
 Identity = tuple[str, str]
@@ -89,15 +87,6 @@ class DivergenceClassSummary(Struct, frozen=True, rename="camel"):
         return self.divergence_class, self.name
 
 
-class SharedId(Struct, frozen=True, rename="camel"):
-    """An id that several runs of a corpus have. Each of them has its own verdict."""
-
-    run_id: str
-    count: int
-    sources: list[str]
-    """The sources of the first of these runs."""
-
-
 class EarlierUnit(Struct, frozen=True, rename="camel"):
     """An unchanged unit with runs that did not conform when they were verified."""
 
@@ -116,7 +105,7 @@ class Coverage(Struct, frozen=True, order=True, rename="camel"):
 class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """The result of a batch verification."""
 
-    schema: Literal["canvass.batch/2"] = SUMMARY_SCHEMA
+    schema: Literal["canvass.batch/3"] = SUMMARY_SCHEMA
     version: str
     corpora: list[str]
     tasks: int | None = None
@@ -135,9 +124,6 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     listed: list[Listed] = []
     listed_count: int = 0
     coverage: list[Coverage] = []
-    shared_ids: list[SharedId] = []
-    """The first ids that several runs have."""
-    shared_id_count: int = 0
     graphs: list[GraphCoverage] = []
     """Coverage of each state graph that was given."""
     earlier: dict[str, int] = {}
@@ -194,7 +180,6 @@ def summarise(
         for row in failing.to_pylist()
     ]
     classes = _classes(read_table(tables["divergences"]).to_table(_CLASS + _EXAMPLE))
-    shared = _shared_ids(runs)
     by_action = job.coverage.filter(pc.field("graph").is_null()).group_by("name")
     rows = by_action.aggregate([("events", "sum")]).to_pylist()
     coverage = {row["name"]: row["events_sum"] for row in rows}
@@ -216,8 +201,6 @@ def summarise(
         coverage=sorted(
             (Coverage(*each) for each in coverage.items()), key=lambda each: (-each.events, each)
         ),
-        shared_ids=shared[:MAX_LISTED],
-        shared_id_count=len(shared),
         graphs=job.graphs,
         never_taken=[name for name in ACTION_NAMES if not coverage.get(name)],
         asked_steps=job.asked,
@@ -242,20 +225,6 @@ def _revisions(runs: Any) -> dict[str, int]:
     counts = {row["revision_choice"]: row["source_count"] for row in rows}
     chosen = sorted(filter(None, counts), key=lambda each: (-counts[each], each))
     return {each: counts[each] for each in chosen[:MAX_LISTED]}
-
-
-def _shared_ids(runs: Any) -> list[SharedId]:
-    """Return the ids that several runs have."""
-    named = runs.filter(pc.field("run_id").is_valid())
-    counts = named.group_by("run_id").aggregate([("source", "count")])
-    shared = counts.filter(pc.field("source_count") > 1)["run_id"]
-    sources = defaultdict[str, list[str]](list)
-    for row in named.filter(pc.is_in(named["run_id"], shared)).to_pylist():
-        sources[row["run_id"]].append(row["source"])
-    return [
-        SharedId(run_id, len(found), sorted(found)[:MAX_SOURCES])
-        for run_id, found in sorted(sources.items())
-    ]
 
 
 def _classes(divergences: Any) -> list[DivergenceClassSummary]:

@@ -21,7 +21,6 @@ from canvass.corpus.summary import (
     EarlierUnit,
     Listed,
     RunPlace,
-    SharedId,
     Summary,
     empty_summary,
     exit_code,
@@ -177,7 +176,7 @@ def test_verdicts_from_earlier_verifications_decide_the_exit_code_too() -> None:
         (b'{"version":"caf\xe9"}', "can't decode byte 0xe9 in position 15"),
         (b'{"of later":' + b"[" * 100_000, "recursion"),
         (b'{"version":"1","corpora":[]}', "missing required field `verdicts`"),
-        (b'{"schema":"canvass.batch/3"}', "Invalid enum value 'canvass.batch/3'"),
+        (b'{"schema":"canvass.batch/2"}', "Invalid enum value 'canvass.batch/2'"),
     ],
     ids=lambda cell: cell[:20] if isinstance(cell, bytes) else "",
 )
@@ -300,17 +299,6 @@ def test_a_cause_is_one_card_with_all_its_runs_and_commands_that_hold(tmp_path: 
     assert seen.links == ["../corpus/run-2", "../corpus/run-10"]
     assert "gone and 4 more, in the tables" in seen.text
     assert f"canvass browse {places[0].source}" in seen.text
-
-
-def test_the_page_remarks_on_ids_that_several_runs_have() -> None:
-    shared = [SharedId(HOSTILE, 2, ["monday/run", "tuesday/run"])]
-
-    seen = Seen(to_html(summary(shared_ids=shared, shared_id_count=1)))
-
-    assert "Ids that several runs have" in seen.text
-    assert "monday/run" in seen.text
-    assert "tuesday/run" in seen.text
-    assert "script" not in seen.tags
 
 
 def test_the_page_says_how_many_runs_were_not_checked_in_full() -> None:

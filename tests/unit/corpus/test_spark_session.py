@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException, PySparkImportError
@@ -49,6 +52,32 @@ def test_the_reason_of_a_failure_is_one_line(text: str, line: str) -> None:
     assert failure_line(text) == line
 
 
+def test_an_interrupt_while_spark_starts_waits_until_the_driver_can_be_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise the JVM stays, and waits for a driver forever."""
+    started, ended = [], []
+
+    class Interrupted(Opened):
+        def getOrCreate(self) -> Opened:  # noqa: N802 (as in pyspark)
+            os.kill(os.getpid(), signal.SIGINT)
+            started.append(True)
+            return self
+
+    monkeypatch.setattr(spark_session, "_builder", Interrupted)
+    for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    monkeypatch.setattr(spark_session, "_end_driver", lambda: ended.append(True))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), open_session("local[1]"):
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert started == ended == [True]
+
+
 def test_failures_of_spark_are_failed_jobs_and_others_stay() -> None:
     with pytest.raises(JobFailed, match="no such host"), one_line_failures():
         raise PySparkException("no such host")
@@ -91,14 +120,14 @@ class Nowhere:
 
     master = remote
 
-    def getOrCreate(self) -> None:  # noqa: N802 (as in pyspark)
+    def getOrCreate(self) -> Any:  # noqa: N802 (as in pyspark)
         raise self.error
 
 
 class Opened(Nowhere):
     """A builder of a session that can only be stopped."""
 
-    def getOrCreate(self) -> Opened:  # type: ignore[override]  # noqa: N802 (as in pyspark)
+    def getOrCreate(self) -> Opened:  # noqa: N802 (as in pyspark)
         return self
 
     def stop(self) -> None:

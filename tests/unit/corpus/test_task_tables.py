@@ -24,7 +24,6 @@ from canvass.corpus.summary import (
     Coverage,
     Listed,
     RunPlace,
-    SharedId,
     Summary,
     exit_code,
     summarise,
@@ -133,17 +132,7 @@ def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
     assert rows_of(tmp_path, "divergences", "source", "step") == [("z", 1), ("c", 2)]
     assert [(one.count, one.runs) for one in summary.clusters] == [(2, 2)]
     assert summary.clusters[0].listed == (RunPlace("c", "a"), RunPlace("z", "a"))
-    assert summary.shared_ids == [SharedId("a", 3, ["b", "c", "z"])]
-    assert summary.shared_id_count == 1
     assert exit_code(summary) == 1
-
-
-def test_only_the_first_sources_of_a_shared_id_are_named(tmp_path: Path) -> None:
-    rows = [verdict(f"run-{n:02}", "same") for n in range(20, 0, -1)]
-
-    (shared,) = summary_of(tmp_path, rows).shared_ids
-
-    assert shared == SharedId("same", 20, [f"run-{n:02}" for n in range(1, 6)])
 
 
 def test_a_summary_counts_and_gives_the_same_examples_in_any_order(
