@@ -1,0 +1,88 @@
+"""Measure ``canvass batch verify`` of a corpus with each engine, and with other states of canvass.
+
+``python benchmarks/spark_states.py CORPUS [ROUNDS [PYTHON...]]`` verifies the corpus in turns, as a
+user types it: with ``--engine process`` and ``--engine spark`` of this state, and with those of
+each ``PYTHON``, which has another state of canvass. The first turn of each state fills its cache
+and is not counted. Medians are printed: seconds of the clock and of processors, which others on the
+machine disturb less, and the largest peaks of memory; then ratios, and the load of the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+from functools import partial
+from pathlib import Path
+
+from spark_verify import Peaks, Taken, largest, measured, peaks, say
+
+ENGINES = ("process", "spark")
+
+
+def verify(python: str, corpus: str, engine: str, out: Path, cache: Path) -> None:
+    """Run the command; its result may be any verdict."""
+    words = ["batch", "verify", corpus, "--out", str(out), "--cache", str(cache)]
+    words += ["--engine", engine]
+    done = subprocess.run([python, "-m", "canvass.cli.main", *words], capture_output=True)
+    if done.returncode not in (0, 1, 3):
+        sys.exit(done.stderr.decode())
+
+
+def watched(action: partial[None], found: list[Peaks]) -> Taken:
+    """Do something; note the peak memory of all its processes meanwhile."""
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.5):
+            found.append(peaks({os.getpid(): ""}))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        return measured(action)
+    finally:
+        ended.set()
+        thread.join()
+
+
+def main() -> None:
+    """Measure and print."""
+    corpus, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    pythons = [sys.executable, *sys.argv[3:]]
+    taken: dict[tuple[int, str], list[Taken]] = {}
+    memory: dict[tuple[int, str], list[Peaks]] = {}
+    with tempfile.TemporaryDirectory(prefix="canvass-spark-states-") as name:
+        root = Path(name)
+        for turn in range(rounds + 1):
+            for place, python in enumerate(pythons):
+                for engine in ENGINES if turn else ENGINES[:1]:
+                    out = root / f"{turn}-{place}-{engine}"
+                    action = partial(verify, python, corpus, engine, out, root / f"cache-{place}")
+                    found: list[Peaks] = []
+                    one = watched(action, found)
+                    if turn:
+                        taken.setdefault((place, engine), []).append(one)
+                        memory.setdefault((place, engine), []).extend(found)
+                    load = os.getloadavg()[0]
+                    say(f"{python} {engine}: {one.seconds:.1f} s, {one.processor:.1f} s", end="")
+                    say(f" of processors, load {load:.1f}")
+    say(f"\nmedians of {rounds} rounds\n\n| state, engine | time | processors | peaks in MiB |")
+    say("|---|---|---|---|")
+    medians = {}
+    for (place, engine), all_taken in taken.items():
+        clock, spent = (statistics.median(column) for column in zip(*all_taken, strict=True))
+        medians[place, engine] = clock, spent
+        peak = largest(memory[place, engine])
+        say(f"| {pythons[place]}, {engine} | {clock:.1f} s | {spent:.1f} s | {peak} |")
+    for place, python in enumerate(pythons):
+        (alone, cost), (spark, more) = (medians[place, engine] for engine in ENGINES)
+        say(f"{python}: Spark is {alone / spark:.2f} times as fast as one process,", end=" ")
+        say(f"with {more / cost:.2f} times its processors")
+
+
+if __name__ == "__main__":
+    main()
