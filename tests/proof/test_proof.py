@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from canvass.cli import main
@@ -139,11 +138,3 @@ def test_the_command_shows_proofs_and_counterexamples(
     assert "  Vote         4 of 4" in shown
     assert "    DiskIsNotAhead: not inductive" in shown
     assert main.run(["prove", "NoModule"]) == 2
-
-
-def test_the_command_gives_its_record_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["prove", "Ballots", "--only", "Win", "--format", "json"]) == 0
-    (result,) = msgspec.json.decode(capsys.readouterr().out)
-
-    assert (result["module"], result["proved"]) == ("Ballots", 4)
-    assert {each["outcome"] for each in result["obligations"]} == {"proved"}

@@ -253,8 +253,6 @@ class DisksVerdict(msgspec.Struct, frozen=True, rename="camel"):
     without_disk: list[int]
     member_count: int
     revision: str
-    is_revision_given: bool
-    """Whether the user chose the revision."""
     schema_version: int
     """The newest version of schema 111 with which a log ends, or -1."""
     releases: str
@@ -300,7 +298,6 @@ def assess(
     lost: Sequence[int] = (),
     member_count: int | None = None,
     client: Path | None = None,
-    revision: str | None = None,
     now_ms: int = NULL_VALUE,
 ) -> DisksVerdict:
     """Read the disks in some folders, and answer.
@@ -316,8 +313,6 @@ def assess(
         in the logs as leaders.
     client
         A file of the answers to clients, see `canvass.disks.comparison`.
-    revision
-        The revision of the protocol. By default the revision of the release that wrote the logs.
     now_ms
         The current time in milliseconds, to notice running members; -1 omits this check.
 
@@ -336,7 +331,7 @@ def assess(
     found = [one for findings in checked.values() for one in findings]
     found += _findings_of_all(disks, comparison, member_ids, lost, client)
     version = max((log.schema_version for log in comparison.logs.values()), default=NULL_VALUE)
-    rules = revision or revision_of(version)
+    rules = revision_of(version)
     logs = member_logs(disks, comparison)
     found += _several_releases(disks, logs, rules)
     reasons = {disk.member_id: reason_not_to_start(disk, checked[disk.member_id]) for disk in disks}
@@ -351,7 +346,6 @@ def assess(
         without_disk=[i for i in member_ids if i not in {disk.member_id for disk in disks}],
         member_count=len(member_ids),
         revision=rules,
-        is_revision_given=revision is not None,
         schema_version=version,
         releases=RELEASES.get(version, "unknown"),
         findings=found,

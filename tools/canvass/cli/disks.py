@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from canvass.cli.options import Output, existing, need_disks
-from canvass.cli.output import CommandError, Format, emit, result_console
+from canvass.cli.output import Format, emit, result_console
 from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.findings import ALL_MEMBERS, Finding, Kind, verdict_of
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from canvass.disks.outlook import Leadership, Outlook
     from canvass.disks.verdict import DisksVerdict
 
-REVISIONS: Final = ("1.49", "1.50")
 SHOWN: Final = 6
 """The greatest number of findings, tails or quorums of a member in the text; JSON has all."""
 
@@ -61,10 +60,6 @@ def disks(
             "--client", help="File of the answers to clients, as JSON lines (see the guide)."
         ),
     ] = None,
-    revision: Annotated[
-        str | None,
-        typer.Option("--revision", help="Protocol 1.49 or 1.50. Default: by the logs' release."),
-    ] = None,
     output: Output = Format.HUMAN,
 ) -> None:
     """Assess the disks of a cluster: are they sound, is anything lost, who can lead?
@@ -81,14 +76,11 @@ def disks(
     need_disks(folders)
     from canvass.disks.verdict import assess
 
-    if revision is not None and revision not in REVISIONS:
-        raise CommandError(f"--revision {revision} is none of {', '.join(REVISIONS)}")
     verdict = assess(
         folders,
         lost=lost or (),
         member_count=members,
         client=client,
-        revision=revision,
         now_ms=time.time_ns() // 1_000_000,
     )
     emit(output, verdict, lambda: result_console().print("\n".join(lines(verdict))))
@@ -131,8 +123,7 @@ def _head(verdict: DisksVerdict) -> Iterator[str]:
         f"is {verdict.outlook.quorum}"
     )
     if verdict.schema_version == NULL_VALUE:
-        how = "chosen by --revision" if verdict.is_revision_given else "assumed"
-        yield f"no entry of a log was found; protocol {verdict.revision}, {how}"
+        yield f"no entry of a log was found; protocol {verdict.revision}, assumed"
     else:
         yield _written_by(verdict)
     yield ""
@@ -142,12 +133,10 @@ def _written_by(verdict: DisksVerdict) -> str:
     """The release that wrote the logs, and the protocol; a finding has all if there are several."""
     several = len({log.schema_version for log in verdict.logs} - {NULL_VALUE}) > 1
     newest = "the newest of several releases, " if several else "release "
-    how = f"chosen by the {'newest ' if several else ''}release"
-    if verdict.is_revision_given:
-        how = "chosen by --revision"
     return (
         f"the logs were written by {newest}{verdict.releases} (schema version"
-        f" {verdict.schema_version}); protocol {verdict.revision}, {how}"
+        f" {verdict.schema_version}); protocol {verdict.revision}, chosen by the"
+        f" {'newest ' if several else ''}release"
     )
 
 

@@ -97,13 +97,6 @@ def aeron(
     events: Events = "",
     revision: ChosenRevision = "",
     members: MemberCount = 0,
-    expect_disk_replaced: Annotated[
-        bool,
-        typer.Option(
-            "--expect-disk-replaced",
-            help="A member may start with another disk than it left: remark that, and go on.",
-        ),
-    ] = False,
     setting: NotedSettings = None,
     output: Output = Format.HUMAN,
 ) -> None:
@@ -137,7 +130,6 @@ def aeron(
             events=enabled,
             revision=revision,
             members=members,
-            expects_replaced=expect_disk_replaced,
             say=stages.stage,
         )
     for run in found if timeouts else ():

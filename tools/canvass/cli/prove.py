@@ -14,33 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from canvass.cli.options import Output
-from canvass.cli.output import EXIT_UNEXPECTED, CommandError, Format, Stages, emit, say
+from canvass.cli.output import EXIT_UNEXPECTED, CommandError, Stages, say
 from canvass.version import install_command
 
 if TYPE_CHECKING:
     from canvass.proof.prove import Counterexample, Proof
-
-
-class ModuleProof(msgspec.Struct, frozen=True, rename="camel"):
-    """The result for one module.
-
-    Attributes
-    ----------
-    module : str
-        Name of the module.
-    proved : int
-        Number of obligations that are proved.
-    obligations : list of Proof
-        In the order of the proof: ``Init``, each action, ``Safety``.
-    seconds : float
-        Elapsed time.
-    """
-
-    module: str
-    proved: int
-    obligations: list[Proof]
-    seconds: float
 
 
 def register(app: typer.Typer) -> None:
@@ -64,7 +42,6 @@ def prove(
             help="Only this part of the proof; repeatable.",
         ),
     ] = None,
-    output: Output = Format.HUMAN,
 ) -> None:
     """Prove invariants with Z3, for any number of members, terms and entries.
 
@@ -80,11 +57,10 @@ def prove(
     from canvass.proof.sany import ModuleError
 
     try:
-        results = [_prove(path, only or [], output) for path in _paths(modules or [])]
+        results = [_prove(path, only or []) for path in _paths(modules or [])]
     except ModuleError as error:
         raise CommandError(str(error)) from None
-    emit(output, results, lambda: None)
-    if any(each.proved < len(each.obligations) for each in results):
+    if not all(results):
         raise typer.Exit(EXIT_UNEXPECTED)
 
 
@@ -99,7 +75,8 @@ def _paths(names: list[str]) -> list[Path]:
     return [spec_root() / f"{name}.tla" if name in known else Path(name) for name in names or known]
 
 
-def _prove(path: Path, only: list[str], output: Format) -> ModuleProof:
+def _prove(path: Path, only: list[str]) -> bool:
+    """Prove a module, print the result, and say whether everything is proved."""
     from canvass.proof.prove import prove
 
     start, done = time.monotonic(), []
@@ -109,26 +86,19 @@ def _prove(path: Path, only: list[str], output: Format) -> ModuleProof:
         for each in proofs:
             done.append(each)
             progress.stage(f"{path.stem}: {len(done)} of {count} obligations, {each.step}")
-    result = ModuleProof(
-        path.stem,
-        sum(each.outcome == "proved" for each in done),
-        done,
-        round(time.monotonic() - start, 1),
+    proved = sum(each.outcome == "proved" for each in done)
+    say(
+        f"{path.stem}: {proved} of {len(done)} obligations proved, for any number of "
+        f"elements ({time.monotonic() - start:.1f} s)"
     )
-    if output is Format.HUMAN:
-        for line in _lines(result):
-            say(line)
-    return result
+    for line in _lines(done):
+        say(line)
+    return proved == len(done)
 
 
-def _lines(result: ModuleProof) -> Iterator[str]:
-    count = len(result.obligations)
-    yield (
-        f"{result.module}: {result.proved} of {count} obligations proved, for any number of "
-        f"elements ({result.seconds} s)"
-    )
-    for step in dict.fromkeys(each.step for each in result.obligations):
-        goals = [each for each in result.obligations if each.step == step]
+def _lines(obligations: list[Proof]) -> Iterator[str]:
+    for step in dict.fromkeys(each.step for each in obligations):
+        goals = [each for each in obligations if each.step == step]
         proved = sum(each.outcome == "proved" for each in goals)
         yield f"  {step:<10} {proved:>3} of {len(goals)}"
         for each in goals:
