@@ -24,6 +24,8 @@ Difference: TypeAlias = "tuple[str, Any, Value | None]"
 
 ENDINGS: Final = (".ndjson", ".jsonl")
 MAX_DEPTH: Final = 64
+_NO_PARTS: Final[Any] = object()
+"""The part of a value without parts: no JSON stands for it."""
 _SCALARS: Final = frozenset({int, bool, str, type(None)})
 
 
@@ -136,6 +138,24 @@ def _form(value: Any) -> str | None:
 def agrees(logged: Any, value: Value | None) -> bool:
     """Tell whether a value of a line is that of a state."""
     return next(differences(logged, value), None) is None
+
+
+def leaves(logged: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Give the values in a line's value that are no objects, each with the names leading to it."""
+    if isinstance(logged, dict) and logged and _form(logged) is None:
+        for name, one in logged.items():
+            yield from leaves(one, (*path, name))
+    else:
+        yield path, logged
+
+
+def part_of(value: Value | None, path: Sequence[str]) -> Value | None:
+    """Give the part of a value to which some names lead, or `_NO_PARTS`."""
+    for name in path:
+        if not isinstance(value, Function | tuple):
+            return _NO_PARTS
+        value = {_name(argument): part for argument, part in _pairs(value)}.get(name)
+    return value
 
 
 def differences(logged: Any, value: Value | None, path: str = "") -> Iterator[Difference]:

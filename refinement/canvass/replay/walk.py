@@ -20,7 +20,7 @@ from canvass.graph.folders import Offsets, Rows
 from canvass.graph.predicate import Answers, Mask, evaluate
 from canvass.graph.syntax import PredicateError
 from canvass.graph.view import StateGraph
-from canvass.replay.lines import Difference, TraceLine, agrees, differences
+from canvass.replay.lines import Difference, TraceLine, agrees, differences, leaves, part_of
 from canvass.steps.distinct import places_of
 from canvass.tlc import Value, ValueSyntaxError, from_python, parse_value
 from canvass.traces.errors import Code, TraceError
@@ -110,7 +110,8 @@ class Walker:
         self.ignores_parameters = False
         """Whether a trace has parameters of steps that the graph does not have."""
         self._columns: dict[str, Answers] = {}
-        self._fitting: dict[tuple[str, bytes], dict[int, bool]] = {}
+        self._parts: dict[tuple[str, tuple[str, ...]], Answers] = {}
+        self._fitting: dict[tuple[str, tuple[str, ...], bytes], dict[int, bool]] = {}
         self._given: dict[tuple[bytes, int], bool] = {}
 
     # --- the parts of a line ----------------------------------------------------------------------
@@ -130,15 +131,28 @@ class Walker:
             self._columns[name] = found[0]
         return self._columns[name]
 
+    def part(self, name: str, path: tuple[str, ...]) -> Answers:
+        """Give a part of the values of a variable in all states."""
+        if (name, path) not in self._parts:
+            column, known = self.column(name), dict[tuple[type, Any], int]()
+            parts = (part_of(value, path) for value in column.values)
+            codes = [known.setdefault((type(part), part), len(known)) for part in parts]
+            of = np.array(codes, dtype=np.int32)[column.of]
+            self._parts[name, path] = Answers([part for _, part in known], of)
+        return self._parts[name, path]
+
     def fitting(self, rows: Rows, line: TraceLine) -> Rows:
         """Give the states that have the values of a line."""
-        for name, logged in line.vars.items():
-            column = self.column(name)
-            places = column.of[rows].tolist()
-            known = self._fitting.setdefault((name, msgspec.json.encode(logged)), {})
-            for place in set(places) - known.keys():
-                known[place] = agrees(logged, column.values[place])
-            rows = rows[np.array([known[place] for place in places], dtype=np.bool_)]
+        every = ((name, *leaf) for name, logged in line.vars.items() for leaf in leaves(logged))
+        for name, path, logged in every:
+            part = self.part(name, path)
+            distinct, place = np.unique(part.of[rows], return_inverse=True)
+            known = self._fitting.setdefault((name, path, msgspec.json.encode(logged)), {})
+            for code in distinct.tolist():
+                if code not in known:
+                    known[code] = agrees(logged, part.values[code])
+            fits = np.array([known[code] for code in distinct.tolist()], dtype=np.bool_)
+            rows = rows[fits[place]]
         return rows
 
     def differing(self, row: int, line: TraceLine) -> list[Difference]:
