@@ -149,7 +149,7 @@ def leaves(logged: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
         yield path, logged
 
 
-def part_of(value: Value | None, path: Sequence[str]) -> Value | None:
+def part_of(value: Any, path: Sequence[str]) -> Any:
     """Give the part of a value to which some names lead, or `_NO_PARTS`."""
     for name in path:
         if not isinstance(value, Function | tuple):

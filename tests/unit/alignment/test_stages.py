@@ -44,7 +44,7 @@ from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.replay import PositionBounds, Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.solving import Solution, move_left, with_early_ticks
-from canvass.traces.alignment.unmatched import _falling, decide_unmatched
+from canvass.traces.alignment.unmatched import decide_unmatched
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 from support.aeron_runs import ALL_EVENTS, SAMPLES, lines_of_logs
 
@@ -178,7 +178,7 @@ def test_an_impossible_commit_position_has_no_window() -> None:
 def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:
     gap = costs.GAP + costs.MISSING_LINE
 
-    assert gap < costs.EXCHANGED_LINES < costs.FALSE_LINE < 2 * gap
+    assert gap < costs.FALSE_LINE < 2 * gap
 
 
 def walked(rules: Rules, before: Member, *moves: tuple[str, Input], member_id: int = 0) -> Windows:
@@ -393,24 +393,6 @@ def copies_of_term(leader: int) -> dict[int, Member]:
         )
         for i in range(3)
     }
-
-
-@pytest.mark.parametrize(
-    ("positions", "suspects"),
-    [
-        ([1, 2, 2, 3], []),
-        ([1, 9, 2, 3], [1, 2]),
-        ([5, 6, 1, 7, 8], [1, 2]),
-        ([9, 5, 1], [0, 1, 2]),
-        ([1, 2, 9], []),
-    ],
-)
-def test_where_positions_fall_either_of_two_may_be_false(
-    positions: list[int], suspects: list[int]
-) -> None:
-    found = _falling([(position, at) for at, position in enumerate(positions)])
-
-    assert [at for _, at in found] == suspects
 
 
 @pytest.mark.parametrize(

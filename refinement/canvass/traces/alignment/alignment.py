@@ -83,7 +83,7 @@ class Alignment:
     gaps
         One sentence for each gap.
     false_lines
-        The lines that no step prints, and exchanged lines. The run ends with the first one.
+        The lines that no step prints. The run ends with the first one.
     stopped
         The lines at which the search reached its limit. The run ends before them.
     expects_replaced

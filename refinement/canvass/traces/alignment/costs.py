@@ -32,13 +32,6 @@ FALSE_LINE: Final = 14
 """The cost of a line that no step prints, or that says other numbers than the step. A gap of a few
 lines costs less: no line is called false where lines may be lost."""
 
-EXCHANGED_LINES: Final = 9
-"""The cost of two lines in the wrong order. A gap of two lines costs more: one thread writes a log,
-so its lines are in the wrong order only if somebody has changed the log."""
-
-EXCHANGED_WITHIN: Final = 12
-"""The largest distance of two exchanged lines. Lines of different events must be neighbours."""
-
 UNSENT_MESSAGES: Final = 2
 """The number of receipts without a window that show a gap in the log of their sender. The gap costs
 less than as many false lines."""

@@ -165,14 +165,6 @@ class MemberLines:
     acknowledged: dict[int, int] = field(default_factory=dict)
     times: list[int] = field(default_factory=list)
 
-    def exchange(self, index: int, other: int) -> None:
-        """Exchange two records."""
-        several: tuple[list[Any], ...] = (self.records, self.messages)
-        for values in several:
-            values[index], values[other] = values[other], values[index]
-        at = {index: other, other: index}
-        self.acknowledged = {at.get(k, k): said for k, said in self.acknowledged.items()}
-
     def is_silent_before(self, index: int) -> bool:
         """Whether the member has logged no line for longer than `SILENCE_NS` before a record."""
         return index > 0 and self.times[index] - self.times[index - 1] > SILENCE_NS
@@ -200,11 +192,6 @@ class MemberLines:
         """
         record = self.records[index] if index < len(self.records) else None
         return isinstance(record, records.ElectionStateChange) and record.new_state == "INIT"
-
-    def place(self, index: int) -> str:
-        """File and line of a record."""
-        record = self.records[index]
-        return f"{self.files[record.file]}:{record.line}"
 
 
 def is_snapshot_end(record: Line) -> bool:

@@ -1,4 +1,4 @@
-"""Repairs of a replay that cannot meet a line: lines are missing, false or exchanged.
+"""Repairs of a replay that cannot meet a line: lines are missing or false.
 
 After each possible repair the next lines are replayed. The cheapest repair is taken, with the costs
 of `costs`.
@@ -113,7 +113,6 @@ class Repairs:
         for length, line in places:
             state = steps[length - 1].state if length else self._replay.before
             yield from self._false(state, length, line, k)
-            yield from self._exchanged(state, length, line, k)
             yield from self._missing(state, length, line, k)
         yield from self._resynchronised(steps, k)
 
@@ -149,23 +148,6 @@ class Repairs:
                         line,
                         "what follows needs a message with other contents",
                     )
-
-    def _exchanged(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
-        """The line and the next one are exchanged, or the line and a near one of its kind."""
-        lines = self._lines
-        for other in range(line + 1, min(line + 1 + costs.EXCHANGED_WITHIN, len(lines.records))):
-            if isinstance(lines.records[other], ProcessStart):
-                return
-            is_change = lines.messages[line] is None
-            alike = is_change and type(lines.records[other]) is type(lines.records[line])
-            if other > line + 1 and not alike:
-                continue
-            lines.exchange(line, other)
-            found = self._met_beyond(state, line, max(other, k))
-            lines.exchange(line, other)
-            if found is not None:
-                reason = f"this line and the one at {lines.place(other)} stand in the other order"
-                yield Repair(costs.EXCHANGED_LINES, length, found, line, reason)
 
     def _met_beyond(self, state: Member, line: int, last: int) -> Path | None:
         """The steps that meet the lines from ``line`` to ``last``, or None."""

@@ -28,7 +28,6 @@ from canvass.traces.alignment.repairs import Repairs
 from canvass.traces.alignment.replay import Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.unmatched import (
-    decide_falling,
     decide_near_gaps,
     decide_recorded,
     decide_term_entries,
@@ -112,17 +111,6 @@ class Solution:
         following = (one.lines.start for one in trajectory.steps[step:] if one.lines)
         return next(following, len(trajectory.lines.records))
 
-    def blocks_members(self, receipt: Receipt) -> bool:
-        """Whether all members reach their ends without a receipt, but not with it."""
-        if not self.schedule.conflicts:
-            return False
-        channels = {
-            key: [one for one in several if one is not receipt]
-            for key, several in self.matching.channels.items()
-        }
-        others = replace(self.matching, channels=channels)
-        return Schedule(self.windows, others).run()
-
     def causes(self) -> list[Conflict]:
         """The conflicts that cause the others: of members that wait for each other, or for none."""
         stuck = {conflict.member_id: conflict for conflict in self.schedule.conflicts}
@@ -193,14 +181,10 @@ def solve(replays: dict[int, Replay], segment: Segment) -> Solution:
     # At the ends of a segment, messages and steps of other segments are missing.
     whole = segment.carried is None and not segment.ends
     for number in range(ROUNDS):
-        stuck = best.schedule.conflicts or best.matching.unmatched
         decided = not (number and search.is_spent()) and (
             (whole and decide_near_gaps(best.windows))
             or (whole and decide_term_entries(best.windows))
             or (whole and decide_recorded(best.windows, best.matching))
-            or (
-                whole and stuck and decide_falling(best.windows, best.matching, best.blocks_members)
-            )
             or decide_unmatched(best.windows, best.matching)
         )
         if not decided:

@@ -6,19 +6,15 @@ The trajectories are changed accordingly: a step gets a gap, or a trajectory end
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice, pairwise
-from operator import itemgetter
+from collections import defaultdict
+from collections.abc import Mapping
+from itertools import islice
 from typing import Final
 
-from msgspec import structs
-
 from canvass.cluster.effects import AppendNewLeadershipTermEvent
-from canvass.cluster.member import ElectionState, Member, Role
+from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import (
     AppendPosition,
-    CommitPosition,
     Message,
     NewLeadershipTerm,
     sender_of,
@@ -26,18 +22,13 @@ from canvass.cluster.messages import (
 from canvass.traces.aeron_log.clocks import is_one_host
 from canvass.traces.aeron_log.records import NewElection, ProcessStart
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match_earliest
+from canvass.traces.alignment.channel_matching import Matching, Receipt
 from canvass.traces.alignment.completeness import IN_STEP_NS
-from canvass.traces.alignment.moves import PROCESS_END, Move, receive
-from canvass.traces.alignment.replay import PositionBounds, Step
-from canvass.traces.alignment.windows import SLOTS, Windows, positions_in, sends_message
+from canvass.traces.alignment.moves import PROCESS_END
+from canvass.traces.alignment.windows import SLOTS, Windows, sends_message
 
 NEAR: Final = 8
 """The number of lines before a gap of which one may be false instead."""
-SUSPECTS: Final = 6
-"""The most positions of which it is tried whether they are false."""
-LAST_LINES: Final = 2
-"""The most missing lines at the end of a process that a single message can show."""
 _ASKING: Final = frozenset({"CanvassPosition", "AppendPosition"})
 """The messages whose answer shows that their receipt may be missing."""
 _BEGINNINGS: Final = frozenset({"Restart", "EnterElection"})
@@ -95,12 +86,12 @@ def _decide_first(
         len({one.message for _, one in receipts}) >= costs.UNSENT_MESSAGES
         or len({to for to, one in receipts if one.message == m}) > 1
         or any(
-            _is_silent(windows[i], to, one.message, windows[to].next_line_ns[one.step])
+            _is_silent(windows[i], windows[to].next_line_ns[one.step])
             for to, one in receipts
             if not _is_led_by_another(windows, i, one.message)
         )
     )
-    if ends and (shown or _can_follow(windows[i], ends[0], j, m)):
+    if ends and not _is_led_by_another(windows, i, m):
         reason = "the last lines of a process that was killed are missing"
         _open_gap(windows[i], ends[0], reason)
     elif shown or _answers_missing(windows[i], j, m, *places[0]):
@@ -118,52 +109,6 @@ def _is_led_by_another(windows: Mapping[int, Windows], i: int, m: Message) -> bo
         for j, one in windows.items()
         for step in (one.steps if j != i else ())
     )
-
-
-def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
-    """Whether a member can have sent a message before step ``at`` if a few lines are missing.
-
-    One of these lines may be the report that lets a leader commit the message's position.
-    """
-    count = len(one.trajectory.lines.records)
-    line = next((step.lines.start for step in one.steps[at:] if step.lines), count)
-    begun = one.steps[at - 1].state
-    level = [begun, *(_grown(begun, position) for position in positions_in(m))]
-    seen = set(level)
-    reports = _reports(one, m)
-    for _ in range(LAST_LINES + 1):
-        following = []
-        for state in level:
-            for s in one.with_numbers(state, PositionBounds(), m):
-                tried = [*one.sending(s, type(m)), *one.inferred_receipts(s, to, m, _ASKING)]
-                taken = (one.moves.take(s, action, given) for action, given in tried)
-                if any(sends_message(outcome, to, m) >= 0 for outcome in taken):
-                    return True
-            for action, given in [*one.moves.possible(state, line), *reports]:
-                outcome = one.moves.take(state, action, given)
-                if sends_message(outcome, to, m) >= 0:
-                    return True
-                if outcome is not None and outcome.next not in seen:
-                    seen.add(outcome.next)
-                    following.append(outcome.next)
-        level = following
-    return False
-
-
-def _reports(one: Windows, m: Message) -> list[Move]:
-    """The receipts of reports that let a leader send a commit position."""
-    if not isinstance(m, CommitPosition):
-        return []
-    others = sorted(one.moves.all - {one.moves.member_id})
-    return [receive(AppendPosition(m.leadership_term_id, m.log_position, j, 0)) for j in others]
-
-
-def _grown(s: Member, position: int) -> Member:
-    """A state in which all positions have grown up to ``position``."""
-    names = ["recorded_position", "commit_position"]
-    if s.role is Role.LEADER:
-        names.append("publication_position")
-    return structs.replace(s, **{name: max(getattr(s, name), position) for name in names})
 
 
 def _answers_missing(one: Windows, to: int, m: Message, first: int, last: int) -> bool:
@@ -204,85 +149,6 @@ def decide_near_gaps(windows: Mapping[int, Windows]) -> bool:
                 found = True
                 break
     return found
-
-
-def decide_falling(
-    windows: Mapping[int, Windows], matching: Matching, blocks_members: Callable[[Receipt], bool]
-) -> bool:
-    """Decide that a position is false that falls within a channel; false if nothing is decided.
-
-    Notes
-    -----
-    The reports of a closed follower mostly rise within one term, and so do the commit positions of
-    a closed leader. Where positions fall, one of two is false: the one without which all others can
-    have been sent, or which ``blocks_members``: the members can be driven without it only. If both
-    are, it is the one that no other line of the cluster has.
-    """
-    received: defaultdict[tuple[int, int], list[Receipt]] = defaultdict(list)
-    for (i, j), receipts in matching.channels.items():
-        received[i, j] += receipts
-    for i, j, receipt in matching.unmatched:
-        received[i, j].append(receipt)
-    named = Counter(
-        receipt.message.log_position
-        for receipts in received.values()
-        for receipt in receipts
-        if isinstance(receipt.message, AppendPosition | CommitPosition)
-    )
-    found: list[tuple[bool, int, int, int, Receipt]] = []
-    for (i, j), receipts in received.items():
-        by_step = {receipt.step: receipt for receipt in receipts}
-        for several in _rising(windows[i], j, receipts) if i in windows else ():
-            for position, t in _falling(several):
-                found.append((named[position] > 1, windows[j].next_line_ns[t], i, j, by_step[t]))
-    for _, _, i, j, receipt in sorted(found, key=itemgetter(0, 1))[:SUSPECTS]:
-        if _blocks_channel(windows[i], j, received[i, j], receipt.step) or blocks_members(receipt):
-            line = windows[j].steps[receipt.step].lines.start
-            reason = f"the positions that member {i} sends rise, and this one does not fit"
-            windows[j].trajectory.end_with(line, reason)
-            return True
-    return False
-
-
-def _rising(one: Windows, to: int, receipts: list[Receipt]) -> Iterator[list[tuple[int, int]]]:
-    """Sequences of positions that should rise, each position with the step of its receipt.
-
-    A sequence has the positions that a member sends to another one in messages of one kind and
-    term, between two elections.
-    """
-    starts = _beginnings(one.steps)
-    # The search is limited as in `match_earliest`: after a gap most receipts have no window.
-    left = SCANS * (len(one.steps) + len(receipts))
-    runs: defaultdict[tuple[type, int, int], list[tuple[int, int]]] = defaultdict(list)
-    for receipt in sorted(receipts, key=lambda one: one.step):
-        m, place = receipt.message, receipt.earliest
-        if receipt.is_inferred or not isinstance(m, AppendPosition | CommitPosition):
-            continue
-        if place < 0 < left:
-            found = one.first(0, to, m)
-            left -= len(one.steps) if found is None else found // SLOTS
-            place = -1 if found is None else found
-        run = starts[place // SLOTS] if place >= 0 else -1
-        if run >= 0:
-            runs[type(m), m.leadership_term_id, run].append((m.log_position, receipt.step))
-    yield from runs.values()
-
-
-def _falling(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The pairs of a sequence between which it falls: either of the two may be false."""
-    falls = [pair for pair in pairwise(found) if pair[0][0] > pair[1][0]]
-    return list(dict.fromkeys(one for pair in falls for one in pair))
-
-
-def _blocks_channel(one: Windows, to: int, receipts: list[Receipt], step: int) -> bool:
-    """Whether the next receipt of a channel has a window only without the receipt of ``step``."""
-    received = sorted(receipts, key=lambda receipt: receipt.step)
-    first = next((k for k, receipt in enumerate(received) if receipt.earliest < 0), len(received))
-    if first == len(received) or received[first].step == step:
-        return first < len(received)
-    others = [structs.replace(other) for other in received[: first + 1] if other.step != step]
-    match_earliest(one, to, others)
-    return others[-1].earliest >= 0
 
 
 def decide_term_entries(windows: Mapping[int, Windows]) -> bool:
@@ -357,16 +223,6 @@ def decide_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
     return False
 
 
-def _beginnings(steps: list[Step]) -> list[int]:
-    """For each step the step with which the member closed its last election; -1 in an election."""
-    found: list[int] = []
-    for at, step in enumerate(steps):
-        before = found[-1] if found else -1
-        closed = step.state.election_state is ElectionState.CLOSED
-        found.append((before if before >= 0 else at) if closed else -1)
-    return found
-
-
 def _is_open(one: Windows) -> bool:
     """Whether steps of a member are missing, or its trajectory ends before its log."""
     trajectory = one.trajectory
@@ -407,8 +263,8 @@ def _bracket(
     return max(before, default=0) // SLOTS, min(after, default=SLOTS * end) // SLOTS
 
 
-def _is_silent(one: Windows, to: int, m: Message, now_ns: int) -> bool:
-    """Whether a message was received while the log of its sender has no line.
+def _is_silent(one: Windows, now_ns: int) -> bool:
+    """Whether a message was received at a time when the log of its sender has no line.
 
     So it is after the last line of a process, unless that line shows that the module closed: more
     lines may have been there. So it is, too, if a closed member has no line for long, although it
@@ -423,7 +279,7 @@ def _is_silent(one: Windows, to: int, m: Message, now_ns: int) -> bool:
         return False
     at = next((t for t, step in enumerate(one.steps) if step.lines.stop > place), len(one.steps))
     is_closed = at > 0 and one.steps[at - 1].state.election_state is ElectionState.CLOSED
-    return is_closed and lines.is_silent_before(place) and _can_follow(one, at, to, m)
+    return is_closed and lines.is_silent_before(place)
 
 
 def _open_gap(one: Windows, at: int, reason: str) -> None:
