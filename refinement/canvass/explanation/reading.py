@@ -31,7 +31,7 @@ from canvass.explanation.timeline import Timeline, UnreadLines, make_timeline
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.aeron_log.logs import read_cluster, read_clusters
+from canvass.traces.aeron_log.logs import read_clusters
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.source import parse_log_name
 from canvass.traces.alignment.printing import printed_lines
@@ -107,6 +107,8 @@ def _timeline_of(logs: ClusterLogs, path: Path) -> Timeline:
 def read_growing(path: Path) -> tuple[Timeline, list[AeronLogError]]:
     """Read logs that are being written; files that cannot be read are left out.
 
+    Of several clusters that ran one after the other, the timeline is that of the last one.
+
     A member whose newest file is left out may have done anything since: no line shows how its
     leadership, or its stay in a state, ended.
 
@@ -124,7 +126,7 @@ def read_growing(path: Path) -> tuple[Timeline, list[AeronLogError]]:
     paths = [path]
     while True:
         try:
-            logs = read_cluster(paths)
+            *earlier, logs = read_clusters(paths)
             break
         except AeronLogError as error:
             bad, first = Path(error.file), next(iter(left_out.values()), error)
@@ -150,7 +152,9 @@ def read_growing(path: Path) -> tuple[Timeline, list[AeronLogError]]:
             end = UnreadLines(*place, fault.code.value, fault.reason, "")
             members[log.member_id] = with_fields(log, records=[*log.records, end])
     found = with_fields(logs, members=members, missing=tuple(sorted(missing)))
-    return _timeline_of(found, path), list(left_out.values())
+    timeline = _timeline_of(found, path)
+    timeline.earlier = len(earlier)
+    return timeline, list(left_out.values())
 
 
 _UNRECORDED: Final[dict[str, object]] = {

@@ -161,6 +161,8 @@ class Timeline:
         The releases that wrote the logs, and the revision for them; None if a run does not say.
     ignored
         Names of files that resemble names of logs. These files are not read.
+    earlier
+        How many clusters ran before in the same log.
     """
 
     members: dict[int, MemberTimeline]
@@ -169,6 +171,7 @@ class Timeline:
     timeouts: Mapping[str, int] = field(default_factory=dict)
     releases: LogReleases | None = None
     ignored: tuple[str, ...] = ()
+    earlier: int = 0
     _merged: dict[tuple[type[records.Line], ...], list[tuple[int, int, int]]] = field(
         default_factory=dict, repr=False
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import shutil
 import subprocess
@@ -108,6 +109,22 @@ def test_what_is_said_of_logs_that_grow_is_what_is_said_of_the_whole(
     assert sum(line.startswith("danger: HZ6, ") for line in said) == 1
     new = [line for line in said if line.startswith(("danger: ", "warning: ", "note: "))]
     assert len({*new}) == len(new)
+
+
+def test_the_last_of_several_clusters_in_one_log_is_followed(tmp_path: Path) -> None:
+    name = "ClusterBackupTest.shouldBackupClusterAndJoinLive.log"
+    packed = ROOT / "tests" / "captures" / "system" / f"{name}.gz"
+    lines = gzip.decompress(packed.read_bytes()).splitlines(keepends=True)
+    log, one = tmp_path / name, Following(tmp_path / name)
+    log.write_bytes(b"".join(lines[:440]))
+    _, first = one.look()
+    log.write_bytes(b"".join(lines))
+    _, second = one.look()
+
+    assert not any(line.startswith("note: ") for line in first)
+    assert second[0].startswith("note: 1 cluster ran before in this log")
+    assert any("1 member" in line for line in second)
+    assert one.look()[1] == []
 
 
 def test_lines_that_are_rotated_away_end_nothing(tmp_path: Path) -> None:

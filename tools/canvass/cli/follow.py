@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from canvass.cli.output import EXIT_UNEXPECTED, complain, result_console
 from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -134,6 +135,7 @@ class Follower:
     _complained: set[str] = field(default_factory=set)
     _verdict: str = ""
     _has_shown: bool = False
+    _earlier: int = 0
 
     def follow(self) -> int:
         """Explain the logs whenever they have changed, until an event ends the command."""
@@ -160,6 +162,10 @@ class Follower:
         self._name(left_out)
         if not timeline.members:
             return False
+        if timeline.earlier != self._earlier:
+            self._earlier, self._has_shown = timeline.earlier, False
+            ran = f"{counted(self._earlier, 'cluster')} ran before in this log"
+            self.say(f"note: {ran}; without --follow each one is explained")
         found = explain(timeline, None, self.settings)
         new = list(self.changes.of(found))
         if not self._has_shown:
