@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Final
 
-import msgspec
 import numpy as np
+from msgspec import to_builtins as tree
 
-from canvass.cluster.member import Member, MemberRecord, TermEntry
+from canvass.cluster.member import Member
+from canvass.cluster.messages import Message
 from canvass.cluster.names import wire_name
-from canvass.lanes.model import ABSENT, MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark, Record
+from canvass.lanes.model import MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark, Record
+from canvass.lanes.of_counterexample import field_changes, value_text
 from canvass.traces.columns import EventColumns
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE
 from canvass.traces.schema import Event
@@ -90,15 +91,15 @@ def causal_order(lanes: Sequence[Lane]) -> list[tuple[int, int]]:
 
 
 _FIRST_SHOWN: Final = (
-    "election_state",
+    "electionState",
     "role",
-    "module_state",
-    "leader_member_id",
-    "leadership_term_id",
-    "candidate_term_id",
-    "commit_position",
-    "append_position",
-    "recorded_position",
+    "moduleState",
+    "leaderMemberId",
+    "leadershipTermId",
+    "candidateTermId",
+    "commitPosition",
+    "appendPosition",
+    "recordedPosition",
 )
 """The most important fields; the others follow in the order of the format."""
 
@@ -119,49 +120,14 @@ def state_changes(before: Member, after: Member) -> tuple[Change, ...]:
     """Give the fields in which two states differ, the most important ones first."""
     if before == after:
         return ()
-    names = dict.fromkeys((*_FIRST_SHOWN, *Member.__struct_fields__))
-    found: list[Change] = []
-    for name in names:
-        old, new = getattr(before, name), getattr(after, name)
-        if old != new:
-            found += _field_changes(name, old, new)
-    return tuple(found)
+    pairs = field_changes(tree(before), tree(after))
+    found = {path: Change(path, was, now) for path, was, now in pairs}
+    return tuple(found[path] for path in dict.fromkeys((*_FIRST_SHOWN, *found)) if path in found)
 
 
-def _field_changes(name: str, old: object, new: object) -> Iterator[Change]:
-    if not isinstance(old, tuple) or not isinstance(new, tuple):
-        yield Change(wire_name(name), value_text(old), value_text(new))
-        return
-    for place in range(max(len(old), len(new))):
-        was = old[place] if place < len(old) else None
-        now = new[place] if place < len(new) else None
-        path = f"{wire_name(name)}[{place}]"
-        if isinstance(was, MemberRecord) and isinstance(now, MemberRecord):
-            for field in was.__struct_fields__:
-                one, two = getattr(was, field), getattr(now, field)
-                if one != two:
-                    yield Change(f"{path}.{wire_name(field)}", value_text(one), value_text(two))
-        elif was != now:
-            yield Change(path, value_text(was), value_text(now))
-
-
-def value_text(value: object) -> str:
-    """Write a value of a state or a message as text."""
-    if value is None:
-        return ABSENT
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Enum):
-        return str(value.value)
-    if isinstance(value, TermEntry):
-        end = "open" if value.log_position == -1 else str(value.log_position)
-        return f"term {value.leadership_term_id}, {value.term_base_log_position} to {end}"
-    if isinstance(value, msgspec.Struct):
-        return ", ".join(
-            f"{wire_name(name)}={value_text(getattr(value, name))}"
-            for name in value.__struct_fields__
-        )
-    return str(value)
+def _message_text(message: Message) -> str:
+    fields = {name: value for name, value in tree(message).items() if name != "type"}
+    return ", ".join(f"{name}={value_text(value)}" for name, value in fields.items())
 
 
 _ID: Final = MESSAGE_INDEX["id"]
@@ -352,7 +318,7 @@ class RunLanes:
                         fate=Fate.LOST
                         if receiver is None and self._is_whole(send.to)
                         else Fate.DELIVERED,
-                        text=value_text(send.message),
+                        text=_message_text(send.message),
                     )
                 )
         given = event.input
@@ -370,7 +336,7 @@ class RunLanes:
                     fate=Fate.UNSENT
                     if again or (sender is None and self._is_whole(given.from_))
                     else Fate.DELIVERED,
-                    text=value_text(given.message),
+                    text=_message_text(given.message),
                 )
             )
         return found

@@ -40,7 +40,7 @@ from canvass.conformance.verdict import (
     RunVerdict,
 )
 from canvass.conformance.verify import check_run
-from canvass.lanes.of_run import value_text
+from canvass.lanes.of_counterexample import value_text
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.releases import releases_of_run
 from canvass.traces.run import RunFolder
