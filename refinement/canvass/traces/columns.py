@@ -1,4 +1,4 @@
-"""Events in columns: `EventColumns`, made from events by `ColumnBuilder`, from Arrow in
+"""Events in columns: `EventColumns`, made from events by `from_events`, from Arrow in
 `canvass.traces.arrow`.
 
 **Layout.** Row ``i`` is one event. Everything is int64 (C-contiguous), so that a kernel needs one
@@ -195,7 +195,6 @@ COLUMN_EVENTS = 2_000
 """Approximate events of a batch: many, so that operations on columns cost little per event."""
 
 _HEAD: Final = ("step", "time_ns", "action")
-_CARRIED: Final = ("row", "peer", "id")
 _TYPES: Final[tuple[type[Message], ...]] = MESSAGE_TYPES
 _ACTIONS: Final = {action: code for code, action in enumerate(ACTIONS)}
 _MASKS: Final = {members: mask_of(members) for members in MEMBER_SETS}
@@ -240,152 +239,49 @@ _pack_checksum: Final = Struct("=qQ").pack
 assert CHECKSUM_COLUMNS == ("position", "checksum")
 
 
-class _Table:
-    """Collects rows of integers for an array."""
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self._width = len(columns)
-        self._pack = Struct(f"={self._width}q").pack
-        self._data = bytearray()
-
-    def add(self, rows: Iterable[Iterable[int]]) -> None:
-        self._data += b"".join(starmap(self._pack, rows))
-
-    def add_packed(self, rows: Iterable[bytes]) -> None:
-        self._data += b"".join(rows)
-
-    def array(self) -> Ints:
-        return np.frombuffer(self._data, dtype=np.int64).reshape(-1, self._width)
+def _array(rows: Iterable[Iterable[int]], columns: Sequence[str]) -> Ints:
+    """Return rows of integers as an array; to pack them is faster than what numpy does."""
+    return _unpacked(starmap(Struct(f"={len(columns)}q").pack, rows), columns)
 
 
-class _MessageTable:
-    """Collects messages for an array, in one table for each type."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._tables = {kind: _Table((*_CARRIED, *kind.__struct_fields__)) for kind in _TYPES}
-
-    def add(self, carried: Iterable[tuple[Message | None, int, str]]) -> None:
-        """Add rows: a message, its receiver or sender, and its id; or None."""
-        row = self._count - 1
-        rows: dict[type[Any], list[tuple[int, ...]]] = {kind: [] for kind in _TYPES}
-        for row, (message, peer, message_id) in enumerate(carried, self._count):
-            if message is not None:
-                number = message_id_code(message_id)
-                rows[type(message)].append((row, peer, number, *astuple(message)))
-        self._count = row + 1
-        for kind, own in rows.items():
-            if own:
-                self._tables[kind].add(own)
-
-    def array(self) -> Ints:
-        cells = np.full((self._count, len(MESSAGE_COLUMNS)), NONE, dtype=np.int64)
-        for code, (kind, table) in enumerate(self._tables.items()):
-            own = table.array()
-            places = [MESSAGE_INDEX[name] for name in ("peer", "id", *kind.__struct_fields__)]
-            cells[own[:, 0], MESSAGE_INDEX["type"]] = code
-            cells[own[:, :1], places] = own[:, 1:]
-        return cells
+def _unpacked(rows: Iterable[bytes], columns: Sequence[str]) -> Ints:
+    return np.frombuffer(bytearray(b"".join(rows)), dtype=np.int64).reshape(-1, len(columns))
 
 
-def _offsets(counts: Sequence[int]) -> Ints:
-    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
+def _messages(carried: Sequence[tuple[Message | None, int, str]]) -> Ints:
+    """Return rows of `MESSAGE_COLUMNS`: a message, its receiver or sender, and its id; or None."""
+    rows: dict[type[Any], list[tuple[int, ...]]] = {kind: [] for kind in _TYPES}
+    for row, (message, peer, message_id) in enumerate(carried):
+        if message is not None:
+            number = message_id_code(message_id)
+            rows[type(message)].append((row, peer, number, *astuple(message)))
+    cells = np.full((len(carried), len(MESSAGE_COLUMNS)), NONE, dtype=np.int64)
+    for code, (kind, several) in enumerate(rows.items()):
+        names = ("peer", "id", *kind.__struct_fields__)
+        own = _array(several, ("row", *names))
+        cells[own[:, 0], MESSAGE_INDEX["type"]] = code
+        cells[own[:, :1], [MESSAGE_INDEX[name] for name in names]] = own[:, 1:]
+    return cells
 
 
-class ColumnBuilder:
-    """Collects consecutive events of one stream for columns.
-
-    Parameters
-    ----------
-    run_id, member_id, member_count
-        Run and member of the events, and the size of the cluster.
-    before
-        The event before the first one, if it is in another batch. It becomes the context row,
-        without its sends and checksums.
-    """
-
-    def __init__(
-        self, run_id: str, member_id: int, member_count: int, before: Event | None = None
-    ) -> None:
-        self._run_id, self._member_id, self._member_count = run_id, member_id, member_count
-        self._context = 0 if before is None else 1
-        self._head, self._inputs = _Table(_HEAD), _Table(INPUT_COLUMNS)
-        self._states, self._records = _Table(STATE_COLUMNS), _Table(MEMBER_COLUMNS)
-        self._log, self._checksums = _Table(LOG_COLUMNS), _Table(CHECKSUM_COLUMNS)
-        self._messages, self._sends = _MessageTable(), _MessageTable()
-        self._log_counts: list[int] = []
-        self._send_counts: list[int] = []
-        self._checksum_counts: list[int] = []
-        self.count = 0
-        """Events so far, the context row included."""
-        if before is not None:
-            self.add([replace(before, sends=(), log_checksums=())])
-
-    def add(self, events: Sequence[Event]) -> None:
-        """Add events, in step order.
-
-        Raises
-        ------
-        ValueError
-            If one has another number of members.
-        """
-        inputs, states = [event.input for event in events], [event.state for event in events]
-        if any(len(state.members) != self._member_count for state in states):
-            raise ValueError("the events disagree on the number of members")
-        self._head.add([(event.step, event.time_ns, _ACTIONS[event.action]) for event in events])
-        self._inputs.add_packed(map(_input_row, inputs))
-        self._messages.add([(given.message, given.from_, given.id) for given in inputs])
-        self._states.add(map(_state_cells, states))
-        self._records.add(map(astuple, chain.from_iterable(state.members for state in states)))
-        logs = [state.recording_log for state in states]
-        self._log_counts += map(len, logs)
-        self._log.add(map(astuple, chain.from_iterable(logs)))
-        self._send_counts += [len(event.sends) for event in events]
-        self._sends.add(
-            [(send.message, send.to, send.id) for event in events for send in event.sends]
-        )
-        self._checksum_counts += [len(event.log_checksums) for event in events]
-        self._checksums.add_packed(
-            _pack_checksum(witness.position, int(witness.checksum, 16))
-            for event in events
-            for witness in event.log_checksums
-        )
-        self.count += len(events)
-
-    def build(self) -> EventColumns:
-        """Return the columns of the events so far."""
-        step, time_ns, action = (column.copy() for column in self._head.array().T)
-        run = np.zeros(self.count, dtype=np.int64)
-        member = np.full(self.count, self._member_id, dtype=np.int64)
-        return EventColumns(
-            member_count=self._member_count,
-            runs=(self._run_id,),
-            run=run,
-            member=member,
-            step=step,
-            time_ns=time_ns,
-            action=action,
-            predecessor=predecessors(run, member, step),
-            inputs=self._inputs.array(),
-            message=self._messages.array(),
-            state=self._states.array(),
-            members=self._records.array().reshape(self.count, -1, len(MEMBER_COLUMNS)),
-            log_offsets=_offsets(self._log_counts),
-            log=self._log.array(),
-            send_offsets=_offsets(self._send_counts),
-            sends=self._sends.array(),
-            checksum_offsets=_offsets(self._checksum_counts),
-            checksums=self._checksums.array(),
-            context=self._context,
-        )
+def _offsets(lists: Iterable[Sequence[object]]) -> Ints:
+    return np.cumsum([0, *map(len, lists)], dtype=np.int64)
 
 
 def from_events(
     run_id: str, member_id: int, events: Sequence[Event], before: Event | None = None
 ) -> EventColumns:
-    """Return consecutive events of one stream in columns; the parameters are `ColumnBuilder`'s.
+    """Return consecutive events of one stream in columns.
+
+    Parameters
+    ----------
+    run_id, member_id
+        Run and member of the events.
+    events
+        The events, in step order.
+    before
+        The event before the first one, if it is in another batch. It becomes the context row,
+        without its sends and checksums.
 
     Raises
     ------
@@ -394,13 +290,50 @@ def from_events(
     """
     if not events:
         raise ValueError("no events")
-    builder = ColumnBuilder(run_id, member_id, len(events[0].state.members), before)
-    builder.add(events)
-    return builder.build()
+    rows = [*events]
+    if before is not None:
+        rows.insert(0, replace(before, sends=(), log_checksums=()))
+    inputs, states = [event.input for event in rows], [event.state for event in rows]
+    member_count = len(states[0].members)
+    if any(len(state.members) != member_count for state in states):
+        raise ValueError("the events disagree on the number of members")
+    heads = ((event.step, event.time_ns, _ACTIONS[event.action]) for event in rows)
+    step, time_ns, action = _array(heads, _HEAD).T.copy()
+    run, member = np.zeros(len(rows), np.int64), np.full(len(rows), member_id, np.int64)
+    logs, sends = [state.recording_log for state in states], [event.sends for event in rows]
+    checksums = [event.log_checksums for event in rows]
+    records = map(astuple, chain.from_iterable(state.members for state in states))
+    return EventColumns(
+        member_count=member_count,
+        runs=(run_id,),
+        run=run,
+        member=member,
+        step=step,
+        time_ns=time_ns,
+        action=action,
+        predecessor=predecessors(run, member, step),
+        inputs=_unpacked(map(_input_row, inputs), INPUT_COLUMNS),
+        message=_messages([(given.message, given.from_, given.id) for given in inputs]),
+        state=_array(map(_state_cells, states), STATE_COLUMNS),
+        members=_array(records, MEMBER_COLUMNS).reshape(len(rows), -1, len(MEMBER_COLUMNS)),
+        log_offsets=_offsets(logs),
+        log=_array(map(astuple, chain.from_iterable(logs)), LOG_COLUMNS),
+        send_offsets=_offsets(sends),
+        sends=_messages([(one.message, one.to, one.id) for one in chain.from_iterable(sends)]),
+        checksum_offsets=_offsets(checksums),
+        checksums=_unpacked(
+            (
+                _pack_checksum(one.position, int(one.checksum, 16))
+                for one in chain.from_iterable(checksums)
+            ),
+            CHECKSUM_COLUMNS,
+        ),
+        context=0 if before is None else 1,
+    )
 
 
 def read_columns(
-    reader: EventReader, run_id: str, member_count: int
+    reader: EventReader, run_id: str
 ) -> Iterator[tuple[EventColumns, list[Source | None] | None]]:
     """Yield the events of a stream in batches of columns, each with the sources of its events.
 
@@ -411,22 +344,20 @@ def read_columns(
     ----------
     reader
         The strict reader of the stream, at its beginning.
-    run_id, member_count
-        The run of the stream, and the number of members of its cluster.
+    run_id
+        The run of the stream.
 
     Raises
     ------
     TraceError
         At the first line that is not an event.
     """
-    builder = ColumnBuilder(run_id, reader.member_id, member_count)
-    sources: list[Source | None] = []
-    for events in reader.batches():
-        builder.add(events)
-        sources += [event.source for event in events]
-        if len(sources) >= COLUMN_EVENTS:
-            yield builder.build(), sources if any(sources) else None
-            builder = ColumnBuilder(run_id, reader.member_id, member_count, events[-1])
-            sources = []
-    if sources:
-        yield builder.build(), sources if any(sources) else None
+    before: Event | None = None
+    waiting: list[Event] = []
+    for events in chain(reader.batches(), [None]):
+        waiting += events or ()
+        if waiting and (events is None or len(waiting) >= COLUMN_EVENTS):
+            sources = [event.source for event in waiting]
+            columns = from_events(run_id, reader.member_id, waiting, before)
+            yield columns, sources if any(sources) else None
+            before, waiting = waiting[-1], []

@@ -163,7 +163,7 @@ class RunFolder:
         The context row has no source. The sources are None if no event of the batch has a source.
         """
         with self._reader(member_id) as reader:
-            yield from read_columns(reader, self.run.run_id, self.run.member_count)
+            yield from read_columns(reader, self.run.run_id)
         self._note(reader)
 
     def load(self) -> LoadedRun:

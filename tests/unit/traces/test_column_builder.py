@@ -30,7 +30,7 @@ def reader_of(data: bytes, block: int = 1 << 20) -> EventReader:
 
 
 def columns_of(data: bytes, block: int = 1 << 20) -> list[EventColumns]:
-    return [batch for batch, _ in read_columns(reader_of(data, block), "r", 3)]
+    return [batch for batch, _ in read_columns(reader_of(data, block), "r")]
 
 
 def outcome(data: bytes, *, in_columns: bool) -> Any:
@@ -38,7 +38,7 @@ def outcome(data: bytes, *, in_columns: bool) -> Any:
     reader = reader_of(data)
     try:
         if in_columns:
-            batches = [batch for batch, _ in read_columns(reader, "r", 3)]
+            batches = [batch for batch, _ in read_columns(reader, "r")]
             found = [b.event(row) for b in batches for row in range(b.context, len(b))]
         else:
             found = [replace(event, source=None) for event in reader]
