@@ -28,6 +28,8 @@ FILES: Final[Mapping[str, str]] = {
     "jugs-wrong.ndjson": "samples/replay/jugs-wrong.ndjson",
     "commit.ndjson": "samples/replay/commit.ndjson",
     "queue.ndjson": "samples/replay/queue.ndjson",
+    "raft.ndjson": "samples/replay/raft.ndjson",
+    "raft-wrong.ndjson": "samples/replay/raft-wrong.ndjson",
 }
 """Files of the reader, and those that stand for them."""
 BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -39,6 +41,7 @@ BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
     "replay.md": (
         "graph build samples/replay/Commit.tla --out commit",
         "graph build samples/replay/Queue.tla --out queue",
+        "graph build samples/replay/Raft.tla --out raft",
     ),
 }
 """Commands that the reader of a page has typed before."""
@@ -56,6 +59,7 @@ ENDS: Final[Mapping[str, int]] = {
     "disks tests/captures/disks/1.52.2-wipe-241": 1,
     "replay jugs jugs.ndjson jugs-wrong.ndjson": 1,
     "replay queue queue.ndjson": 3,
+    "replay raft raft.ndjson raft-wrong.ndjson": 1,
     "graph find one --where 'electonState = \"INIT\"'": 2,
 }
 """Exit codes of guides; the README says its own."""

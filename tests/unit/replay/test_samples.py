@@ -1,4 +1,4 @@
-"""Traces of three small specifications: true ones conform, each wrong line is found where it is."""
+"""Traces of small specifications: true ones conform, each wrong line is found where it is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from support.naive_replay import Naive
 pytestmark = pytest.mark.tlc
 
 SAMPLES: Final = ROOT / "samples" / "replay"
-NAMES: Final = ("Jugs", "Commit", "Queue")
+NAMES: Final = ("Jugs", "Commit", "Queue", "Raft")
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +109,7 @@ def test_the_state_before_a_constraint_has_its_step_and_the_state_after_it_has_n
     assert replay(view, wrong).verdict is Verdict.DIVERGES
 
 
-@pytest.mark.parametrize(
-    "first", ["$ canvass replay jugs ", "$ canvass replay commit ", "$ canvass replay queue "]
-)
+@pytest.mark.parametrize("first", [f"$ canvass replay {name.lower()} " for name in NAMES])
 def test_the_examples_of_the_guide_are_those_of_the_samples(
     graphs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], first: str
 ) -> None:
