@@ -16,7 +16,6 @@ import msgspec
 
 from canvass.lanes.of_counterexample import part_path
 from canvass.tlc import Function, ModelValue, Value, format_value
-from canvass.tlc.values import same
 from canvass.traces.errors import Code, TraceError
 
 Difference: TypeAlias = "tuple[str, Any, Value | None]"
@@ -179,20 +178,6 @@ def differences(logged: Any, value: Value | None, path: str = "") -> Iterator[Di
         same = type(logged) is type(text) and logged == text
     if not same:
         yield path, logged, value
-
-
-def changes(before: Value | None, after: Value | None, path: str) -> Iterator[tuple[str, str]]:
-    """Give the parts of a value that a step changes: path and TLA+ text after it."""
-    mappings = isinstance(before, Function) and isinstance(after, Function)
-    if same(before, after):
-        return
-    if mappings or (isinstance(before, tuple) and isinstance(after, tuple)):
-        old, new = (dict(_pairs(value)) for value in (before, after))  # type: ignore[arg-type]
-        for part in dict.fromkeys((*old, *new)):
-            place = part_path(path, _name(part)) if mappings else f"{path}[{part}]"
-            yield from changes(old.get(part), new.get(part), place)
-    else:
-        yield path, text_of(after)
 
 
 def text_of(value: Value | None) -> str:

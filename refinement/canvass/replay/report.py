@@ -14,8 +14,9 @@ from canvass.graph.folders import Rows
 from canvass.graph.syntax import near
 from canvass.graph.view import StateGraph, Tree
 from canvass.graph.walks import NoPath, shortest_path
-from canvass.replay.lines import TraceLine, changes, read_trace, text_of
+from canvass.replay.lines import TraceLine, read_trace, text_of
 from canvass.replay.walk import Layer, Taken, Walk, Walker
+from canvass.tlc.changes import Change, ChangeKind, state_changes
 from canvass.traces.errors import Code, TraceError
 
 SCHEMA: Final = "canvass.replay/1"
@@ -45,7 +46,8 @@ class State(Record, frozen=True):
 
 
 class Step(Record, frozen=True):
-    """A step of the graph, and the parts of the state that it changes: path and value after it.
+    """A step of the graph, and the parts of the state that it changes: path and value after it; for
+    what is added to a set, sequence or function ``+`` and that, for what is removed ``-``.
 
     ``line`` is the line that it leads to, 0 for none; ``hidden`` says that no line shows it.
     """
@@ -237,8 +239,13 @@ def _state(graph: StateGraph, row: int) -> State:
 def _step(graph: StateGraph, edge: int, line: int = 0, hidden: bool = False) -> Step:
     one = graph.edge(edge)
     before, after = graph.state(one.source), graph.state(one.target)
-    changed = [each for name in before for each in changes(before[name], after[name], name)]
+    changed = [("".join(each.path), _text(each)) for each in state_changes(before, after)]
     return Step(one.action, one.given, graph.id_of(one.target), changed, line, hidden)
+
+
+def _text(change: Change) -> str:
+    sign = {ChangeKind.ADDED: "+ ", ChangeKind.REMOVED: "- "}.get(change.kind, "")
+    return sign + text_of(change.before if change.after is None else change.after)
 
 
 def _nearest(walker: Walker, rows: Rows, line: TraceLine) -> Nearest | None:

@@ -22,7 +22,7 @@ from canvass.graph.syntax import PredicateError
 from canvass.graph.view import StateGraph
 from canvass.replay.lines import Difference, TraceLine, agrees, differences, leaves, part_of
 from canvass.steps.distinct import places_of
-from canvass.tlc import Value, ValueSyntaxError, from_python, parse_value
+from canvass.tlc import Value, ValueSyntaxError, parse_value
 from canvass.traces.errors import Code, TraceError
 
 Places = NDArray[np.int64]
@@ -178,12 +178,10 @@ class Walker:
         return places[np.array(kept, dtype=np.bool_)]
 
     def parameters(self, edge: int) -> Value | None:
-        """Give the arguments of an edge as a sequence, or a member's input; None if unknown."""
-        given = self.graph.edge(edge).given
-        if self.graph.kind == "member":
-            return from_python(_present(given))
+        """Give the arguments of an edge as a sequence; None if the graph does not have them."""
+        arguments = self.graph.edge(edge).given.get("arguments")
         try:
-            return parse_value(f"<<{given['arguments']}>>") if given else None
+            return parse_value(f"<<{arguments}>>") if arguments else None
         except ValueSyntaxError:
             return None
 
@@ -295,13 +293,6 @@ class Walker:
 
 
 _ANY: Final = TraceLine()
-
-
-def _present(tree: Any) -> Any:
-    """Leave out the fields of an input that are null."""
-    if isinstance(tree, dict):
-        return {name: _present(one) for name, one in tree.items() if one is not None}
-    return [_present(one) for one in tree] if isinstance(tree, list) else tree
 
 
 def _places(offsets: Offsets, rows: Rows) -> Places:

@@ -133,7 +133,7 @@ def test_a_failure_says_what_was_possible_and_what_differs() -> None:
     assert (failure.line, failure.before_count, failure.possible_count) == (2, 1, 1)
     assert failure.before[0].values == {"q": "<<[id |-> 7]>>", "x": "1"}
     assert [(step.line, step.action, step.changes) for step in failure.path] == [
-        (1, "Put", [("q[1]", "[id |-> 7]"), ("x", "1")])
+        (1, "Put", [("q", "+ [id |-> 7]"), ("x", "1")])
     ]
     assert [(step.action, step.changes) for step in failure.possible] == [
         ("Swap", [("q[1].id", "8"), ("x", "2")])
