@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cli.main import run as run_command
+from canvass.selftest.simulation_series import simulate
 from canvass.simulation.options import CUT_KINDS, Faults, Options
 from canvass.simulation.simulator import Simulator
 
@@ -76,7 +77,7 @@ def test_a_thousand_seeds_conform(
 @pytest.mark.parametrize("member_count", [1, 2, 3, 5])
 def test_clusters_of_all_sizes_come_through_everything_with_two_services(member_count: int) -> None:
     options = Options(3, member_count, steps=1_500, faults=EVERYTHING, service_count=2)
-    result = Simulator(options).run()
+    result = simulate(options)
 
     assert (result.findings, result.stuck) == ((), ())
     assert result.counts["requests answered"] > 0

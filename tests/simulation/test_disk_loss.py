@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from canvass.archive.memory import MemoryStorage
+from canvass.selftest.simulation_series import simulate
 from canvass.simulation import cluster
 from canvass.simulation.options import Options, swarm, with_disk_loss
-from canvass.simulation.simulator import RunResult, Simulator
+from canvass.simulation.simulator import RunResult
 
 
 def run(seed: int, member_count: int = 3) -> RunResult:
-    return Simulator(with_disk_loss(swarm(Options(seed, member_count, steps=700)))).run()
+    return simulate(with_disk_loss(swarm(Options(seed, member_count, steps=700))))
 
 
 def check(seed: int, member_count: int) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from canvass.cluster.timing import MILLISECOND_NS
+from canvass.selftest.simulation_series import simulate
 from canvass.simulation.options import Faults, Options
 from canvass.simulation.simulator import RunResult, Simulator
 
@@ -31,18 +32,20 @@ STARTED_NS = 2 * MILLISECOND_NS
 
 def ended_at(member: int, kind: str, boundary: int) -> tuple[RunResult, bool]:
     """Run the history, and end a member at a boundary; say whether it came to that."""
-    simulator = Simulator(HISTORY)
-    one = simulator.cluster.members[member]
 
-    def arm() -> None:
-        if kind == "effect":
-            one.crash_after = boundary
-        else:
-            one.storage.power_fails = kind == "power"
-            one.storage.fail_before = one.storage.writes + boundary
+    def prepare(simulator: Simulator) -> None:
+        one = simulator.cluster.members[member]
 
-    simulator.events.schedule(STARTED_NS, arm)
-    result = simulator.run()
+        def arm() -> None:
+            if kind == "effect":
+                one.crash_after = boundary
+            else:
+                one.storage.power_fails = kind == "power"
+                one.storage.fail_before = one.storage.writes + boundary
+
+        simulator.events.schedule(STARTED_NS, arm)
+
+    result = simulate(HISTORY, prepare=prepare)
     reported = ("crash within a step", "crash at a write", "power failure at a write")
     return result, any(result.counts.get(how) for how in reported)
 
@@ -59,7 +62,7 @@ def boundaries(member: int, kind: str, every: int) -> Iterator[tuple[int, RunRes
 
 
 def test_the_history_has_an_election_after_the_first_and_a_snapshot() -> None:
-    result = Simulator(HISTORY).run()
+    result = simulate(HISTORY)
 
     assert (result.findings, result.stuck) == ((), ())
     assert result.counts["elections won"] > 1

@@ -12,8 +12,8 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
+from canvass.selftest.simulation_series import simulate
 from canvass.simulation.options import MUTE, PROFILES, SPARSE, Faults, Options
-from canvass.simulation.simulator import Simulator
 
 COMES_TO = {
     "broken-joins": "error in an election",
@@ -32,7 +32,7 @@ COMES_TO = {
 
 @pytest.mark.parametrize("name", sorted(PROFILES))
 def test_members_come_through_a_profile(name: str) -> None:
-    results = [Simulator(PROFILES[name](Options(seed, steps=300))).run() for seed in range(3)]
+    results = [simulate(PROFILES[name](Options(seed, steps=300))) for seed in range(3)]
 
     assert all((result.findings, result.stuck) == ((), ()) for result in results)
     assert sum(result.counts.get(COMES_TO[name], 0) for result in results) > 0
@@ -67,7 +67,7 @@ def test_a_fault_that_waits_for_a_moment_strikes_once_after_it(
     faults: Faults, struck: str, moments: tuple[str, ...]
 ) -> None:
     timing = SPARSE.divided(40)
-    result = Simulator(Options(2, steps=1_500, timing=timing, faults=faults)).run()
+    result = simulate(Options(2, steps=1_500, timing=timing, faults=faults))
 
     assert 0 < result.counts[struck] <= sum(result.actions.get(name, 0) for name in moments)
     assert (result.findings, result.stuck) == ((), ())
@@ -84,7 +84,7 @@ def test_an_end_that_waits_for_a_cut_of_the_log_comes_before_the_next_step() -> 
         return outcome
 
     options = PROFILES["cut-logs"](Options(1, steps=1_500))
-    result = Simulator(options, step=step).run()
+    result = simulate(options, step)
     followed = [
         next((then for k, then, _ in asked[place + 1 :] if k == i), "")
         for place, (i, _, cuts) in enumerate(asked)

@@ -14,10 +14,10 @@ import pytest
 
 from canvass.archive.archive import Archive, Change
 from canvass.archive.recording import Recording
+from canvass.selftest.simulation_series import simulate
 from canvass.services import applications
 from canvass.services.agent import BoundedLogAdapter
 from canvass.simulation.options import CUT_KINDS, Faults, Options
-from canvass.simulation.simulator import Simulator
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -113,7 +113,7 @@ def test_each_mistake_is_found_within_a_few_seeds(
     for seed in SEEDS:
         options = Options(seed, steps=2_500, faults=faults)
         try:
-            result = Simulator(options).run()
+            result = simulate(options)
         except (AssertionError, KeyError, IndexError, struct.error):
             return  # The member itself has noticed.
         if result.findings or result.stuck:
@@ -123,6 +123,6 @@ def test_each_mistake_is_found_within_a_few_seeds(
 
 def test_without_mistakes_nothing_is_found() -> None:
     for faults in (FAULTS, ROTTEN):
-        result = Simulator(Options(SEEDS[0], steps=2_500, faults=faults)).run()
+        result = simulate(Options(SEEDS[0], steps=2_500, faults=faults))
 
         assert (result.findings, result.stuck) == ((), ())

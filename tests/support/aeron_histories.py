@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import Input, Member, Role
@@ -15,8 +16,8 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.log_contents import Log, cut, length
-from canvass.simulation.world import World
+from canvass.simulation.log_contents import Log, copy, cut, length
+from canvass.simulation.world import Step, World
 from support.aeron_disks import TIME, Disk, Term, with_message, write_log
 
 MESSAGE = EVENT_LENGTH
@@ -105,13 +106,25 @@ def _leader(world: World) -> int:
     )
 
 
+class _Committing(World):
+    """Keeps the longest log that any member has ever committed."""
+
+    committed: Log = ()
+
+    def take(self, i: int, action: str, *facts: Any, **named: Any) -> Step:
+        taken = super().take(i, action, *facts, **named)
+        position = min(self.members[i].commit_position, length(self.logs[i]))
+        if position > length(self.committed):
+            self.committed = copy(self.committed, self.logs[i], position)
+        return taken
+
+
 class _Life:
     """One history, step by step."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.world = World(Rules.of("1.50", 3))
-        self.world.safety.watched.clear()
+        self.world = _Committing(Rules.of("1.50", 3))
         self.wiped = False
         self.loses_disks = self.rng.random() < 0.5
         for i in range(3):
@@ -165,7 +178,7 @@ class _Life:
             )[0]()
         for i in sorted(self.world.up):
             self.world.crash(i)
-        return History(self.world, self.world.safety.committed.log, self.wiped)
+        return History(self.world, self.world.committed, self.wiped)
 
 
 def history(seed: int) -> History:
@@ -176,7 +189,6 @@ def history(seed: int) -> History:
 def restarted(history_: History, members: list[int], candidate: int) -> tuple[World, bool]:
     """Start some members of a history again in a new world. Return it, and whether one wins."""
     world = World(history_.world.rules)
-    world.safety.watched.clear()
     for i in range(3):
         state: Member = history_.world.members[i]
         world.set_disk(i, state, cut(history_.world.logs[i], length(history_.world.logs[i])))

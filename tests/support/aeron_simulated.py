@@ -25,7 +25,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from canvass.archive.recording import Recording
 from canvass.cluster import effects
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, Message
@@ -124,9 +123,7 @@ class _Watched(Monitors):
         self._cluster = cluster
         self.seen: list[deque[_Seen]] = [deque() for _ in cluster.members]
 
-    def look(
-        self, i: int, action: str, x: Input, before: Member, outcome: Outcome, recording: Recording
-    ) -> None:
+    def look(self, i: int, action: str, x: Input, before: Member, outcome: Outcome) -> None:
         """Keep the step, and look at it."""
         node = self._cluster.members[i].node
         control = None if node is None else node.module.state.control
@@ -138,7 +135,7 @@ class _Watched(Monitors):
                 None if control is None else control.toggle,
             )
         )
-        super().look(i, action, x, before, outcome, recording)
+        super().look(i, action, x, before, outcome)
 
 
 @dataclass

@@ -32,7 +32,6 @@ from canvass.cluster.recording_log import last_term
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.log_contents import Log, Segment, append, cut, length
-from canvass.simulation.safety_monitor import OF_A_WHOLE_CLUSTER
 from canvass.simulation.world import Step, World
 from support.scenario_language import (
     Command,
@@ -91,7 +90,7 @@ def effect_lines(sequence: tuple[Effect, ...]) -> Iterator[str]:
 
 
 def step_lines(taken: Step) -> Iterator[str]:
-    """A step: who did what, what had to happen, and what it violates."""
+    """A step: who did what, and what had to happen."""
     message = taken.input.message
     cause = taken.action if message is None else f"<- {said(message)}"
     if taken.outcome is None:
@@ -100,8 +99,6 @@ def step_lines(taken: Step) -> Iterator[str]:
     quiet = taken.outcome.next == taken.before and not taken.outcome.effects
     yield f"{taken.member} {cause}{': ignored' if quiet and message is not None else ''}"
     yield from effect_lines(taken.outcome.effects)
-    for violation in taken.violations:
-        yield f"  ** {violation}"
 
 
 def _record(j: int, record: MemberRecord) -> str:
@@ -258,13 +255,10 @@ class Dialogue:
         except (IndexError, KeyError, ValueError, TypeError, RuntimeError) as error:
             raise ScenarioError(f"{line!r} cannot be carried out: {error}") from error
 
-    def _print_steps_from(self, first: int, *, quiet: bool = False) -> None:
-        """Print the steps taken since; of those of a long way only what they violate."""
+    def _print_steps_from(self, first: int) -> None:
+        """Print the steps taken since."""
         for taken in self.world.steps[first:]:
-            if not quiet:
-                self._lines += step_lines(taken)
-            else:
-                self._lines += [f"** {violation}" for violation in taken.violations]
+            self._lines += step_lines(taken)
 
     def _each(self, read: Command) -> Iterator[int]:
         """The members that a command names; what is said of them is left out."""
@@ -371,10 +365,9 @@ class Dialogue:
     def _by_hand(self, j: int, message: Message, active: frozenset[int]) -> None:
         """Let member ``j`` handle a message that no member of this world has sent.
 
-        From here on properties of the whole cluster are not looked at any more. In a recording the
-        message bears a number beyond all that its sender has recorded, as if that had gone on.
+        In a recording it bears a number beyond all that its sender has recorded, as if that had
+        gone on.
         """
-        self.world.safety.watched -= OF_A_WHOLE_CLUSTER
         self.by_hand += 1
         sender = sender_of(message)
         if sender == NULL_VALUE:
@@ -457,9 +450,7 @@ class Dialogue:
         if "until" in read.values:
             i, state = read.values["until"].split(":")
             until = integer(i), ElectionState(state)
-        first = len(self.world.steps)
         self.world.settle(together, standing, until, read.integer("rounds"))
-        self._print_steps_from(first, quiet=True)
 
     def _logs(self, read: Command) -> None:
         """``logs 0 1 ...``: what the logs hold, and what the recording logs say."""

@@ -22,6 +22,7 @@ from support.scenario_language import ScenarioError
 
 SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
 _DISK = re.compile(r"^disk ", re.MULTILINE)
+_VIOLATES = re.compile(r"^# Violates: (.*)\.$", re.MULTILINE)
 
 
 def scenario_files() -> list[Path]:
@@ -48,7 +49,7 @@ class RecordedScenario:
     silent: int
     """How many members took no step."""
     broken: frozenset[str]
-    """The properties that the dialogue saw violated."""
+    """The properties that it says it violates."""
     ended: str
     """Why it came to no end, if it did not."""
 
@@ -104,8 +105,6 @@ def record_scenario(source: Path, folder: Path) -> RecordedScenario:
     finally:
         for recorder in opened:
             recorder.close()
-    # A line is ``Property`` and what is said of it.
-    violations = {violation for taken in dialogue.world.steps for violation in taken.violations}
     return RecordedScenario(
         source=source,
         folder=folder,
@@ -113,6 +112,6 @@ def record_scenario(source: Path, folder: Path) -> RecordedScenario:
         by_hand=dialogue.by_hand,
         laid_down=laid_down,
         silent=sum(not member.steps for member in members),
-        broken=frozenset(violation.split(maxsplit=1)[0] for violation in violations),
+        broken=frozenset(name for names in _VIOLATES.findall(text) for name in names.split(", ")),
         ended=ended,
     )

@@ -27,6 +27,7 @@ from canvass.conformance.verdict import DivergenceClass
 from canvass.conformance.verify import check_units
 from canvass.node import node
 from canvass.selftest.kill_matrix import Core, Mutant, load_member
+from canvass.selftest.simulation_series import simulate
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import Simulator
 from canvass.traces.recorder import RunRecorder
@@ -81,7 +82,7 @@ def members_with(cycle: type[DutyCycle]) -> Iterator[None]:
 def wrong_with(options: Options, step: StepFunction, recorders: Sequence[StepRecorder] = ()) -> str:
     """Simulate a run; name its first finding in one line, empty if there is none."""
     try:
-        result = Simulator(options, recorders, step).run()
+        result = Simulator(options, recorders, step).run() if recorders else simulate(options, step)
     except Differs:
         return ""
     except Exception as error:  # noqa: BLE001 - any error of a mutant is a finding

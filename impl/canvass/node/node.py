@@ -62,7 +62,7 @@ class Transport(Protocol):
 class StepObserver(Protocol):
     """An observer that is called around every step of a member, and before each effect.
 
-    A simulation checks safety here. It ends the process between two effects by an exception.
+    A simulation counts steps here. It ends the process between two effects by an exception.
     """
 
     def before_step(self, action: str, x: Input, outcome: Outcome) -> None:

@@ -14,11 +14,10 @@ from typing import Any, Final, Literal
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
-from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.effects import Effect, JoinLog, Send
 from canvass.cluster.member import Input, Member
-from canvass.cluster.messages import NULL_VALUE, Message, RequestVote
+from canvass.cluster.messages import NULL_VALUE, Message, RequestVote, Vote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.predicates import BALLOT_OPEN
@@ -48,12 +47,14 @@ class HeldRecorder:
     ----------
     last, previous
         The states after the last step and after the one before.
+    steps
+        The number of steps.
     """
 
     def __init__(self, recorder: StepRecorder | None) -> None:
         self._recorder = recorder
         self._held: Callable[[], int] | None = None
-        self._number = self._held_from = 0
+        self._number = self._held_from = self.steps = 0
         self.last: Member | None = None
         self.previous: Member | None = None
 
@@ -65,11 +66,18 @@ class HeldRecorder:
         self.previous, self.last = self.last, state
         self._held_from = self._number
         self._number += len(facts.get("sends", ()))
+        self.steps += 1
         return self._held_from
 
     def forget_last(self) -> None:
         """Drop the held step."""
         self._held, self.last, self._number = None, self.previous, self._held_from
+        self.steps -= 1
+
+    def forget_disk(self) -> None:
+        """Forget the states: the next process finds another disk."""
+        self.flush()
+        self.last = self.previous = None
 
     def flush(self) -> None:
         """Record the held step."""
@@ -140,6 +148,8 @@ class SimulatedMember:
         self.disk_is_slow = False
         self.lost_disks = 0
         self._disk_is_lost = self._has_sent = False
+        self._voted = NULL_VALUE
+        """The latest term in which it has voted for another member."""
         self._begun: Step | None = None
         """The step that is recorded, but whose effects are not complete."""
 
@@ -175,6 +185,8 @@ class SimulatedMember:
 
     def before_effect(self, effect: Effect) -> None:
         """See `canvass.node.node.StepObserver`."""
+        if isinstance(effect, Send) and isinstance(effect.message, Vote) and effect.message.vote:
+            self._voted = max(self._voted, effect.message.candidate_term_id)
         if self.at_moment:
             moment = _moment_of(effect)
             if moment in self.at_moment:
@@ -189,7 +201,7 @@ class SimulatedMember:
         assert self.node is not None
         after, recording = outcome.next, self.node.archive.recording
         cut = after.recorded_position < self.state.recorded_position
-        self._done((action, x, self.state, outcome), recording)
+        self._done((action, x, self.state, outcome))
         if after.election_state in BALLOT_OPEN and recording.end != after.recorded_position:
             violation = (
                 f"{self.id} reports {after.recorded_position}, and has recorded {recording.end}"
@@ -198,11 +210,11 @@ class SimulatedMember:
         if cut and "log cut" in self.at_moment:
             self.at_moment.pop("log cut")()
 
-    def _done(self, step: Step, recording: Recording) -> None:
+    def _done(self, step: Step) -> None:
         self._begun = None
         action, x, before, outcome = step
         self.state = outcome.next
-        self._cluster.monitors.look(self.id, action, x, before, outcome, recording)
+        self._cluster.monitors.look(self.id, action, x, before, outcome)
 
     # The process.
 
@@ -262,9 +274,8 @@ class SimulatedMember:
         found = archive.found(rules)
         if self._disk_is_lost:
             self._disk_is_lost, self.state = False, found
-            self._cluster.monitors.look_at_restored(self.id, found, archive.recording)
+            self._look_at_restored(found)
             return
-        self._cluster.monitors.look_at_restart(self.id, found, archive.recording)
         todo = resumption(rules, self.id, found, held.last, held.previous)
         if todo.drop_last:
             held.forget_last()
@@ -272,17 +283,31 @@ class SimulatedMember:
                 violation = f"{self.id} has sent a message about data that its disk does not hold"
                 self._events.find("NothingSentBeforeDurable", violation)
         elif self._begun is not None:
-            self._done(self._begun, archive.recording)
+            self._done(self._begun)
         self._begun = None
         todo.carry_out(archive.recording, held, self._events.now_ns)
         self.state = archive.found(rules)
 
     def lose_disk(self) -> None:
-        """Lose the whole disk, and end the process. No later step of the member is recorded."""
+        """Lose the whole disk, and end the process."""
         self._cluster.crash(self.id, "disk lost")
         self._disk_is_lost, self._begun = True, None
         self.lost_disks += 1
-        self.recorder = HeldRecorder(None)
+        self.recorder.forget_disk()
+
+    def _look_at_restored(self, found: Member) -> None:
+        """Check that a restored disk has the votes of the member, and all that was committed.
+
+        A record of the run does not show that: a member with another disk is a new one there.
+        """
+        self._events.replaced_disks.append((self.id, self.recorder.steps))
+        if found.persisted_candidate_term_id < self._voted:
+            violation = f"{self.id} has lost its vote in term {self._voted}"
+            self._events.find("CandidateTermMonotonic", violation)
+        committed = max(member.state.commit_position for member in self._cluster.members)
+        if found.recorded_position < committed:
+            violation = f"{self.id} has lost what is committed up to {committed}"
+            self._events.find("CommittedIsDurable", violation)
 
     def _may_be_restored(self) -> bool:
         """Whether no member has unread messages, which could be of this member's lost process."""

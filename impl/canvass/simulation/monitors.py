@@ -1,21 +1,16 @@
-"""The monitors of a simulated cluster: safety, repeated messages, and services."""
+"""The monitors of a simulated cluster: repeated messages, and what services process."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Final
 
-from canvass.archive.recording import Recording
 from canvass.cluster.effects import Send
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import AppendPosition, CanvassPosition, CommitPosition, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.timing import Timing
-from canvass.cluster.transitions import persistent_member
 from canvass.simulation.events import Events
-from canvass.simulation.log_contents import EntryLog
-from canvass.simulation.safety_monitor import SafetyMonitor, Violation
 
 _CANVASSING: Final = (ElectionState.CANVASS, ElectionState.NOMINATE)
 
@@ -64,7 +59,7 @@ class HeartbeatMonitor:
 
 
 class Monitors:
-    """All monitors of one run.
+    """All monitors of one run: what its record does not show.
 
     Attributes
     ----------
@@ -74,39 +69,18 @@ class Monitors:
 
     def __init__(self, events: Events) -> None:
         self._events = events
-        options = events.options
-        count = options.member_count
         self.actions: Counter[str] = Counter()
         self._processed: dict[tuple[int, int], bytes] = {}
-        self._logs = [EntryLog() for _ in range(count)]
-        """The recorded log of each member."""
-        self._states = [persistent_member(options.rules) for _ in range(count)]
-        self._safety = SafetyMonitor(
-            options.rules, self._logs.__getitem__, EntryLog(), self._states
-        )
-        self._heartbeats = HeartbeatMonitor(options.timing, count)
+        self._heartbeats = HeartbeatMonitor(events.options.timing, events.options.member_count)
 
-    def _report(self, violations: Sequence[Violation]) -> None:
-        for name, violation in violations:
-            self._events.find(name, violation)
-
-    def look(
-        self, i: int, action: str, x: Input, before: Member, outcome: Outcome, recording: Recording
-    ) -> None:
-        """Check safety after a step and its effects."""
+    def look(self, i: int, action: str, x: Input, before: Member, outcome: Outcome) -> None:
+        """Count a step whose effects are complete."""
         events, after = self._events, outcome.next
         events.steps += 1
         self.actions[action] += 1
-        self._states[i] = after
         reached = x.position, after.recorded_position, after.commit_position
         events.hash(repr((events.now_ns, i, action, *reached)).encode())
-        log = self._logs[i]
-        if log.end != after.recorded_position or action == "Restart":
-            log.follow(recording, after.recorded_position)
-        known = len(self._safety.committed)
-        self._report(self._safety.step(i, action, before, outcome))
         self._heartbeats.step(i, events.now_ns, before, outcome)
-        events.counts["entries committed"] += len(self._safety.committed) - known
         if after.election_state is ElectionState.CLOSED is not before.election_state:
             events.counts["elections closed"] += 1
             events.counts["elections won"] += after.role is Role.LEADER
@@ -116,17 +90,6 @@ class Monitors:
         lateness = self._heartbeats.late(i, self._events.now_ns, s)
         if lateness:
             self._events.find("PositionIsRepeated", lateness)
-
-    def look_at_restart(self, i: int, found: Member, recording: Recording) -> None:
-        """Check the data that member ``i`` finds on its disk."""
-        self._logs[i].follow(recording, recording.end)
-        self._report(self._safety.restart(i, self._states[i], found))
-
-    def look_at_restored(self, i: int, found: Member, recording: Recording) -> None:
-        """Check the data that an operator has put on a new disk of member ``i``."""
-        self._states[i] = found
-        self._logs[i].follow(recording, recording.end)
-        self._report(self._safety.restored(i, found))
 
     def look_at_message(self, service: int, position: int, payload: bytes) -> None:
         """Check that all members' services process the same message at a position."""

@@ -76,7 +76,7 @@ class Faults:
     confirmed it."""
     disk_loss_mean: Mean = 0
     """The whole bad disk is lost. `swarm` does not choose this fault: no member of the spec loses
-    its disk, so a recorded run would not be a behaviour of the spec."""
+    its disk, so that the checker takes the member for a new one."""
     error_mean: Mean = 0
     """An election fails with an error."""
     error_pause: Mean = 0

@@ -35,7 +35,7 @@ class RunResult:
     actions: dict[str, int]
     """How often each action was taken."""
     findings: tuple[Finding, ...]
-    """The violated properties, each once."""
+    """The violated properties that no record shows, each once."""
     stuck: tuple[str, ...]
     """Where each member waits, if they did not follow one leader and agree after the faults; else
     empty."""
@@ -44,6 +44,8 @@ class RunResult:
     `canvass.simulation.healing`."""
     recovery_ns: int
     """The time from the end of the faults to the recovery, or -1."""
+    replaced_disks: tuple[tuple[int, int], ...] = ()
+    """Each member that started with another disk than it left, and its step."""
 
 
 class Simulator:
@@ -94,4 +96,5 @@ class Simulator:
             healing.stuck,
             healing.left_out,
             healing.recovery_ns,
+            tuple(events.replaced_disks),
         )

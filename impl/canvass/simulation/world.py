@@ -1,7 +1,7 @@
 """A cluster of bare protocol cores, with the channels between them and the contents of their logs.
 
 `World.take` takes a step: it runs the core, keeps the log up to the recorded position of the new
-state, puts the sends into the channels, and checks safety. No other effect is carried out here:
+state, and puts the sends into the channels. No other effect is carried out here:
 `canvass.node.node.MemberPort` does that. Channels are first in, first out; a message waits in its
 channel until it is delivered or dropped. The caller decides what happens.
 """
@@ -29,7 +29,6 @@ from canvass.cluster.transitions import persistent_member
 from canvass.simulation.log_contents import (
     Log,
     Segment,
-    SegmentLog,
     append,
     checksum,
     copy,
@@ -37,7 +36,6 @@ from canvass.simulation.log_contents import (
     length,
     segment_at,
 )
-from canvass.simulation.safety_monitor import SafetyMonitor
 
 _AWAITED: Final = frozenset(
     {ElectionState.FOLLOWER_CATCHUP_AWAIT, ElectionState.FOLLOWER_LOG_AWAIT}
@@ -54,7 +52,6 @@ class Step:
     input: Input
     before: Member
     outcome: Outcome | None
-    violations: tuple[str, ...] = ()
 
 
 def _written(log: Log, term: int, position: int) -> Log:
@@ -87,7 +84,6 @@ class World:
     logs: list[Log] = field(init=False)
     up: set[int] = field(init=False)
     channels: dict[tuple[int, int], deque[Received]] = field(init=False)
-    safety: SafetyMonitor[SegmentLog] = field(init=False)
     steps: list[Step] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,9 +92,6 @@ class World:
         self.logs = [() for _ in range(count)]
         self.up = set()
         self.channels = {(i, j): deque() for i in range(count) for j in range(count) if i != j}
-        self.safety = SafetyMonitor(
-            self.rules, lambda i: SegmentLog(self.logs[i]), SegmentLog(), self.members
-        )
         self.steps = []
 
     def time_ns(self, _i: int) -> int:
@@ -152,9 +145,7 @@ class World:
         else:
             self._follow_state(i, before, outcome, term)
             self._send(i, outcome, self._record(i, action, given, received, outcome))
-            violations = self.safety.step(i, action, before, outcome)
-            words = tuple(f"{name} is violated: {violation}" for name, violation in violations)
-            taken = Step(i, action, given, before, outcome, words)
+            taken = Step(i, action, given, before, outcome)
         self.steps.append(taken)
         return taken
 

@@ -1,6 +1,6 @@
-"""Series of simulated runs for ``canvass simulate``: draw, run, record, count and report.
+"""Series of simulated runs for ``canvass simulate``: draw, run, record, check and report.
 
-Coverage is measured as `canvass verify` looks steps up, without asking TLC.
+Each run is recorded and checked as `canvass verify` does it, without asking TLC.
 """
 
 from __future__ import annotations
@@ -18,19 +18,26 @@ from tempfile import TemporaryDirectory
 import msgspec
 import numpy as np
 
+from canvass.cluster import core
+from canvass.cluster.ports import StepFunction
+from canvass.conformance.findings import Findings, step_name
+from canvass.conformance.verdict import Verdict
+from canvass.simulation.events import Finding
 from canvass.simulation.options import PROFILES, Options, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
+from canvass.steps.answers import Answers
 from canvass.traces.counts import counted
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.rewrite import written_aside
-from canvass.traces.schema import Run
+from canvass.traces.run import RUN_FILE, RunFolder
+from canvass.traces.schema import DISK_REPLACED, DiskReplaced, Run, encode
 from canvass.traces.timeouts import settings_of
 
 
 def replay_command(options: Options, profile: str = "swarm") -> str:
-    """Give the command that repeats a run, and records it if no member loses its disk."""
+    """Give the command that repeats and records a run."""
     chosen = "" if profile == "swarm" else f"--profile {profile} "
-    does = "--disk-loss" if options.faults.disk_loss_mean else "--out CORPUS"
+    does = "--disk-loss --out CORPUS" if options.faults.disk_loss_mean else "--out CORPUS"
     return (
         f"canvass simulate --members {options.member_count} --seeds 1 --seed-start {options.seed} "
         f"--steps {options.steps} --revision {options.revision} {chosen}{does}"
@@ -50,8 +57,23 @@ class OtherRunError(Exception):
     """A folder has a run of the same name with other options."""
 
 
-def record_run(options: Options, folder: Path) -> RunResult:
-    """Simulate one run and record it in a new folder within ``folder``."""
+def record_run(
+    options: Options,
+    folder: Path,
+    step: StepFunction = core.step,
+    prepare: Callable[[Simulator], object] = lambda _: None,
+) -> RunResult:
+    """Simulate one run and record it in a new folder within ``folder``.
+
+    Parameters
+    ----------
+    options, folder
+        The options of the run, and where it is recorded.
+    step
+        The protocol core.
+    prepare
+        Called with the simulator before the run.
+    """
     source = {
         "kind": "simulation",
         "seed": options.seed,
@@ -59,12 +81,55 @@ def record_run(options: Options, folder: Path) -> RunResult:
         "timeouts": settings_of(options.timing),
     }
     run = Run.of(options.rules, run_id_of(options), source)
-    with RunRecorder(folder / run.run_id, run, suffix=".zst", flush=False) as recorder:
+    place = folder / run.run_id
+    with RunRecorder(place, run, suffix=".zst", flush=False) as recorder:
         members = [recorder.member(i) for i in range(options.member_count)]
-        result = Simulator(options, members).run()
-    with written_aside(folder / run.run_id / RESULT_FILE) as aside:
+        simulator = Simulator(options, members, step)
+        prepare(simulator)
+        result = simulator.run()
+    if result.replaced_disks:
+        disks = [DiskReplaced(*disk, "disk lost") for disk in result.replaced_disks]
+        header = Run.of(options.rules, run.run_id, {**source, DISK_REPLACED: disks})
+        (place / RUN_FILE).write_bytes(encode(header) + b"\n")
+    with written_aside(place / RESULT_FILE) as aside:
         aside.write_bytes(msgspec.json.encode(result))
     return result
+
+
+def with_divergences(result: RunResult, run: Path, answers: Answers) -> tuple[RunResult, Findings]:
+    """Add to the findings of a run what a check of its record finds."""
+    from canvass.conformance.verify import read_and_check
+
+    found = read_and_check([run], answers)
+    verdict = found.runs[0].verdict
+    times = [
+        (int(time_ns), member, int(step))
+        for member in (RunFolder(run).streams if verdict.divergences else ())
+        for columns, _ in RunFolder(run).sourced_columns(member)
+        for time_ns, step in zip(columns.time_ns, columns.step, strict=True)
+    ]
+    at = {(member, step): time_ns for time_ns, member, step in times}
+    findings = [*result.findings]
+    for one in verdict.divergences:
+        time_ns = at[one.member, one.step]
+        steps = sum(each <= time_ns for each, _, _ in times)
+        text = f"{step_name(one.member, one.step)}: {one.text}"
+        findings.append(Finding(one.name, text, steps, time_ns))
+    if verdict.verdict is Verdict.MALFORMED:
+        findings.append(Finding("Malformed", verdict.reason, result.steps, result.time_ns))
+    first = {finding.property_name: finding for finding in reversed(findings)}
+    return replace(result, findings=tuple(reversed(first.values()))), found
+
+
+def simulate(
+    options: Options,
+    step: StepFunction = core.step,
+    prepare: Callable[[Simulator], object] = lambda _: None,
+) -> RunResult:
+    """Simulate one run and check its record, which is not kept; parameters as for `record_run`."""
+    with TemporaryDirectory() as place:
+        result = record_run(options, Path(place), step, prepare)
+        return with_divergences(result, Path(place) / run_id_of(options), Answers())[0]
 
 
 def recorded(options: Options, folder: Path) -> RunResult | None:
@@ -143,7 +208,7 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     findings: list[SimulationFinding]
     left_out: list[LeftOut]
     distinct_steps: int
-    """Number of distinct canonical steps; -1 without --coverage."""
+    """Number of distinct canonical steps."""
     coverage: list[GraphSteps]
 
 
@@ -194,7 +259,7 @@ class Tally:
     def _per_second(self, seconds: float) -> float:
         return (self._steps - self._kept_steps) / max(seconds, 0.001)
 
-    def report(self, base: Options, meter: CoverageMeter | None = None) -> SimulationReport:
+    def report(self, base: Options, checker: SeriesChecker) -> SimulationReport:
         """Give the report of the series; ``base`` has the options of its first run."""
         seconds = time.monotonic() - self._began_s
         return SimulationReport(
@@ -213,13 +278,13 @@ class Tally:
             digest=self._digest.hexdigest(),
             findings=self._findings,
             left_out=self._left_out,
-            distinct_steps=-1 if meter is None else meter.distinct_steps,
-            coverage=[] if meter is None else meter.report(),
+            distinct_steps=checker.distinct_steps,
+            coverage=checker.coverage(),
         )
 
 
-class CoverageMeter:
-    """Counts the distinct steps that runs take, and their share of state graphs.
+class SeriesChecker:
+    """Records and checks runs; counts their distinct steps, and their share of state graphs.
 
     Parameters
     ----------
@@ -242,17 +307,15 @@ class CoverageMeter:
         return len(self._keys)
 
     def run(self, options: Options, kept: RunResult | None = None) -> RunResult:
-        """Simulate a run unless it is kept, and count its steps."""
-        from canvass.conformance.verify import read_and_check
-
+        """Simulate a run unless it is kept, and check it."""
         with TemporaryDirectory() as place:
             folder = self._out or Path(place)
             result = kept or record_run(options, folder)
-            found = read_and_check([folder / run_id_of(options)], self._answers)
+            result, found = with_divergences(result, folder / run_id_of(options), self._answers)
             self._keys = np.unique(np.concatenate([self._keys, found.keys]), axis=0)
         return result
 
-    def report(self) -> list[GraphSteps]:
+    def coverage(self) -> list[GraphSteps]:
         """Give the coverage of each graph."""
         from canvass.corpus.graph_coverage import coverage_of, edges_met
 
@@ -302,7 +365,7 @@ def simulate_series(
     seeds: int,
     drawing: Drawing,
     out: Path | None,
-    meter: CoverageMeter | None,
+    graphs: Sequence[Path],
     progress: Callable[[str], object],
     *,
     again: bool = False,
@@ -318,9 +381,9 @@ def simulate_series(
     drawing
         Chooses the other options of each run.
     out
-        Folder for recorded runs; None records none.
-    meter
-        Measures coverage; None measures none.
+        Folder for recorded runs; None keeps none.
+    graphs
+        Folders of state graphs whose coverage is measured.
     progress
         Called with one line after each run.
     again
@@ -331,18 +394,12 @@ def simulate_series(
     OtherRunError
         If a run to keep has other options.
     """
-    tally = Tally()
+    tally, checker = Tally(), SeriesChecker(graphs, out)
     for done in range(seeds):
         options = drawing.options(replace(base, seed=base.seed + done))
         kept = recorded(options, out) if again and out is not None else None
-        if meter is not None:
-            result = meter.run(options, kept)
-        elif out is None:
-            result = Simulator(options).run()
-        else:
-            result = kept or record_run(options, out)
+        result = checker.run(options, kept)
         line = tally.add(result, drawing.replay(options), kept=kept is not None)
-        if meter is not None:
-            line = f"{line}, {meter.distinct_steps:,} distinct"
-        progress(f"{done + 1:,} of {seeds:,} seeds, {line}")
-    return tally.report(base, meter)
+        distinct = f"{checker.distinct_steps:,} distinct"
+        progress(f"{done + 1:,} of {seeds:,} seeds, {line}, {distinct}")
+    return tally.report(base, checker)

@@ -7,23 +7,17 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from canvass.cluster.messages import MESSAGE_TYPES, Message
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.cluster.transitions import persistent_member
 from canvass.simulation.log_contents import (
-    Log,
     Segment,
-    SegmentLog,
     agreement,
     append,
     copy,
     cut,
     length,
 )
-from canvass.simulation.safety_monitor import SafetyMonitor
 from support.arbitrary_steps import Draw
 from support.dialogue import Dialogue, replay
 from support.scenario_language import ScenarioError, blocks, heard, said
@@ -133,37 +127,3 @@ def test_a_log_is_cut_and_continued_from_another() -> None:
 def test_bytes_that_do_not_follow_are_refused() -> None:
     with pytest.raises(ValueError, match="do not follow"):
         append(OLD, Segment(1, 150, 150, 200))
-
-
-def some_logs() -> st.SearchStrategy[Log]:
-    """Logs of few terms and bytes."""
-
-    def log(terms: dict[int, int]) -> Log:
-        made: Log = ()
-        for term in sorted(terms):
-            start = length(made)
-            made = append(made, Segment(term, start, start, start + terms[term]))
-        return made
-
-    return st.dictionaries(st.integers(0, 3), st.integers(1, 3), max_size=4).map(log)
-
-
-@given(some_logs(), some_logs())
-def test_log_matching_is_checked_for_each_byte(mine: Log, other: Log) -> None:
-    rules = Rules.of("1.50", 2)
-    members, logs = [persistent_member(rules)] * 2, [(), other]
-    monitor = SafetyMonitor(rules, lambda i: SegmentLog(logs[i]), SegmentLog(), members)
-    found: list[str] = []
-    for position in (length(mine) // 2, length(mine)):
-        before, logs[0] = members[0], cut(mine, position)
-        members[0] = replace(before, recorded_position=position)
-        found += dict(monitor.step(0, "RecordLog", before, Outcome(members[0])))
-
-    one, two = SegmentLog(mine), SegmentLog(other)
-    same_terms = [
-        position
-        for position in range(1, min(one.end, two.end) + 1)
-        if (a := one.at(position)) and (b := two.at(position)) and a.term == b.term
-    ]
-    differs = any(position > agreement(mine, other) for position in same_terms)
-    assert found == ["LogMatching"] * differs

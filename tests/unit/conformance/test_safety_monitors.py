@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -400,6 +401,12 @@ def test_monitor_fails_on_what_breaks_its_property(story: Story) -> None:
 
 def test_monitor_every_property_has_a_story() -> None:
     assert set().union(*(story.broken for story in STORIES)) == set(PROPERTIES)
+
+
+def test_the_properties_are_those_of_the_spec() -> None:
+    spec = (Path(__file__).parents[3] / "spec" / "Properties.tla").read_text(encoding="utf-8")
+
+    assert {name for name in PROPERTIES if f"\n{name} ==" not in spec} == {"AppliedWithinCommitted"}
 
 
 def test_monitor_names_the_first_step_that_breaks_each_property_of_logs_and_the_position() -> None:

@@ -42,8 +42,7 @@ def show(report: SimulationReport, out: Path | None) -> None:
     )
     for name, count in report.counts.items():
         say(f"  {count:>12,}  {name}")
-    if report.distinct_steps >= 0:
-        say(f"{report.distinct_steps:,} distinct canonical steps")
+    say(f"{report.distinct_steps:,} distinct canonical steps")
     for graph in report.coverage:
         say(f"steps of {graph.graph}: {graph.covered:,} of {graph.steps:,} covered")
         for action, (covered, steps) in graph.actions.items():
@@ -65,9 +64,8 @@ def show(report: SimulationReport, out: Path | None) -> None:
         say(f"recorded in {out}")
 
 
-SERIES_OPTIONS = ("members", "seeds", "seed_start", "steps", "revision", "coverage", "graph")
-"""The parameters that ``--options`` excludes, besides ``--profile`` and ``--disk-loss``."""
-NO_RECORD = "members of the spec do not lose their disks, so the runs cannot be verified"
+SERIES_OPTIONS = ("members", "seeds", "seed_start", "steps", "revision", "disk_loss", "graph")
+"""The parameters that ``--options`` excludes, besides ``--profile``."""
 
 
 def register(app: typer.Typer) -> None:
@@ -90,9 +88,6 @@ def simulate(
         str,
         typer.Option(metavar="JSON", help="Repeat one run with the options in its `run.json`."),
     ] = "",
-    coverage: Annotated[
-        bool, typer.Option("--coverage", help="Count the distinct steps that the runs take.")
-    ] = False,
     graph: Annotated[
         list[Path] | None,
         typer.Option("--graph", metavar="GRAPH", help="A state graph to cover; repeatable."),
@@ -103,9 +98,7 @@ def simulate(
     ] = "swarm",
     disk_loss: Annotated[
         bool,
-        typer.Option(
-            "--disk-loss", help="Let one of three or more members lose its disk; no --out."
-        ),
+        typer.Option("--disk-loss", help="Let one of three or more members lose its disk."),
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
@@ -117,9 +110,9 @@ def simulate(
 ) -> None:
     """Simulate clusters in virtual time, with faults that the seed chooses.
 
-    Members, archives, services and clients are as in `canvass run`. Safety is checked after
-    every step. After --steps the faults stop; then every request must be answered, and all
-    members must follow one leader and agree.
+    Members, archives, services and clients are as in `canvass run`. Each run is recorded and
+    checked as by `canvass verify`, without TLC. After --steps the faults stop; then every
+    request must be answered, and all members must follow one leader and agree.
 
     Exit code 0: no finding, or the revision is not hardened. 1: hardened members violate a
     property or are stuck. 2: the runs could not be simulated. 130: interrupted.
@@ -132,20 +125,16 @@ def simulate(
 
     canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
     """
-    from canvass.selftest.simulation_series import CoverageMeter, Drawing, simulate_series
+    from canvass.selftest.simulation_series import Drawing, simulate_series
     from canvass.simulation.faults import LEAST_TO_REPAIR
     from canvass.simulation.options import PROFILES, Options
 
     _need_place(out, again=again)
-    if disk_loss and (out is not None or coverage or graph or options):
-        raise CommandError(
-            f"--disk-loss excludes --out, --options and coverage options: {NO_RECORD}"
-        )
     if profile not in PROFILES:
         raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
     if options:
         _need_no_other(context, profile)
-    fixed = _options_of(options, out) if options else None
+    fixed = _options_of(options) if options else None
     base = fixed or Options(seed_start, members, revision.value, steps)
     if (disk_loss or base.faults.disk_loss_mean) and base.member_count < LEAST_TO_REPAIR:
         raise CommandError(
@@ -153,11 +142,10 @@ def simulate(
             f" than {LEAST_TO_REPAIR} members, as the others could not restore the entries"
         )
     drawing = Drawing(fixed, profile, disk_loss=disk_loss)
-    meter = CoverageMeter(graph or [], out) if coverage or graph else None
     with Stages() as stages:
         stages.stage("simulating")
         count = 1 if fixed else seeds
-        report = simulate_series(base, count, drawing, out, meter, stages.detail, again=again)
+        report = simulate_series(base, count, drawing, out, graph or [], stages.detail, again=again)
     emit(output, report, lambda: show(report, out))
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
@@ -181,14 +169,11 @@ def _need_no_other(context: typer.Context, profile: str) -> None:
             raise CommandError(f"--options has all values of one run; leave out --{option}")
 
 
-def _options_of(text: str, out: Path | None) -> Options:
+def _options_of(text: str) -> Options:
     """Read options as JSON."""
     from canvass.simulation.options import read_options
 
     try:
-        options = read_options(text)
+        return read_options(text)
     except ValueError as error:
         raise CommandError(f"--options: {error}") from None
-    if out is not None and options.faults.disk_loss_mean:
-        raise CommandError(f"--options: a run with losses of disks is not recorded: {NO_RECORD}")
-    return options
