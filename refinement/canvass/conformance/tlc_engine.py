@@ -2,7 +2,8 @@
 
 `check_with_tlc` gives whole runs to `TraceSpec.tla`, many in one run of TLC, and gives the same
 verdicts as the first engine. It uses neither the canonical form nor state graphs, oracle, causality
-or monitors, so that the engines can be compared. `tlc_engine_runs` writes runs for TLC.
+or monitors, so that the engines can be compared. It says where TLC's longest explanation of a run
+ends; the first engine says more. `tlc_engine_runs` writes runs for TLC.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, Final
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.differences import Difference, in_words
-from canvass.conformance.tlc_engine_runs import EngineError, TraceRun, read_file, read_folder
+from canvass.conformance.tlc_engine_runs import EngineError, TraceRun, read_unit
 from canvass.conformance.verdict import (
     LOG_STREAM,
     MESSAGE_CAUSALITY,
@@ -34,7 +35,6 @@ from canvass.spec.files import module_folders
 from canvass.steps.oracle import constants_of
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, Value, run
 from canvass.traces.errors import TraceError
-from canvass.traces.layout import message_id_text
 
 
 @dataclass(slots=True)
@@ -47,7 +47,6 @@ class DeadEnd:
     """For each member with an event left: whether step, message and log contents are right."""
     leaders: dict[int, int] = field(default_factory=dict)
     """For each of these members the member that it takes for its leader."""
-    differing: dict[int, Any] = field(default_factory=dict)
     broken: dict[int, frozenset[str]] = field(default_factory=dict)
     """The properties that the next event of a member would violate."""
 
@@ -85,8 +84,6 @@ def read_answers(values: Iterable[Value], runs: int) -> list[Answer]:
                     if some:
                         end.leaders[member] = leader
                         end.standing[member] = (step == 1, message == 1, log == 1)
-            case ["differs", run, at, member, outcomes]:
-                _dead_end(answers[run - 1], at).differing[member] = outcomes
             case ["broken", run, at, member, names]:
                 _dead_end(answers[run - 1], at).broken[member] = frozenset(names)
             case _:
@@ -111,116 +108,54 @@ def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
     ends = [end for end in answer.dead_ends.values() if sum(end.at) == most]
     end = next((end for end in ends if end.broken), ends[0])
     found = [
-        _divergence(trace, end, member, DivergenceClass.SAFETY_PROPERTY, name, "is violated")
+        (member, _SAFETY if name != LOG_STREAM else _CAUSALITY, name, _VIOLATED)
         for member, names in sorted(end.broken.items())
         for name in sorted(names)
     ]
-    for member in sorted(end.standing):
-        blamed = _blame(trace, end, member)
-        if blamed is not None:
-            found.append(_divergence(trace, end, member, *blamed))
-    return tuple(found or _cycle(trace, end))
-
-
-def _cycle(trace: TraceRun, end: DeadEnd) -> list[Divergence]:
-    """Give divergences for members that wait for each other; first those that wait for a log."""
-    text = "the step depends on itself, through messages or recorded log bytes"
-    for_log = [member for member, right in end.standing.items() if not right[2]]
-    others = sorted(end.standing.keys() - for_log)
-    causal = DivergenceClass.CAUSALITY
-    return [
-        *(_divergence(trace, end, member, causal, LOG_STREAM, text) for member in for_log),
-        *(_divergence(trace, end, member, causal, MESSAGE_CAUSALITY, text) for member in others),
+    found += [
+        (member, kind, name, _WRONG[kind, name == LOG_STREAM])
+        for member in sorted(end.standing)
+        for kind, name, waits in [_blame(trace, end, member)]
+        if not waits
     ]
+    waiting = [(member, _CAUSALITY, _waits_for(end, member), _CYCLE) for member in end.standing]
+    return tuple(
+        Divergence(kind, name, member, trace.streams[member].steps[end.at[member]], text, most)
+        for member, kind, name, text in found or sorted(waiting, key=lambda one: (one[2], one[0]))
+    )
 
 
-def _divergence(
-    trace: TraceRun, end: DeadEnd, member: int, cause: DivergenceClass, name: str, text: str
-) -> Divergence:
-    if name == LOG_STREAM:
-        cause = DivergenceClass.CAUSALITY
-        if text == "is violated":
-            text = "a checksum is of another log, or of the log beyond the recorded position"
-    step = trace.streams[member].steps[end.at[member]]
-    return Divergence(cause, name, member, step, text, rank=sum(end.at))
-
-
-def _blame(trace: TraceRun, end: DeadEnd, member: int) -> tuple[DivergenceClass, str, str] | None:
-    """Give class, name and text of the problem of a member's next event; None if it only waits."""
-    step, message, log = end.standing[member]
-    action = trace.streams[member].actions[end.at[member]]
-    if not step:
-        return DivergenceClass.IMPLEMENTATION_STEP, action, _about_step(trace, end, member)
-    if not message:
-        text = _about_message(trace, end, member)
-        return None if text is None else (DivergenceClass.CAUSALITY, MESSAGE_CAUSALITY, text)
-    if not log and not _may_still_be_written(trace, end, member):
-        return DivergenceClass.CAUSALITY, LOG_STREAM, _ABOUT_LOG.get(action, _RECORDS)
-    return None
-
-
-_RECORDS: Final = "records the log beyond what its leader has written in that term"
-_ABOUT_LOG: Final = {
-    "ConsumeLog": "consumes the first entry of a term as if it were another, or what is not there",
-    "OnReplayNewLeadershipTermEvent": "the log has no entry there that begins that term",
-    "FollowerCatchupAwait": "joins a catch-up that the leader has not granted in that term",
-    "FollowerLogAwait": "joins the live log beyond what its leader has written in that term",
+_STEP: Final = DivergenceClass.IMPLEMENTATION_STEP
+_CAUSALITY: Final = DivergenceClass.CAUSALITY
+_SAFETY: Final = DivergenceClass.SAFETY_PROPERTY
+_VIOLATED: Final = "is violated"
+_CYCLE: Final = "the step depends on itself, through messages or recorded log bytes"
+_WRONG: Final = {
+    (_STEP, False): "by the spec this step does not lead from the state before it to the next one",
+    (_CAUSALITY, False): "no behaviour before this step has the message that it receives",
+    (_CAUSALITY, True): "no behaviour before this step has the log that it records, reads or joins",
 }
 _OWN_LOG: Final = frozenset({"ConsumeLog", "OnReplayNewLeadershipTermEvent"})
 
 
-def _may_still_be_written(trace: TraceRun, end: DeadEnd, member: int) -> bool:
-    """Whether the leader has events left that could provide what is missing."""
-    action = trace.streams[member].actions[end.at[member]]
+def _waits_for(end: DeadEnd, member: int) -> str:
+    return MESSAGE_CAUSALITY if end.standing[member][2] else LOG_STREAM
+
+
+def _blame(trace: TraceRun, end: DeadEnd, member: int) -> tuple[DivergenceClass, str, bool]:
+    """Give class and name of the problem of a member's next event, and whether it only waits."""
+    step, message, log = end.standing[member]
+    place = end.at[member]
+    action = trace.streams[member].actions[place]
+    if not step:
+        return _STEP, action, False
+    if not message:
+        sent = trace.sent.get(trace.streams[member].received[place])
+        waits = sent is not None and sent[2] == member and sent[1] >= end.at[sent[0]]
+        return _CAUSALITY, MESSAGE_CAUSALITY, waits
     leader = end.leaders[member]
-    return action not in _OWN_LOG and leader != member and leader in end.standing
-
-
-def _about_message(trace: TraceRun, end: DeadEnd, member: int) -> str | None:
-    """Give the problem of the message received; None if the message is still to be sent."""
-    sender, identity, content = trace.streams[member].received[end.at[member]]
-    sent = trace.sent.get(identity)
-    name = message_id_text(identity)
-    if sent is None:
-        return f"no step of member {sender} sends message {name}"
-    if sent.to != member:
-        return f"message {name} was sent to another member"
-    if sent.content != content:
-        return f"message {name} was sent with other contents"
-    if sent.place >= end.at[sent.member]:
-        return None
-    earlier = trace.streams[member].received[: end.at[member]]
-    if any(other[1] == identity for other in earlier):
-        return f"message {name} is received a second time"
-    return f"message {name} is received after a later one of the same process of member {sender}"
-
-
-def _about_step(trace: TraceRun, end: DeadEnd, member: int) -> str:
-    if member not in end.differing:
-        return "this step names a member that is not in the cluster, or sends a message's id again"
-    outcomes = end.differing[member]
-    if not outcomes:
-        return "by the spec this step is not enabled in the state before it"
-    nearest = min(outcomes, key=lambda outcome: len(outcome[0]))
-    fields, same_sends = nearest
-    found = [
-        Difference(str(name), "", _shown(trace, name, seen), _shown(trace, name, right))
-        for name, right, seen in sorted(fields, key=lambda each: str(each[0]))
-    ]
-    if not found:
-        return "by the spec this step sends other messages than the trace reports"
-    return in_words(found) + ("" if same_sends else "; the messages sent differ, too")
-
-
-def _shown(trace: TraceRun, name: str, value: Any) -> str:
-    """Give a value of a state as it was recorded, positions instead of their ranks."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int) and name.endswith("Position"):
-        return str(trace.position(value))
-    if isinstance(value, int | str):
-        return str(value)
-    return "another list"
+    written = action not in _OWN_LOG and leader != member and leader in end.standing
+    return _CAUSALITY, LOG_STREAM, log or written
 
 
 BATCH_EVENTS: Final = 10_000
@@ -233,33 +168,8 @@ Progress = Callable[[int, int, int], object]
 """Called after each run of TLC: runs done, runs in all, events done."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """Limits of TLC.
-
-    Attributes
-    ----------
-    timeout_s
-        Seconds for each run of TLC; None for no limit.
-    heap_mib
-        Java heap.
-    """
-
-    timeout_s: float | None = None
-    heap_mib: int = 2048
-
-
-@dataclass(slots=True)
-class _Unit:
-    """A run, and its verdict if TLC need not be asked."""
-
-    verdict: RunVerdict | None = None
-    trace: TraceRun | None = None
-    rules: Rules | None = None
-
-
 def check_with_tlc(
-    units: Iterable[Unit], options: EngineOptions | None = None, progress: Progress | None = None
+    units: Iterable[Unit], timeout_s: float | None = None, progress: Progress | None = None
 ) -> CorpusVerdict:
     """Check run folders and files of data sets.
 
@@ -267,8 +177,8 @@ def check_with_tlc(
     ----------
     units
         As `canvass.conformance.verify.units_of` gives them.
-    options
-        Limits for TLC.
+    timeout_s
+        Seconds for each run of TLC; None for no limit.
     progress
         Called after each run of TLC.
 
@@ -278,76 +188,58 @@ def check_with_tlc(
         If TLC cannot run, or does not finish a batch.
     """
     started = time.perf_counter()
-    limits = options or EngineOptions()
-    listed = [unit for named in units for unit in _read(named)]
-    waiting = [unit for unit in listed if unit.verdict is None]
-    done = events = 0
-    for rules, batch in _batches(waiting):
-        traces = [unit.trace for unit in batch if unit.trace is not None]
-        for unit, answer in zip(batch, _ask(rules, traces, limits), strict=True):
-            assert unit.trace is not None
-            unit.verdict = _settle(unit.trace, answer)
-            events += unit.trace.events
-        done += len(batch)
+    read = [found for unit in units for found in _read(unit)]
+    traces = [found for found in read if isinstance(found, TraceRun)]
+    verdicts: dict[int, RunVerdict] = {}
+    events = 0
+    for batch in _batches(traces):
+        answers = _ask(batch[0].run.rules, batch, timeout_s)
+        for trace, answer in zip(batch, answers, strict=True):
+            verdicts[id(trace)] = _settle(trace, answer)
+            events += trace.events
         if progress is not None:
-            progress(done, len(waiting), events)
-    verdicts = tuple(unit.verdict for unit in listed if unit.verdict is not None)
+            progress(len(verdicts), len(traces), events)
+    found = tuple(verdicts[id(one)] if isinstance(one, TraceRun) else one for one in read)
     seconds = time.perf_counter() - started
-    counts = Counts(runs=len(verdicts), events=events, seconds=seconds, by_tlc=True)
-    return CorpusVerdict(verdicts, counts)
+    return CorpusVerdict(found, Counts(len(found), events, seconds=seconds, by_tlc=True))
 
 
-# --- reading --------------------------------------------------------------------------------------
-
-
-def _read(unit: Unit) -> list[_Unit]:
-    """Read the runs of a folder or file; a malformed file gives one malformed verdict."""
+def _read(unit: Unit) -> list[TraceRun | RunVerdict]:
+    """Read the runs of a folder or file; what TLC cannot be asked about is malformed."""
     try:
         if isinstance(unit, TraceError):
             raise unit
-        if unit.suffix == ".parquet" and not unit.is_dir():
-            return [_unit(trace) for trace in read_file(unit)]
-        return [_unit(read_folder(unit))]
+        return [_askable(trace) for trace in read_unit(unit)]
     except TraceError as error:
         path = path_of(unit)
-        return [_Unit(RunVerdict(path.name, str(path), Verdict.MALFORMED, reason=str(error)))]
+        return [RunVerdict(path.name, str(path), Verdict.MALFORMED, reason=str(error))]
 
 
-def _unit(trace: TraceRun) -> _Unit:
-    run_id, path = trace.run.run_id, str(trace.path)
+def _askable(trace: TraceRun) -> TraceRun | RunVerdict:
+    reason = "" if trace.events else "the run has no events: nothing was checked"
     try:
-        rules = trace.run.rules
+        _ = trace.run.rules
     except ValueError as error:
-        return _Unit(RunVerdict(run_id, path, Verdict.MALFORMED, reason=str(error)))
-    if not trace.events:
-        reason = "the run has no events: nothing was checked"
-        return _Unit(RunVerdict(run_id, path, Verdict.MALFORMED, facts=trace.facts, reason=reason))
-    return _Unit(trace=trace, rules=rules)
+        reason = str(error)
+    run_id, path, facts = trace.run.run_id, str(trace.path), trace.facts
+    malformed = RunVerdict(run_id, path, Verdict.MALFORMED, facts=facts, reason=reason)
+    return malformed if reason else trace
 
 
-def _batches(units: Sequence[_Unit]) -> Iterator[tuple[Rules, list[_Unit]]]:
+def _batches(traces: Sequence[TraceRun]) -> Iterator[list[TraceRun]]:
     """Put runs under the same rules together, up to `BATCH_EVENTS`."""
-    by_rules: dict[Rules, list[_Unit]] = {}
-    for unit in units:
-        assert unit.rules is not None
-        by_rules.setdefault(unit.rules, []).append(unit)
-    for rules, own in by_rules.items():
-        batch: list[_Unit] = []
-        events = 0
-        for unit in own:
-            assert unit.trace is not None
-            if batch and events + unit.trace.events > BATCH_EVENTS:
-                yield rules, batch
-                batch, events = [], 0
-            batch.append(unit)
-            events += unit.trace.events
-        yield rules, batch
+    by_rules: dict[Rules, list[TraceRun]] = {}
+    for trace in traces:
+        by_rules.setdefault(trace.run.rules, []).append(trace)
+    for own in by_rules.values():
+        ends = accumulate(trace.events for trace in own)
+        numbers = (end // BATCH_EVENTS for end in ends)
+        for _, batch in groupby(zip(numbers, own, strict=True), key=lambda one: one[0]):
+            yield [trace for _, trace in batch]
 
 
 def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
     divergences = () if answer.conforms else divergences_of(trace, answer)
-    if not (answer.conforms or divergences):
-        raise EngineError(f"TLC found no behaviour for {trace.path}, and nothing that it lacks")
     found = RunVerdict(
         run_id=trace.run.run_id,
         path=str(trace.path),
@@ -366,14 +258,14 @@ def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
 # --- TLC ------------------------------------------------------------------------------------------
 
 
-def _ask(rules: Rules, traces: Sequence[TraceRun], options: EngineOptions) -> list[Answer]:
+def _ask(rules: Rules, traces: Sequence[TraceRun], timeout_s: float | None) -> list[Answer]:
     with tempfile.TemporaryDirectory(prefix="canvass-traces-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(module_text(traces), encoding="ascii")
         limits = TlcOptions(
-            heap_mib=options.heap_mib,
+            heap_mib=2048,
             stack_mib=512,
-            timeout_s=options.timeout_s,
+            timeout_s=timeout_s,
             check_deadlock=False,
             library=module_folders(),
         )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.conformance.batch import join, rows_of
+from canvass.conformance.batch import join, rows_of_run
 from canvass.steps import oracle
 from canvass.steps.oracle import DIGITS
 from canvass.tlc import TlcError
@@ -60,44 +60,24 @@ def places_of(columns: Sequence[str], wanted: NumberKind) -> list[int]:
     return [place for place, name in enumerate(columns) if kind(name) is wanted]
 
 
-def _values(columns: EventColumns, wanted: NumberKind) -> Ints:
-    cells = [
-        getattr(columns, name)[..., places_of(names, wanted)].reshape(-1) for name, names in TABLES
-    ]
-    found: Ints = np.unique(np.concatenate(cells))
-    return found
+def _positions_in(columns: Sequence[str]) -> list[int]:
+    return places_of(columns, NumberKind.POSITION)
 
 
-def _renumber(columns: EventColumns, wanted: NumberKind, old: Ints, new: Ints) -> EventColumns:
-    """Replace each number above 0 of a kind by the one at its place in ``new``."""
-    tables = {}
-    for name, names in TABLES:
-        places = places_of(names, wanted)
-        tables[name] = table = getattr(columns, name).copy()
-        cells = table[..., places]
-        table[..., places] = np.where(
-            cells > 0, new[np.minimum(np.searchsorted(old, cells), len(old) - 1)], cells
-        )
-    return replace(columns, **tables)
+def make_small(columns: EventColumns) -> EventColumns:
+    """Replace positions by their ranks; numbers up to 0 stay.
 
-
-def make_small(columns: EventColumns) -> tuple[EventColumns, tuple[int, ...]]:
-    """Renumber terms and positions with small numbers; give the positions by their ranks, too.
-
-    A position becomes its rank, so each entry of a log lies between two recorded positions: the
-    spec compares and copies positions and never computes with them. Terms stay, unless one is too
-    large for two digits: then gaps of more than one become gaps of two, as the spec only adds one
-    to terms. Numbers up to 0 stay.
+    So each entry of a log lies between two recorded positions: the spec compares and copies
+    positions and never computes with them.
     """
-    positions = _values(columns, NumberKind.POSITION)
-    positions = np.concatenate(([0], positions[positions > 0]))
-    columns = _renumber(columns, NumberKind.POSITION, positions, np.arange(len(positions)))
-    terms = _values(columns, NumberKind.TERM)
-    terms = np.concatenate(([0], terms[terms > 0]))
-    if terms[-1] >= TWO_DIGITS:
-        gaps = np.minimum(np.diff(terms, prepend=0), 2)
-        columns = _renumber(columns, NumberKind.TERM, terms, np.cumsum(gaps))
-    return columns, tuple(positions.tolist())
+    places = {name: _positions_in(names) for name, names in TABLES}
+    tables = {name: getattr(columns, name).copy() for name, _ in TABLES}
+    cells = [tables[name][..., own].reshape(-1) for name, own in places.items()]
+    known = np.unique(np.maximum(np.concatenate(cells), 0))
+    for name, own in places.items():
+        cell = tables[name][..., own]
+        tables[name][..., own] = np.where(cell > 0, np.searchsorted(known, cell), cell)
+    return replace(columns, **tables)
 
 
 ORDINARY, AFTER_GAP, ABSURD = 0, 1, 2
@@ -113,24 +93,13 @@ class EngineError(TlcError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """The send of a message."""
-
-    member: int
-    place: int
-    """Its event's place in the stream, from 0."""
-    to: int
-    content: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Stream:
     """The stream of one member, for TLC and for reports."""
 
     steps: tuple[int, ...]
     actions: tuple[str, ...]
-    received: tuple[tuple[int, int, tuple[int, ...]], ...]
-    """Sender, id and contents of the message that each event consumes; -1 for none."""
+    received: tuple[int, ...]
+    """The id of the message that each event consumes; -1 for none."""
     texts: tuple[str, ...]
     """The events as ``TraceSpec.tla`` reads them."""
 
@@ -147,53 +116,38 @@ class TraceRun:
     whole: bool
     unchecked: int
     streams: tuple[Stream, ...]
-    sent: dict[int, Sent]
-    positions: tuple[int, ...]
-    """The position that each rank stands for."""
+    sent: dict[int, tuple[int, int, int]]
+    """By the id of each message its sender, the place of the event that sends it, and its receiver.
+    """
 
     @property
     def events(self) -> int:
         """Count the events."""
         return sum(len(stream.steps) for stream in self.streams)
 
-    def position(self, rank: int) -> int:
-        """Give the position that was recorded for a rank."""
-        return self.positions[rank] if 0 <= rank < len(self.positions) else rank
-
 
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_folder(path: Path) -> TraceRun:
-    """Read a run folder.
+def read_unit(path: Path) -> Iterator[TraceRun]:
+    """Read a run folder, or all runs of a file of a data set.
 
     Raises
     ------
     TraceError
-        If it is not one.
+        If it is neither.
     """
-    folder = RunFolder(path)
-    return _prepare(folder.run, path, list(folder.columns()), folder.facts)
-
-
-def read_file(path: Path) -> Iterator[TraceRun]:
-    """Read all runs of a file of a data set.
-
-    Raises
-    ------
-    TraceError
-        If it is not one.
-    """
+    if path.suffix != ".parquet" or path.is_dir():
+        folder = RunFolder(path)
+        yield _prepare(folder.run, path, list(folder.columns()), folder.facts)
+        return
     finder = FactFinder()
     parts: dict[str, list[EventColumns]] = {}
     with DatasetFile(path) as file:
         for columns in file.batches():
             finder.look(columns)
-            own = columns.run[columns.context :]
-            bounds = np.flatnonzero(np.diff(own, prepend=-1, append=-1)) + columns.context
-            for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-                run_id = columns.runs[int(columns.run[start])]
-                parts.setdefault(run_id, []).append(rows_of(columns, start, end, run_id))
+            for part in rows_of_run(columns, *columns.runs):
+                parts.setdefault(part.runs[0], []).append(part)
         for run_id, entry in file.runs.items():
             yield _prepare(entry.run, path, parts.get(run_id, []), finder.facts_of(entry))
 
@@ -207,17 +161,14 @@ def _prepare(
     known = tuple(facts)
     if not parts:
         empty = Stream((), (), (), ())
-        return TraceRun(
-            run, path, known, frozenset(), False, 0, (empty,) * run.member_count, {}, ()
-        )
+        return TraceRun(run, path, known, frozenset(), False, 0, (empty,) * run.member_count, {})
     rows = join([({run.run_id: run}, part) for part in parts]).columns
     ids = np.unique(np.concatenate([rows.message[:, _ID], rows.sends[:, _ID]]))
     sums = np.unique(rows.checksums[:, 1])
     known += _cuts(run, rows, known)
     missing = frozenset(fact.member_id for fact in known)
     how = _how(run, rows)
-    small, positions = make_small(rows)
-    events = _Events(small, how, ids, sums)
+    events = _Events(make_small(rows), how, ids, sums)
     streams, sent = events.write(run.member_count)
     return TraceRun(
         run=run,
@@ -228,7 +179,6 @@ def _prepare(
         unchecked=int(np.count_nonzero(events.unknown)),
         streams=streams,
         sent=sent,
-        positions=positions,
     )
 
 
@@ -290,17 +240,17 @@ class _Events:
         checked = (rows.action == _RESTART) & (rows.member_count > 1)
         self.unknown = (how == AFTER_GAP) & ~checked
 
-    def write(self, members: int) -> tuple[tuple[Stream, ...], dict[int, Sent]]:
+    def write(self, members: int) -> tuple[tuple[Stream, ...], dict[int, tuple[int, int, int]]]:
         """Give the streams, and where each message was sent."""
         rows, send_at, sum_at = self.rows, self.rows.send_offsets, self.rows.checksum_offsets
         order = [np.flatnonzero(rows.member == member).tolist() for member in range(members)]
         messages = [_contents(cells) for cells in rows.message.tolist()]
         sends = [(cells[_PEER], cells[_ID], _contents(cells)) for cells in rows.sends.tolist()]
-        sent: dict[int, Sent] = {}
+        sent: dict[int, tuple[int, int, int]] = {}
         for member, own in enumerate(order):
             for place, row in enumerate(own):
-                for to, identity, content in sends[send_at[row] : send_at[row + 1]]:
-                    sent.setdefault(identity, Sent(member, place, to, content))
+                for to, identity, _ in sends[send_at[row] : send_at[row + 1]]:
+                    sent.setdefault(identity, (member, place, to))
         received = {
             (int(identity), member)
             for member, own in enumerate(order)
@@ -340,10 +290,7 @@ class _Events:
                 Stream(
                     steps=tuple(rows.step[own].tolist()),
                     actions=tuple(ACTION_NAMES[code] for code in rows.action[own].tolist()),
-                    received=tuple(
-                        (int(rows.message[row, _PEER]), int(rows.message[row, _ID]), messages[row])
-                        for row in own
-                    ),
+                    received=tuple(rows.message[own, _ID].tolist()),
                     texts=tuple(texts),
                 )
             )

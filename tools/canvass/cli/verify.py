@@ -189,7 +189,7 @@ def _checked(
     """Check units with an engine, and show the progress."""
     from canvass.cli.output import Stages
     from canvass.conformance.timing import TimingOptions
-    from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
+    from canvass.conformance.tlc_engine import check_with_tlc
     from canvass.conformance.verify import check_units
 
     far = VerifyProgress(total=len(units))
@@ -197,7 +197,7 @@ def _checked(
         stages.stage("checking")
         stages.detail(far.words)
         if engine is Engine.TLC:
-            return check_with_tlc(units, EngineOptions(timeout_s=timeout), far.read)
+            return check_with_tlc(units, timeout, far.read)
         return check_units(units, lookup, far.read, far.ask, TimingOptions(), jobs=jobs)
 
 
