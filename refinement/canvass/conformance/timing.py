@@ -1,9 +1,9 @@
 """The timing monitor: do the times of a run agree with the inputs that the spec leaves free?
 
 The spec is untimed. An expired deadline, the set of active members and the start of an election are
-inputs of a step, so a run with any timing conforms. If a timeout is given, by ``run.json`` or by
-the user, the monitor compares the inputs with the member's own clock. A contradiction is a warning,
-never part of the verdict. Clocks of different members are never compared.
+inputs of a step, so a run with any timing conforms. If ``run.json`` names a timeout, the monitor
+compares the inputs with the member's own clock. A contradiction is a warning, never part of the
+verdict. Clocks of different members are never compared.
 
 A recorded event has its time and its inputs. In an imported run a step happened at some time
 between the line before it and the line after it, and its inputs are inferred. So only what a line
@@ -14,7 +14,7 @@ error. A warning is given only if no time in the interval fits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -72,22 +72,6 @@ _LEADS: Final = (
     Action.LEADER_READY,
     Action.UPDATE_LEADER_POSITION,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TimingOptions:
-    """Options of the timing checks.
-
-    Parameters
-    ----------
-    asks
-        Whether the timing monitor runs; free inputs are counted in any case.
-    given
-        Timeouts that the user gives, in nanoseconds; they come before those of ``run.json``.
-    """
-
-    asks: bool = True
-    given: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,8 +403,6 @@ class RunTiming:
     ----------
     run
         The contents of ``run.json``.
-    options
-        The options of the checks.
 
     Raises
     ------
@@ -428,13 +410,9 @@ class RunTiming:
         If ``run.json`` names a timeout that is none.
     """
 
-    def __init__(self, run: Run, options: TimingOptions) -> None:
-        named = timeouts_of(run)
-        self._rules, self._timeouts = run.rules, {**named, **options.given}
-        self._source = dict.fromkeys(named, TimeoutSource.RUN)
-        self._source |= dict.fromkeys(options.given, TimeoutSource.GIVEN)
+    def __init__(self, run: Run) -> None:
+        self._rules, self._timeouts = run.rules, timeouts_of(run)
         self._imported = run.source.get("kind") == IMPORTED
-        self._asks = options.asks
         self._member, self._parts = -1, list[dict[str, Any]]()
         self._first: dict[tuple[str, int, Action, str], TimingWarning] = {}
         self._choices: dict[str, list[int]] = {}
@@ -454,11 +432,9 @@ class RunTiming:
             return
         rows, self._parts = _Stream(self._parts), []
         self._count(rows)
-        if self._asks:
-            member = self._member
-            times = _MemberTimes(self._rules, member, self._timeouts, self._imported, rows)
-            for rule, setting, row, text in times.check():
-                self._warn(rule, setting, int(rows.step[row]), ACTIONS[rows.action[row]], text)
+        times = _MemberTimes(self._rules, self._member, self._timeouts, self._imported, rows)
+        for rule, setting, row, text in times.check():
+            self._warn(rule, setting, int(rows.step[row]), ACTIONS[rows.action[row]], text)
 
     def _warn(self, rule: TimingRule, setting: str, step: int, action: Action, text: str) -> None:
         key = rule.value, self._member, action, setting
@@ -474,7 +450,7 @@ class RunTiming:
             text=text,
             setting=setting,
             timeout_ns=self._timeouts[setting],
-            timeout_source=self._source[setting],
+            timeout_source=TimeoutSource.RUN,
         )
 
     def _count(self, rows: _Stream) -> None:

@@ -83,7 +83,6 @@ class Divergence(Record, frozen=True):
 class TimeoutSource(str, Enum):
     """The origin of a timeout."""
 
-    GIVEN = "given"
     RUN = "run"
 
 

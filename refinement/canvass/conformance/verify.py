@@ -28,7 +28,7 @@ from canvass.conformance.batch import rows_of_run
 from canvass.conformance.check import Checker, RunCheck
 from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.step_lookup import RULE_MODULES, StepLookup, default_cache, spec_digest
-from canvass.conformance.timing import RunTiming, TimingOptions
+from canvass.conformance.timing import RunTiming
 from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict, Verdict
 from canvass.spec.files import module_digest, spec_root
 from canvass.steps.answers import (
@@ -90,8 +90,8 @@ class UnitChecker:
     ----------
     answers
         What TLC has answered.
-    timing
-        Options of the check of times and free inputs in run folders; None for no such check.
+    timed
+        Whether the times and free inputs of run folders are checked.
     on_batch
         Called after each batch of events, with their number.
     """
@@ -99,11 +99,11 @@ class UnitChecker:
     def __init__(
         self,
         answers: Answers,
-        timing: TimingOptions | None = None,
+        timed: bool = False,
         on_batch: Callable[[int], object] = lambda _: None,
     ) -> None:
         self._checker = Checker(answers)
-        self._timing, self._on_batch = timing, on_batch
+        self._is_timed, self._on_batch = timed, on_batch
         self._timings: dict[str, RunTiming] = {}
 
     @property
@@ -146,7 +146,7 @@ class UnitChecker:
         run = folder.run
         check = self._checker.begin(str(path), run.run_id, run)
         try:
-            timing = None if self._timing is None else RunTiming(run, self._timing)
+            timing = RunTiming(run) if self._is_timed else None
             for member in folder.streams:
                 for columns, sources in folder.sourced_columns(member):
                     self._checker.take({run.run_id: check}, columns)
@@ -310,7 +310,7 @@ class Verification:
     jobs: int = 1
     progress: Progress = lambda *_: None
     asking: Asking = lambda _: None
-    timing: TimingOptions | None = None
+    timed: bool = False
     _found: dict[tuple[str, str], RunFindings] = field(default_factory=dict)
     _steps: list[tuple[NDArray[np.uint64], NDArray[np.int8]]] = field(default_factory=list)
     _read: int = 0
@@ -345,7 +345,7 @@ class Verification:
         shares = [work[start :: self.jobs] for start in range(min(self.jobs, len(work)))]
         with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
             answers = self.lookup.tables
-            futures = {pool.submit(_share, share, answers, self.timing): share for share in shares}
+            futures = {pool.submit(_share, share, answers, self.timed): share for share in shares}
             for future in as_completed(futures):
                 findings = future.result()
                 if first:
@@ -360,14 +360,14 @@ class Verification:
                 self._events += events
                 self.progress(self._read, len(self.units), self._events)
 
-        checker = UnitChecker(self.lookup.tables, self.timing, note)
+        checker = UnitChecker(self.lookup.tables, self.timed, note)
         for unit, only in work:
             checker.add(unit, only)
             self._read += first
             note(0)
             if checker.open_count >= ASK_AT:
                 yield checker.findings()
-                checker = UnitChecker(self.lookup.tables, self.timing, note)
+                checker = UnitChecker(self.lookup.tables, self.timed, note)
         yield checker.findings()
 
     def _take(self, findings: Findings, *, first: bool) -> Iterator[tuple[str, str]]:
@@ -411,8 +411,8 @@ def check_units(
     lookup: StepLookup,
     progress: Progress | None = None,
     asking: Asking | None = None,
-    timing: TimingOptions | None = None,
     *,
+    timed: bool = False,
     jobs: int = 1,
 ) -> CorpusVerdict:
     """Check run folders and files of data sets; check times and free inputs of run folders only.
@@ -425,8 +425,8 @@ def check_units(
         Has the answers, and asks TLC.
     progress, asking
         Called in between.
-    timing
-        Options of the check of times; None for none.
+    timed
+        Whether times and free inputs are checked.
     jobs
         The number of processes that read and check.
 
@@ -437,12 +437,12 @@ def check_units(
     """
     nothing: Callable[..., object] = lambda *_: None  # noqa: E731
     said = progress or nothing, asking or nothing
-    return Verification(lookup, list(units), jobs, *said, timing).run()
+    return Verification(lookup, list(units), jobs, *said, timed).run()
 
 
-def _share(work: Sequence[_Work], answers: Answers, timing: TimingOptions | None) -> Findings:
+def _share(work: Sequence[_Work], answers: Answers, timed: bool) -> Findings:
     """Read and check the share of one process."""
-    checker = UnitChecker(answers, timing)
+    checker = UnitChecker(answers, timed)
     for unit, only in work:
         checker.add(unit, only)
     return checker.findings()

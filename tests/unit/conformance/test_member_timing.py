@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.timing import RunTiming, TimingOptions
+from canvass.conformance.timing import RunTiming
 from canvass.conformance.verdict import TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns
@@ -121,9 +121,9 @@ def warned(
     events: list[Event], revision: str = "1.50", *, imported: bool = False
 ) -> list[TimingWarning]:
     """The warnings about the events of member 0, of which a log shows all."""
-    source = {"kind": "aeron-log"} if imported else {}
-    run = Run.of(Rules.of(revision), "run", source)
-    timing = RunTiming(run, TimingOptions(given=TIMEOUTS))
+    named = {name: f"{value_ns}ns" for name, value_ns in TIMEOUTS.items()}
+    source = {"timeouts": named} | ({"kind": "aeron-log"} if imported else {})
+    timing = RunTiming(Run.of(Rules.of(revision), "run", source))
     lines = [Source("log", (1,), (), one.cells.get("why", "")) for one in events]
     timing.take(0, columns_of(events), lines if imported else None)
     timing.end()

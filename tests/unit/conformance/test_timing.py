@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import pytest
 
-from canvass.conformance.timing import TimingOptions
 from canvass.conformance.verdict import RunVerdict, TimeoutSource, TimingRule, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.simulation_series import record_run
@@ -25,6 +24,7 @@ from canvass.traces.timeouts import (
     STARTUP_CANVASS,
     beside,
     note_timeouts,
+    timeouts_of,
 )
 from support import core_lookup
 
@@ -44,8 +44,15 @@ CHECKER: Final = core_lookup.core_lookup()
 """One lookup for all tests here: it remembers its answers."""
 
 
-def timed(path: Path, **options: Any) -> RunVerdict:
-    return check_units([path], CHECKER, timing=TimingOptions(**options)).runs[0]
+def timed(path: Path, **given: int) -> RunVerdict:
+    """The verdict on a run with its times; ``given`` are timeouts instead of its own."""
+    if given:
+        own = path.with_name(f"{path.name}-timeouts")
+        shutil.copytree(path, own, dirs_exist_ok=True)
+        path, names = own, {"heartbeat": HEARTBEAT_TIMEOUT, "canvass": STARTUP_CANVASS}
+        named = {names.get(name, ELECTION): value_ns for name, value_ns in given.items()}
+        note_timeouts(path / "run.json", timeouts_of(RunFolder(path).run) | named)
+    return check_units([path], CHECKER, timed=True).runs[0]
 
 
 def changed(path: Path, out: Path, change: Callable[[int, list[Event]], None]) -> Path:
@@ -123,11 +130,10 @@ def test_a_ballot_that_ends_too_early_is_warned_of(simulated: Path, tmp_path: Pa
 
 
 def test_a_first_canvass_that_is_too_short_is_warned_of(simulated: Path) -> None:
-    verdict = timed(simulated, given={STARTUP_CANVASS: 3_600 * _S})
+    verdict = timed(simulated, canvass=3_600 * _S)
 
     early = [one for one in verdict.timing if one.setting == STARTUP_CANVASS]
     assert {one.rule for one in early} <= {TimingRule.EARLY_TIMEOUT}
-    assert all(one.timeout_source is TimeoutSource.GIVEN for one in early)
 
 
 def test_a_leader_that_counts_silent_members_is_warned_of(simulated: Path, tmp_path: Path) -> None:
@@ -193,21 +199,12 @@ def test_a_run_that_names_no_timeouts_is_not_asked(simulated: Path, tmp_path: Pa
     (copy / "run.json").write_text(json.dumps(run))
 
     assert not timed(copy).timing
-    assert timed(copy, given={ELECTION: _S}).timing
+    assert timed(copy, election=_S).timing
 
 
 def _at_once(events: list[Event]) -> None:
     for event in events:
         event["timeNs"] = 0
-
-
-def test_without_the_question_there_is_no_warning(simulated: Path, tmp_path: Path) -> None:
-    copy = changed(simulated, tmp_path / "run", lambda _, events: _at_once(events))
-
-    assert timed(copy).timing
-    off = timed(copy, asks=False)
-    assert not off.timing
-    assert off.choices
 
 
 def test_a_timeout_that_is_none_makes_the_run_malformed(simulated: Path, tmp_path: Path) -> None:
@@ -257,7 +254,7 @@ def test_streams_without_their_first_steps_have_no_warning_of_what_was_before(
 
 def test_defaults_that_the_cluster_did_not_have_are_seen(imported: Path, tmp_path: Path) -> None:
     """The captured cluster has a heartbeat timeout of 2 s, Aeron's default is 10 s."""
-    verdict = timed(imported, given={HEARTBEAT_TIMEOUT: 10 * _S})
+    verdict = timed(imported, heartbeat=10 * _S)
 
     assert verdict.verdict is Verdict.CONFORMS
     heard = next(one for one in verdict.timing if one.rule is TimingRule.LEADER_HEARD)
@@ -273,9 +270,7 @@ def test_no_timeout_is_assumed(imported: Path, tmp_path: Path) -> None:
     (copy / "run.json").write_text(json.dumps(run))
 
     assert timed(copy).timing == ()
-    assert {one.setting for one in timed(copy, given={HEARTBEAT_TIMEOUT: 10 * _S}).timing} == {
-        HEARTBEAT_TIMEOUT
-    }
+    assert {one.setting for one in timed(copy, heartbeat=10 * _S).timing} == {HEARTBEAT_TIMEOUT}
 
 
 def test_an_election_too_early_is_warned_of(imported: Path, tmp_path: Path) -> None:

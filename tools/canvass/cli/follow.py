@@ -100,10 +100,9 @@ def verdict_of(paths: list[Path], *, is_whole: bool = True) -> tuple[str, str]:
 def _checked(run: Path) -> tuple[str, str]:
     """The verdict of a run, and where it diverges, with the line of the log."""
     from canvass.conformance.report import log_lines_of
-    from canvass.conformance.timing import TimingOptions
     from canvass.conformance.verify import check_units, make_lookup
 
-    [one] = check_units([run], make_lookup([], None), timing=TimingOptions(asks=False)).runs
+    [one] = check_units([run], make_lookup([], None)).runs
     if not one.divergences:
         return one.verdict.value, one.reason
     first = one.divergences[0]

@@ -188,7 +188,6 @@ def _checked(
 ) -> CorpusVerdict:
     """Check units with an engine, and show the progress."""
     from canvass.cli.output import Stages
-    from canvass.conformance.timing import TimingOptions
     from canvass.conformance.tlc_engine import check_with_tlc
     from canvass.conformance.verify import check_units
 
@@ -198,7 +197,7 @@ def _checked(
         stages.detail(far.words)
         if engine is Engine.TLC:
             return check_with_tlc(units, timeout, far.read)
-        return check_units(units, lookup, far.read, far.ask, TimingOptions(), jobs=jobs)
+        return check_units(units, lookup, far.read, far.ask, timed=True, jobs=jobs)
 
 
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
